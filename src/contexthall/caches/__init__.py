@@ -1,0 +1,1 @@
+"""What do the documents say? Compiled, immutable caches of documents."""

@@ -1,0 +1,1 @@
+"""What is this directory for? A `.context.yaml` per directory, and whether it is still true."""

@@ -1,0 +1,247 @@
+"""Which tools does the hall offer, and what happens when one is called?
+
+The seam between rooms and faces. A capability declares its tools as data and is never handed a server; a face loops
+over the catalog and never asks which tool it has in hand. `Catalog.call` is the one place where arguments are
+validated, a tool is run and errors become results.
+"""
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self, TypeAlias, cast
+
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.exceptions import best_match
+
+from contexthall.core.errors import HallError, InternalError, UnknownToolError
+from contexthall.core.wire import compact
+
+logger = logging.getLogger(__name__)
+
+JsonObject: TypeAlias = Mapping[str, Any]
+Listener: TypeAlias = Callable[[], None]
+Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
+
+_LONGEST_COMPLAINT = 200
+_COMPLAINTS = {"required": "Missing argument", "additionalProperties": "Unknown argument"}
+_GREETING = (
+    "Context Hall serves what an agent needs before it works: documents, code contexts and tools. Everything is a "
+    "snapshot on this machine, and answers the same way every time."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """A tool's answer: content blocks as MCP spells them, the same as structured data where declared, or an error."""
+
+    content: tuple[JsonObject, ...]
+    structured: JsonObject | None = None
+    is_error: bool = False
+    code: str | None = None
+    """Which of our errors this is, for faces with exit codes or statuses."""
+
+    @classmethod
+    def of_text(cls, text: str, *, is_error: bool = False) -> Self:
+        return cls(content=({"type": "text", "text": text},), is_error=is_error)
+
+    @classmethod
+    def of_json(cls, value: JsonObject) -> Self:
+        return cls(content=({"type": "text", "text": compact(value)},), structured=value)
+
+    @classmethod
+    def of_error(cls, error: HallError) -> Self:
+        text = compact({"error": {"code": error.code, "message": error.message}}) + "\n"
+        return cls(content=({"type": "text", "text": text},), is_error=True, code=error.code)
+
+    @property
+    def text(self) -> str:
+        """The text blocks, one after the other."""
+        return "".join(block["text"] for block in self.content if block.get("type") == "text")
+
+
+async def no_progress(progress: float, total: float | None, message: str | None) -> None:
+    """Tell nobody how far a call has come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """What the one who calls may do, as the transport knows it."""
+
+    may_read: Callable[[str, str], bool]
+    """Whether the caller may name this path, to a capability whose own root is the second one."""
+    progress: Progress = no_progress
+
+
+PlainRun: TypeAlias = Callable[[JsonObject, Caller], ToolResult]
+AsyncRun: TypeAlias = Callable[[JsonObject, Caller], Awaitable[ToolResult]]
+RunPlain: TypeAlias = Callable[[Callable[[], ToolResult]], Awaitable[ToolResult]]
+
+READ_ONLY: JsonObject = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool, declared."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: JsonObject
+    output_schema: JsonObject | None = None
+    annotations: JsonObject = field(default_factory=dict)
+    refusals: Mapping[str, type[HallError]] = field(default_factory=dict)
+    """The coded error that a fault in an argument deserves, in the order in which arguments are judged."""
+    failure: type[HallError] = InternalError
+    """What is told when the tool runs out of time or fails in a way that nobody foresaw."""
+    run: PlainRun | AsyncRun
+
+    def definition(self) -> dict[str, object]:
+        """Give what an agent sees of this tool in `tools/list`."""
+        shown: dict[str, object] = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+        }
+        if self.output_schema is not None:
+            shown["outputSchema"] = self.output_schema
+        if self.annotations:
+            shown["annotations"] = self.annotations
+        return shown
+
+
+class Signal:
+    """Tells its subscribers that something changed."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> Listener:
+        """Call `listener` after each change, until the function that is returned is called."""
+        self._listeners.append(listener)
+        return partial(self._listeners.remove, listener)
+
+    def send(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()
+
+
+class Capability:
+    """The tools of one room, what an agent should know about them, and a signal when they change."""
+
+    def __init__(self, name: str, *, guidance: str = "", tools: Iterable[Tool] = ()) -> None:
+        self.name = name
+        self.guidance = guidance
+        self.tools = tuple(tools)
+        self.changed = Signal()
+
+    def replace_tools(self, tools: Iterable[Tool]) -> None:
+        """Offer `tools` from now on; whoever listens is told if that is a change."""
+        before, self.tools = self.tools, tuple(tools)
+        if self.tools != before:
+            self.changed.send()
+
+
+class Catalog:
+    """The tools of all capabilities, in one stable order."""
+
+    def __init__(self, capabilities: Iterable[Capability]) -> None:
+        self._capabilities = tuple(capabilities)
+        self.changed = Signal()
+        self._collect()
+        for capability in self._capabilities:
+            capability.changed.subscribe(self._recollect)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        return tuple(self._tools.values())
+
+    @property
+    def instructions(self) -> str:
+        """What an agent is told at the start: what is here, and in which order to call it."""
+        guidance = (capability.guidance for capability in self._capabilities if capability.guidance)
+        return "\n".join((_GREETING, *guidance))
+
+    def tool(self, name: str) -> Tool:
+        try:
+            return self._tools[name]
+        except KeyError:
+            raise UnknownToolError(repr(name), hint="list the tools with `context tools`") from None
+
+    async def call(
+        self, name: str, arguments: JsonObject, caller: Caller, *, run_plain: RunPlain | None = None
+    ) -> ToolResult:
+        """Call a tool. Only an unknown name raises; every other failure is a result.
+
+        `run_plain` is how the face runs a tool that is a plain function, in a worker thread for example; a TimeoutError
+        from it is a time-out of the tool.
+        """
+        tool = self.tool(name)
+        try:
+            refusal = self._refuse(tool, arguments)
+            return refusal or await _run(tool, arguments, caller, run_plain or _run_here)
+        except HallError as error:
+            logger.info("%s: %s", name, error)
+            return ToolResult.of_error(error)
+        except TimeoutError:
+            logger.warning("%s: out of time", name)
+            return ToolResult.of_error(tool.failure())
+        except Exception:
+            logger.exception("%s: failed", name)
+            return ToolResult.of_error(tool.failure())
+
+    def _collect(self) -> None:
+        tools = [tool for capability in self._capabilities for tool in capability.tools]
+        self._tools = {tool.name: tool for tool in tools}
+        if len(self._tools) != len(tools):
+            raise ValueError("two tools share a name")
+        self._validators: dict[str, Draft202012Validator] = {}
+
+    def _recollect(self) -> None:
+        self._collect()
+        self.changed.send()
+
+    def _refuse(self, tool: Tool, arguments: JsonObject) -> ToolResult | None:
+        """Say what is wrong with `arguments`, if anything is."""
+        if tool.name not in self._validators:
+            self._validators[tool.name] = Draft202012Validator(tool.input_schema)
+        faults = list(self._validators[tool.name].iter_errors(arguments))
+        if not faults:
+            return None
+        blamed = {argument for fault in faults for argument in _blamed_arguments(fault)}
+        for argument, error in tool.refusals.items():
+            if argument in blamed:
+                return ToolResult.of_error(error())
+        return ToolResult.of_text(_complaint(cast("ValidationError", best_match(faults))), is_error=True)
+
+
+async def _run_here(run: Callable[[], ToolResult]) -> ToolResult:
+    return run()
+
+
+async def _run(tool: Tool, arguments: JsonObject, caller: Caller, run_plain: RunPlain) -> ToolResult:
+    if inspect.iscoroutinefunction(tool.run):
+        return await cast("AsyncRun", tool.run)(arguments, caller)
+    return await run_plain(partial(cast("PlainRun", tool.run), arguments, caller))
+
+
+def _blamed_arguments(fault: ValidationError) -> list[str]:
+    """Name the arguments that `fault` is about."""
+    if fault.absolute_path:
+        return [str(fault.absolute_path[0])]
+    given, schema = cast("JsonObject", fault.instance), cast("JsonObject", fault.schema)
+    if fault.validator == "required":
+        return [name for name in schema["required"] if name not in given]
+    if fault.validator == "additionalProperties":
+        return sorted(name for name in given if name not in schema.get("properties", {}))
+    return []
+
+
+def _complaint(fault: ValidationError) -> str:
+    """Put `fault` into a sentence that names the argument."""
+    names = ", ".join(map(repr, _blamed_arguments(fault)))
+    kind = _COMPLAINTS.get(str(fault.validator)) if not fault.absolute_path else None
+    sentence = f"{kind} {names}" if kind else f"Invalid argument {names}: {fault.message}"
+    return sentence if len(sentence) <= _LONGEST_COMPLAINT else sentence[: _LONGEST_COMPLAINT - 1] + "…"

@@ -1,0 +1,111 @@
+"""What can go wrong, as one tree: one code, one wire message and one exit code each.
+
+    HallError
+    ├── UsageError           usage           1  what was asked for cannot be understood
+    │   ├── SettingsError    usage           1  a setting has an unknown name or a bad value
+    │   └── UnknownToolError usage           1  no tool has that name
+    ├── InvalidQueryError    invalid_query   2  the query is missing or no string
+    ├── InvalidBudgetError   invalid_budget  3  the budget is missing or no whole number in range
+    ├── CacheMissingError    cache_missing   4  there is no cache, or none the caller may name
+    ├── CacheInvalidError    cache_invalid   5  the cache breaks an invariant; a retry will not help
+    ├── DiskError            io_error        6  the operating system refused
+    │   └── PathMissingError io_error        6  nothing is there
+    ├── InternalError        internal_error  7  a time-out, or a mistake of ours
+    ├── CheckFailedError     check_failed    8  a check that was asked for does not hold
+    └── ToolFailedError      tool_failed     9  a tool answered with an error that has no code
+
+`message` is stable and free of paths, because it goes over the wire. `detail` says what exactly went wrong and `hint`
+what to type next; both are for people and never leave the machine.
+"""
+
+from typing import ClassVar
+
+
+class HallError(Exception):
+    """An error that the hall understands. Only the classes below it are raised."""
+
+    code: ClassVar[str]
+    message: ClassVar[str]
+    exit_code: ClassVar[int]
+
+    def __init__(self, detail: str = "", *, hint: str = "") -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}: {self.detail}" if self.detail else self.message
+
+
+class UsageError(HallError):
+    code = "usage"
+    message = "Cannot do that"
+    exit_code = 1
+
+
+class SettingsError(UsageError):
+    message = "Bad setting"
+
+
+class UnknownToolError(UsageError):
+    message = "Unknown tool"
+
+
+class InvalidQueryError(HallError):
+    code = "invalid_query"
+    message = "Query is invalid"
+    exit_code = 2
+
+
+class InvalidBudgetError(HallError):
+    code = "invalid_budget"
+    message = "Budget is invalid"
+    exit_code = 3
+
+
+class CacheMissingError(HallError):
+    code = "cache_missing"
+    message = "Cache does not exist"
+    exit_code = 4
+
+
+class CacheInvalidError(HallError):
+    code = "cache_invalid"
+    message = "Cache exists but is invalid"
+    exit_code = 5
+
+
+class DiskError(HallError):
+    code = "io_error"
+    message = "I/O error occurred"
+    exit_code = 6
+
+
+class PathMissingError(DiskError):
+    """Nothing is at the path, or nothing can be."""
+
+
+class InternalError(HallError):
+    code = "internal_error"
+    message = "Internal error"
+    exit_code = 7
+
+
+class CheckFailedError(HallError):
+    code = "check_failed"
+    message = "The check does not hold"
+    exit_code = 8
+
+
+class ToolFailedError(HallError):
+    code = "tool_failed"
+    message = "The tool answered with an error"
+    exit_code = 9
+
+
+CODES = {error.code: error for error in HallError.__subclasses__()}
+
+
+def exit_code_of(code: str | None) -> int:
+    """Say with which exit code a tool's error leaves the process; an error without a code has one of its own."""
+    return CODES[code].exit_code if code in CODES else ToolFailedError.exit_code

@@ -1,0 +1,14 @@
+"""How are paths spelt? Paths are strings; these rules look at the text, never at the disk."""
+
+import os
+
+
+def absolute(path: str, base: str) -> str:
+    """Make `path` absolute, starting at `base`, and normalise it; symlinks stay what they are."""
+    normal = os.path.normpath(os.path.join(base, path))
+    return "/" + normal.lstrip("/")  # POSIX keeps two leading slashes, which nobody means
+
+
+def shown(path: str) -> str:
+    """Spell `path` for a reader: bytes that are not UTF-8 become U+FFFD."""
+    return os.fsencode(path).decode("utf-8", "replace")

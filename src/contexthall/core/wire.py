@@ -1,0 +1,40 @@
+"""How values become bytes, and bytes values: one spelling of JSON for every face and every file."""
+
+import json
+import math
+from typing import Never
+
+# No number that the hall reads has more digits; a longer one is out of every range, so its exact value cannot matter.
+_LONGEST_INTEGER = 100
+
+
+def compact(value: object) -> str:
+    """Spell `value` on one line: no spaces, non-ASCII as it is, only quotes, backslashes and controls escaped."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def pretty(value: object) -> str:
+    """Spell `value` for reading, two spaces a level."""
+    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+
+
+def parse(data: bytes, *, halves: bool = False) -> object:
+    """Read JSON: UTF-8 without a byte order mark, no NaN. Else ValueError.
+
+    JSON can escape half of a surrogate pair, which UTF-8 cannot spell: it is refused too, unless `halves` are welcome.
+    """
+    try:
+        value: object = json.loads(data.decode("utf-8"), parse_int=_integer, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not halves and b"\\u" in data:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    return value
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else math.inf
+
+
+def _refuse(name: str) -> Never:
+    raise ValueError(f"{name} is not JSON")

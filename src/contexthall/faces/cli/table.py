@@ -1,0 +1,99 @@
+"""Which commands are there? Each is loaded when it is typed, so that none pays for another.
+
+Also the one place where errors become a message, a hint and an exit code.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple, NoReturn
+
+import click
+
+from contexthall import __version__
+from contexthall.core.errors import DiskError, HallError, InternalError
+from contexthall.faces.cli.output import print_error
+
+EXIT_USAGE = 1
+EXIT_INTERRUPTED = 130
+
+
+class Entry(NamedTuple):
+    """Where a command lives, and its line in `context --help`."""
+
+    module: str
+    summary: str
+    runs_until_told: bool = False
+    """Whether a signal is how this command is meant to end, even while it is still loading."""
+
+
+COMMANDS = {
+    "serve": Entry("serve", "Serve the hall to an agent, over standard input and output.", runs_until_told=True),
+    "tools": Entry("tools", "Show the tools an agent would see, and what they cost in tokens."),
+    "call": Entry("tools", "Call a tool as an agent would, and print its answer."),
+    "caches": Entry("caches", "List the document caches that are there."),
+    "inspect": Entry("caches", "Tell the version, document count and size of a cache."),
+}
+
+
+class CommandTable(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        entry = COMMANDS[name]
+        if entry.runs_until_told:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, _leave_at_once)
+        module = import_module(f"contexthall.faces.cli.{entry.module}")
+        command: click.Command = getattr(module, name)
+        return command
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+@click.group(cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="context", message="%(prog)s %(version)s")
+def context() -> None:
+    """Documents, code contexts and tools for AI agents, from this machine.
+
+    Data goes to standard output, words to standard error.
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and say how it went, as an exit code."""
+    try:
+        code = context.main(args=list(arguments), prog_name="context", standalone_mode=False)
+        sys.stdout.flush()
+    except HallError as error:
+        print_error(error)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return EXIT_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _leave_at_once()  # whoever read us has enough; flushing at exit would only complain
+    except OSError as error:  # of standard output: a full disk, for one
+        print_error(DiskError(str(error)))
+        return DiskError.exit_code
+    except Exception as error:  # noqa: BLE001 - a mistake of ours; people get a sentence, developers ask for more
+        if os.environ.get("CONTEXT_DEBUG"):
+            sys.excepthook(type(error), error, error.__traceback__)
+        print_error(InternalError(repr(error), hint="set CONTEXT_DEBUG=1 to see the trace, and please report it"))
+        return InternalError.exit_code
+    return code if isinstance(code, int) else 0
+
+
+def _leave_at_once(*_signal: object) -> NoReturn:
+    os._exit(0)

@@ -1,0 +1,1 @@
+"""How does an agent reach the hall? Over the Model Context Protocol."""

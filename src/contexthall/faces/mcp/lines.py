@@ -1,0 +1,87 @@
+"""How does a line of bytes become a JSON-RPC message, and a message a line? Pure."""
+
+import json
+from collections.abc import Iterator
+
+import mcp_types as types
+from mcp_types.jsonrpc import jsonrpc_message_adapter
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from contexthall.core import wire
+
+MAXIMUM_LINE_BYTES = 16 * 1024 * 1024
+
+
+class RejectedLineError(Exception):
+    """A line that is no message; `reply` is what the client is told."""
+
+    def __init__(self, code: int, message: str, request_id: str | int | None = None) -> None:
+        super().__init__(message)
+        error = types.ErrorData(code=code, message=message)
+        self.reply = types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+
+
+class LineSplitter:
+    """Cuts a stream of chunks into lines, in time linear in the bytes; None stands for a line that is too long."""
+
+    def __init__(self, maximum_bytes: int = MAXIMUM_LINE_BYTES) -> None:
+        self._maximum_bytes = maximum_bytes
+        self._begun: list[bytes] = []
+        self._begun_bytes = 0
+        self._is_skipping = False
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | None]:
+        """Take in `chunk` and give the lines that are now complete."""
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            yield from self._extend(end)
+            yield from self.finish()
+        yield from self._extend(rest)
+
+    def finish(self) -> Iterator[bytes | None]:
+        """End the line that has begun, for a newline or the end of the stream."""
+        line, self._begun, self._begun_bytes = b"".join(self._begun).strip(), [], 0
+        self._is_skipping = False
+        if line:
+            yield line
+
+    def _extend(self, part: bytes) -> Iterator[None]:
+        if self._is_skipping:
+            return
+        self._begun.append(part)
+        self._begun_bytes += len(part)
+        if self._begun_bytes > self._maximum_bytes:
+            self._begun, self._begun_bytes, self._is_skipping = [], 0, True
+            yield None
+
+
+def decode(line: bytes | None) -> types.JSONRPCMessage:
+    """Read a line as a message, or raise RejectedLineError with the answer that JSON-RPC asks for."""
+    if line is None:
+        raise RejectedLineError(types.INVALID_REQUEST, f"Line longer than {MAXIMUM_LINE_BYTES} bytes")
+    try:
+        value = wire.parse(line, halves=True)
+    except ValueError:
+        raise RejectedLineError(types.PARSE_ERROR, "Parse error") from None
+    if isinstance(value, list):
+        raise RejectedLineError(types.INVALID_REQUEST, "Batches are not supported")
+    if not isinstance(value, dict):
+        raise RejectedLineError(types.INVALID_REQUEST, "Invalid request")
+    request_id = value.get("id")
+    try:
+        message = jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValidationError:
+        known_id = request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
+        raise RejectedLineError(types.INVALID_REQUEST, "Invalid request", known_id) from None
+    if isinstance(message, types.JSONRPCNotification) and "id" in value:
+        raise RejectedLineError(types.INVALID_REQUEST, "Invalid request: the id must be a string or an integer")
+    return message
+
+
+def encode(message: types.JSONRPCMessage) -> bytes:
+    """Spell a message as a line; this cannot fail."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8") + b"\n"
+    except PydanticSerializationError:  # half of a surrogate pair: only an escape can carry it
+        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode("ascii") + b"\n"

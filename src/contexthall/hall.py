@@ -1,0 +1,133 @@
+"""How is the hall put together? The only module that builds real objects.
+
+A room is imported when it is opened: a command that needs one room does not pay for the others.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from contexthall.core.errors import PathMissingError, SettingsError, UsageError
+from contexthall.core.paths import absolute
+from contexthall.disk import Disk
+from contexthall.settings import SETTINGS_FILE, Settings, SettingsFile, resolve
+
+if TYPE_CHECKING:
+    from contexthall.caches.library import Library
+    from contexthall.core.catalog import Caller, Capability, Catalog
+
+
+def open_hall(
+    path: str | None = None,
+    *,
+    cache_root: str | None = None,
+    toolsets: str | Sequence[str] | None = None,
+    confine: bool | None = None,
+    allow_root: Sequence[str] | None = None,
+    disk: Disk | None = None,
+) -> "Hall":
+    """Open the hall of the project at `path`, by default the working directory.
+
+    What is not given comes from the environment, the project's or the user's `contexthall.toml`, or the defaults.
+    """
+    disk = disk or Disk()
+    given = {"cache_root": cache_root, "toolsets": toolsets, "confine": confine, "allow_root": allow_root}
+    flags = {key: value for key, value in given.items() if value is not None}
+    return Hall(load_settings(path, flags, os.environ, disk), disk)
+
+
+def load_settings(
+    path: str | None, flags: Mapping[str, object], environment: Mapping[str, str], disk: Disk
+) -> Settings:
+    """Find the settings files that count and merge them with flags and environment."""
+    working_directory = disk.working_directory()
+    project_root = absolute(path or "", working_directory)
+    if path is not None and not _is_directory(project_root, disk):
+        raise UsageError(f"the project root is not a directory: {path}", hint="name one with --path DIR")
+    candidates = [(project_root, False), (_user_directory(environment), True)]
+    files = [_read_file(directory, disk, trusted=trusted) for directory, trusted in candidates if directory]
+    return resolve(
+        flags=flags,
+        environment=environment,
+        files=[file for file in files if file is not None],
+        working_directory=working_directory,
+        project_root=project_root,
+    )
+
+
+def open_caches(settings: Settings, disk: Disk) -> "Library":
+    from contexthall.caches.library import Library
+
+    return Library(
+        disk,
+        root=settings.cache_root,
+        root_is_named=settings.cache_root_is_named,
+        working_directory=settings.working_directory,
+    )
+
+
+class Hall:
+    """The rooms of one hall, each opened on first use."""
+
+    def __init__(self, settings: Settings, disk: Disk) -> None:
+        self.settings = settings
+        self._disk = disk
+
+    @cached_property
+    def caches(self) -> "Library":
+        return open_caches(self.settings, self._disk)
+
+    @cached_property
+    def catalog(self) -> "Catalog":
+        """The tools of the chosen toolsets that have any."""
+        from contexthall.core.catalog import Catalog
+
+        capabilities = {"caches": self._caches_capability}
+        return Catalog(capabilities[name]() for name in self.settings.toolsets if name in capabilities)
+
+    @cached_property
+    def caller(self) -> "Caller":
+        """The authority of whoever speaks over standard input and output, or types a command."""
+        from contexthall.core.catalog import Caller
+
+        return Caller(may_read=self._may_read)
+
+    def _caches_capability(self) -> "Capability":
+        from contexthall.caches.capability import caches_capability
+
+        return caches_capability(self.caches)
+
+    def _may_read(self, path: str, home: str) -> bool:
+        roots = (home, *self.settings.allow_roots)
+        return not self.settings.confine or any(self._disk.is_within(path, root) for root in roots)
+
+
+def _is_directory(path: str, disk: Disk) -> bool:
+    try:
+        return disk.look(path).kind == "directory"
+    except PathMissingError:
+        return False
+
+
+def _user_directory(environment: Mapping[str, str]) -> str:
+    """Say where the user's own configuration stands; empty if there is no home."""
+    configuration, home = environment.get("XDG_CONFIG_HOME", ""), environment.get("HOME", "")
+    if not configuration.startswith("/"):  # the XDG rules: a relative one is to be ignored
+        configuration = os.path.join(home, ".config") if home.startswith("/") else ""
+    return os.path.join(configuration, "contexthall") if configuration else ""
+
+
+def _read_file(directory: str, disk: Disk, *, trusted: bool) -> SettingsFile | None:
+    path = os.path.join(directory, SETTINGS_FILE)
+    try:
+        data = disk.read(path)
+    except PathMissingError:
+        return None
+    import tomllib
+
+    try:
+        values = tomllib.loads(data.decode("utf-8"))
+    except ValueError as error:
+        raise SettingsError(f"{path}: {error}", hint="mend the file or remove it") from None
+    return SettingsFile(path=path, directory=directory, values=values, trusted=trusted)

@@ -1,0 +1,153 @@
+"""What did the user choose? Flags over environment over `contexthall.toml` over defaults, resolved once.
+
+Pure: flags, environment and the contents of files are arguments.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from contexthall.core.errors import SettingsError
+from contexthall.core.paths import absolute
+
+SETTINGS_FILE = "contexthall.toml"
+DEFAULT_CACHE_ROOT = ".context/caches"
+TOOLSETS = ("caches", "contexts", "guild")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every choice, resolved: paths are absolute, values are in range."""
+
+    working_directory: str
+    project_root: str
+    cache_root: str
+    cache_root_is_named: bool = False
+    toolsets: tuple[str, ...] = TOOLSETS
+    confine: bool = False
+    allow_roots: tuple[str, ...] = ()
+    tool_timeout_seconds: float = 30.0
+
+
+class SettingsFile(NamedTuple):
+    """A `contexthall.toml`, read. The user's own is trusted; a project's was written by whoever wrote the project."""
+
+    path: str
+    directory: str
+    values: Mapping[str, object]
+    trusted: bool
+
+
+def resolve(
+    *,
+    flags: Mapping[str, object],
+    environment: Mapping[str, str],
+    files: Sequence[SettingsFile],
+    working_directory: str,
+    project_root: str,
+) -> Settings:
+    """Merge all sources, strongest first; a bad value is an error even where a stronger source overrides it."""
+    sources = [_flags(flags, working_directory), _environment(environment, working_directory), *map(_file, files)]
+    chosen: dict[str, Any] = {"cache_root_is_named": any("cache_root" in source for source in sources)}
+    for source in sources:
+        chosen = source | chosen
+    defaults = {"cache_root": absolute(DEFAULT_CACHE_ROOT, project_root)}
+    return Settings(working_directory=working_directory, project_root=project_root, **(defaults | chosen))
+
+
+class _Key(NamedTuple):
+    """A choice: the field it fills, how its value is read, and who may make it."""
+
+    field: str
+    read: Callable[[Any, str], object]
+    variable: str = ""
+    trusted_only: bool = False
+
+
+def _path(value: object, base: str) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError("must be the path of a directory")
+    return absolute(value, base)
+
+
+def _paths(value: object, base: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError("must be a list of directories")
+    return tuple(_path(each, base) for each in value)
+
+
+def _toolsets(value: object, _base: str) -> tuple[str, ...]:
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(names, list) or not names or not all(name in TOOLSETS for name in names):
+        raise ValueError(f"must name some of {', '.join(TOOLSETS)}")
+    return tuple(name for name in TOOLSETS if name in names)
+
+
+def _flag(value: object, _base: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")
+    return value
+
+
+def _seconds(value: object, _base: str) -> float:
+    try:
+        seconds = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise ValueError("must be a number of seconds above 0")
+    return seconds
+
+
+_KEYS = {
+    "cache_root": _Key("cache_root", _path, "CONTEXT_CACHE_ROOT"),
+    "toolsets": _Key("toolsets", _toolsets),
+    "confine": _Key("confine", _flag, trusted_only=True),
+    "allow_root": _Key("allow_roots", _paths, trusted_only=True),
+    "tool_timeout_secs": _Key("tool_timeout_seconds", _seconds, "CONTEXT_TOOL_TIMEOUT_SECS"),
+}
+
+
+def _read(key: _Key, value: object, base: str, name: str) -> object:
+    try:
+        return key.read(value, base)
+    except ValueError as error:
+        raise SettingsError(f"{name} {error}, not {value!r}") from None
+
+
+def _flags(flags: Mapping[str, object], base: str) -> dict[str, object]:
+    names = {key: "--" + key.replace("_", "-") for key in flags}
+    return {_KEYS[key].field: _read(_KEYS[key], value, base, names[key]) for key, value in flags.items()}
+
+
+def _environment(environment: Mapping[str, str], base: str) -> dict[str, object]:
+    """Read our variables; an empty one counts as not set."""
+    ours = [key for key in _KEYS.values() if environment.get(key.variable)]
+    return {key.field: _read(key, environment[key.variable], base, key.variable) for key in ours}
+
+
+def _file(file: SettingsFile) -> dict[str, object]:
+    chosen = {}
+    for name, value in file.values.items():
+        where = f"{file.path}: `{name}`"
+        if name not in _KEYS:
+            raise SettingsError(f"{where} is not a setting", hint=f"the settings are {', '.join(_KEYS)}")
+        key = _KEYS[name]
+        if key.trusted_only and not file.trusted:
+            raise SettingsError(
+                f"{where} may not be set by a project", hint="set it with a flag or in your own configuration"
+            )
+        chosen[key.field] = _read(key, value, file.directory, where)
+    if not file.trusted:
+        _check_stays_in_project(chosen, file)
+    return chosen
+
+
+def _check_stays_in_project(chosen: Mapping[str, object], file: SettingsFile) -> None:
+    # The cache root is also what callers are confined to, so a project that could move it could widen it.
+    cache_root = str(chosen.get("cache_root", file.directory))
+    if not f"{cache_root}/".startswith(file.directory.rstrip("/") + "/"):
+        raise SettingsError(
+            f"{file.path}: `cache_root` may not leave the project", hint="set it with --cache-root instead"
+        )

@@ -1,0 +1,35 @@
+"""Fixtures that are about the machine rather than about a subject."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+NOBODY = 65534
+
+
+@pytest.fixture(autouse=True)
+def _no_configuration_of_the_developer(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep the developer's own settings out of every test, in subprocesses too."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    for name in [name for name in os.environ if name.startswith("CONTEXT_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def bound_by_permissions(tmp_path: Path) -> Iterator[None]:
+    """Run the test as somebody whom file permissions bind; root is not."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for directory in (tmp_path, *tmp_path.parents[:2]):
+        directory.chmod(0o755)
+    os.chown(tmp_path, NOBODY, NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)

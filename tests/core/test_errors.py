@@ -1,0 +1,42 @@
+import re
+
+import pytest
+
+from contexthall.core import errors
+from contexthall.core.errors import CODES, HallError, exit_code_of
+
+WIRE_MESSAGES = {
+    "cache_missing": "Cache does not exist",
+    "cache_invalid": "Cache exists but is invalid",
+    "invalid_query": "Query is invalid",
+    "invalid_budget": "Budget is invalid",
+    "io_error": "I/O error occurred",
+    "internal_error": "Internal error",
+}
+
+
+def all_errors(parent: type[HallError] = HallError) -> list[type[HallError]]:
+    return [error for child in parent.__subclasses__() for error in (child, *all_errors(child))]
+
+
+def test_the_wire_messages_are_those_of_the_contract() -> None:
+    assert {code: CODES[code].message for code in WIRE_MESSAGES} == WIRE_MESSAGES
+
+
+def test_the_docstring_is_the_tree() -> None:
+    rows = re.findall(r"─ (\w+) +(\w+) +(\d)  ", errors.__doc__ or "")
+    assert rows == [(error.__name__, error.code, str(error.exit_code)) for error in all_errors()]
+
+
+def test_every_code_has_one_exit_code_and_every_exit_code_one_code() -> None:
+    assert sorted(error.exit_code for error in CODES.values()) == list(range(1, 10))
+
+
+@pytest.mark.parametrize(("code", "expected"), [("cache_missing", 4), (None, 9), ("a code of somebody else", 9)])
+def test_a_tools_error_decides_the_exit_code(code: str | None, expected: int) -> None:
+    assert exit_code_of(code) == expected
+
+
+def test_an_error_reads_as_its_message_and_its_detail() -> None:
+    assert str(errors.CacheMissingError("handbook")) == "Cache does not exist: handbook"
+    assert str(errors.CacheMissingError()) == "Cache does not exist"

@@ -1,0 +1,63 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contexthall.core.wire import compact, parse, pretty
+
+scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+values = st.recursive(
+    scalars | texts, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=8
+)
+
+
+@given(values)
+def test_what_is_spelt_reads_back_the_same(value: object) -> None:
+    assert parse(compact(value).encode()) == value
+    assert parse(pretty(value).encode()) == value
+
+
+def test_only_quotes_backslashes_and_controls_are_escaped() -> None:
+    assert compact({"é": '"\\/\b\f\n\r\t\x00\x1f\x7f\u2028😀'}) == '{"é":"\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f\u2028😀"}'
+
+
+def test_pretty_is_two_spaces_a_level() -> None:
+    assert pretty({"a": {"b": [1]}}) == '{\n  "a": {\n    "b": [\n      1\n    ]\n  }\n}'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"NaN",
+        b'{"a": Infinity}',
+        b"[-Infinity]",
+        b"\xef\xbb\xbf{}",
+        "{}".encode("utf-16"),
+        b'"\xff"',
+        b'{"a": "\\ud800"}',
+        b"[" * 200_000,
+        b"[" * 100_000 + b"]" * 100_000,
+    ],
+)
+def test_what_is_not_strict_json_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - each form has its own words
+        parse(data)
+
+
+def test_halves_of_surrogate_pairs_pass_where_they_are_welcome() -> None:
+    assert parse(b'"\\ud800"', halves=True) == "\ud800"
+    assert parse(b'"\\ud83d\\ude00"') == "😀"
+
+
+def test_an_integer_of_any_length_is_read_without_computing_it() -> None:
+    assert parse(b"9" * 100) == int("9" * 100)
+    assert parse(b'{"count": ' + b"9" * 1_000_000 + b"}") == {"count": float("inf")}
+    assert not isinstance(parse(b"-" + b"9" * 5000), int)
+
+
+def test_json_itself_agrees_on_the_compact_form() -> None:
+    assert json.loads(compact({"a": [1, 2.5, None, True]})) == {"a": [1, 2.5, None, True]}

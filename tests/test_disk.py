@@ -1,0 +1,110 @@
+import errno
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contexthall.core.errors import DiskError, PathMissingError
+from contexthall.disk import Disk, Entry
+
+
+def failing_at(number: int, error: OSError) -> Callable[..., Any]:
+    """Perform every call but the one with this number."""
+    calls = iter(range(1, 1000))
+
+    def perform(call: Callable[..., Any], *arguments: object) -> Any:
+        if next(calls) == number:
+            raise error
+        return call(*arguments)
+
+    return perform
+
+
+def test_a_regular_file_is_read_whole(tmp_path: Path) -> None:
+    data = random.Random(1).randbytes(3_000_000)
+    (tmp_path / "file").write_bytes(data)
+    assert Disk().read(str(tmp_path / "file")) == data
+
+
+def test_what_is_no_regular_file_is_refused_and_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    for name in ("fifo", "link", "."):
+        with pytest.raises(DiskError):
+            Disk().read(str(tmp_path / name))
+
+
+def test_a_listing_is_sorted_however_the_system_gives_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "link").symlink_to("b")
+    (tmp_path / os.fsdecode(b"\xff")).write_text("x")
+
+    def shuffling(call: Callable[..., Any], *arguments: object) -> Any:
+        found = call(*arguments)
+        random.Random(7).shuffle(found)
+        return found
+
+    expected = (
+        Entry("a", "file"),
+        Entry("b", "directory"),
+        Entry("fifo", "other"),
+        Entry("link", "symlink"),
+        Entry("\udcff", "file"),
+    )
+    assert Disk().list(str(tmp_path)) == expected
+    assert Disk(shuffling).list(str(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("path", ["missing", "file/below", "x" * 5000, "nul\0", "loop", "half\ud800"])
+def test_where_nothing_is_or_can_be_the_path_is_missing(tmp_path: Path, path: str) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "loop").symlink_to("loop")
+    for operation in (Disk().look, Disk().list, Disk().read):
+        with pytest.raises(PathMissingError):
+            operation(f"{tmp_path}/{path}")
+
+
+def test_a_look_follows_symlinks_unless_told_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("four")
+    (tmp_path / "link").symlink_to("file")
+    disk = Disk()
+    assert disk.look(str(tmp_path / "link")) == ("file", 4)
+    assert disk.look(str(tmp_path / "link"), follow=False).kind == "symlink"
+    assert disk.look(str(tmp_path)).kind == "directory"
+    assert disk.look("/dev/null").kind == "other"
+
+
+def test_every_call_of_a_read_can_fail_and_the_error_names_file_and_cause(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    before = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+    for number in range(1, 5):
+        disk = Disk(failing_at(number, OSError(errno.EIO, "Input/output error")))
+        with pytest.raises(DiskError, match=r"file: Input/output error"):
+            disk.read(str(tmp_path / "file"))
+    after = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+    assert after == before
+    assert Disk(failing_at(6, OSError(errno.EIO, ""))).read(str(tmp_path / "file")) == b"x"
+
+
+def test_containment_is_judged_after_symlinks(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "root" / "inside", tmp_path / "outside"
+    inside.mkdir(parents=True)
+    outside.mkdir()
+    (tmp_path / "root" / "out").symlink_to(outside)
+    (tmp_path / "in").symlink_to(inside)
+    (tmp_path / "root-like").mkdir()
+    root, disk = str(tmp_path / "root"), Disk()
+    assert disk.is_within(root, root)
+    assert disk.is_within(str(inside), root)
+    assert disk.is_within(str(tmp_path / "in"), root)
+    assert disk.is_within(f"{root}/not there yet", root)
+    assert disk.is_within("/anything", "/")
+    assert not disk.is_within(f"{root}/out", root)
+    assert not disk.is_within(f"{root}/../outside", root)
+    assert not disk.is_within(str(tmp_path / "root-like"), root)
