@@ -10,7 +10,9 @@ NOBODY = 65534
 
 
 @pytest.fixture(autouse=True)
-def _no_configuration_of_the_developer(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _no_configuration_of_the_developer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Keep the developer's own settings out of every test, in subprocesses too."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))

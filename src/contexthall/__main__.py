@@ -11,8 +11,10 @@ def main() -> None:
         # Scripts ask this all the time, and importing click alone would cost three bare interpreters.
         print(f"context {__version__}")
         return
-    from contexthall.faces.cli.table import run
-
+    try:
+        from contexthall.faces.cli.table import run
+    except KeyboardInterrupt:
+        sys.exit(130)
     sys.exit(run(sys.argv[1:]))
 
 

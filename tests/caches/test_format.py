@@ -12,7 +12,19 @@ def test_a_good_manifest_says_both() -> None:
 
 @pytest.mark.parametrize(
     "manifest",
-    [b"", b"{", b"[]", b"3", b"null", b'"text"', b"{} {}", b"\xff", b"\xef\xbb\xbf" + GOOD, b'{"a": NaN}', b"[" * 99_999],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"3",
+        b"null",
+        b'"text"',
+        b"{} {}",
+        b"\xff",
+        b"\xef\xbb\xbf" + GOOD,
+        b'{"a": NaN}',
+        b"[" * 99_999,
+    ],
 )
 def test_what_does_not_parse_to_an_object_says_nothing(manifest: bytes) -> None:
     assert read_head(manifest) == NOTHING

@@ -20,7 +20,10 @@ def test_what_is_spelt_reads_back_the_same(value: object) -> None:
 
 
 def test_only_quotes_backslashes_and_controls_are_escaped() -> None:
-    assert compact({"é": '"\\/\b\f\n\r\t\x00\x1f\x7f\u2028😀'}) == '{"é":"\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f\u2028😀"}'
+    assert (
+        compact({"é": '"\\/\b\f\n\r\t\x00\x1f\x7f\u2028😀'})
+        == '{"é":"\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f\u2028😀"}'
+    )
 
 
 def test_pretty_is_two_spaces_a_level() -> None:

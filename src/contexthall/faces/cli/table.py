@@ -72,27 +72,34 @@ def context() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command and say how it went, as an exit code."""
     try:
-        code = context.main(args=list(arguments), prog_name="context", standalone_mode=False)
+        # Not `context.main()`: click has views of its own on broken pipes and interrupts.
+        with context.make_context("context", list(arguments)) as opened:
+            context.invoke(opened)
         sys.stdout.flush()
-    except HallError as error:
-        print_error(error)
-        return error.exit_code
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
     except click.ClickException as error:
         error.show()
         return EXIT_USAGE
-    except (click.Abort, KeyboardInterrupt):
+    except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        _leave_at_once()  # whoever read us has enough; flushing at exit would only complain
-    except OSError as error:  # of standard output: a full disk, for one
-        print_error(DiskError(str(error)))
-        return DiskError.exit_code
-    except Exception as error:  # noqa: BLE001 - a mistake of ours; people get a sentence, developers ask for more
-        if os.environ.get("CONTEXT_DEBUG"):
-            sys.excepthook(type(error), error, error.__traceback__)
-        print_error(InternalError(repr(error), hint="set CONTEXT_DEBUG=1 to see the trace, and please report it"))
-        return InternalError.exit_code
-    return code if isinstance(code, int) else 0
+        _leave_at_once()  # whoever read us has enough, and flushing at exit would only complain
+    except Exception as error:  # noqa: BLE001 - nobody catches it after us
+        ours = _as_ours(error)
+        print_error(ours)
+        return ours.exit_code
+    return 0
+
+
+def _as_ours(error: Exception) -> HallError:
+    if isinstance(error, HallError):
+        return error
+    if isinstance(error, OSError):  # of standard output: a full disk, for one
+        return DiskError(str(error))
+    if os.environ.get("CONTEXT_DEBUG"):
+        sys.excepthook(type(error), error, error.__traceback__)
+    return InternalError(repr(error), hint="set CONTEXT_DEBUG=1 to see the trace, and please report it")
 
 
 def _leave_at_once(*_signal: object) -> NoReturn:

@@ -1,0 +1,71 @@
+"""No command pays for what it does not use."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contexthall.faces.cli.table import COMMANDS
+
+SDK = {"mcp", "mcp_types"}
+HEAVY = SDK | {"anyio", "asyncio", "jsonschema", "pydantic", "tomllib", "rich"}
+
+ARGUMENTS = {
+    "tools": ["tools"],
+    "call": ["call", "context.list_caches"],
+    "caches": ["caches"],
+    "inspect": ["inspect", "--cache", "handbook"],
+}
+
+SCRIPT = """
+import json, sys
+from contexthall.__main__ import main
+sys.argv = ["context", *json.loads(sys.argv[1])]
+try:
+    main()
+except SystemExit as leaving:
+    assert not leaving.code, leaving.code
+sys.stderr.write(json.dumps(sorted(sys.modules)))
+"""
+
+
+def modules_loaded_by(arguments: list[str], cwd: Path) -> set[str]:
+    process = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(arguments)], cwd=cwd, capture_output=True, check=True, text=True
+    )
+    return set(json.loads(process.stderr))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / ".context" / "caches" / "handbook").mkdir(parents=True)
+    return tmp_path
+
+
+def test_every_command_but_serve_is_looked_at() -> None:
+    assert set(ARGUMENTS) | {"serve"} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_only_serve_loads_the_sdk(name: str, project: Path) -> None:
+    assert not SDK & modules_loaded_by(ARGUMENTS[name], project)
+
+
+@pytest.mark.parametrize("name", ["caches", "inspect"])
+def test_a_command_of_the_caches_loads_nothing_heavy_and_no_other_room(name: str, project: Path) -> None:
+    loaded = modules_loaded_by(ARGUMENTS[name], project)
+    assert not HEAVY & loaded
+    assert not {"contexthall.contexts", "contexthall.guild", "contexthall.core.catalog"} & loaded
+
+
+def test_the_version_loads_not_even_click(project: Path) -> None:
+    loaded = modules_loaded_by(["--version"], project)
+    assert {name for name in loaded if name.startswith("contexthall")} == {"contexthall", "contexthall.__main__"}
+    assert "click" not in loaded
+
+
+def test_toml_is_loaded_only_where_there_is_a_settings_file(project: Path) -> None:
+    (project / "contexthall.toml").write_text("")
+    assert "tomllib" in modules_loaded_by(["caches"], project)

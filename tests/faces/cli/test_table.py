@@ -1,0 +1,112 @@
+"""The process edge: usage, help, exit codes, pipes and signals."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from tests.processes import CONTEXT, run_context
+
+from contexthall import __version__
+from contexthall.faces.cli.output import harmless
+from contexthall.faces.cli.table import COMMANDS, context, run
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["-h"], ["--help"], ["tools", "--help"]])
+def test_asking_is_no_error(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 0
+    out, err = capfd.readouterr()
+    assert out
+    assert err == ""
+
+
+def test_the_version_is_the_same_however_it_is_asked_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run(["--version"])
+    assert capfd.readouterr().out == f"context {__version__}\n"
+    assert run_context("--version", cwd=tmp_path).stdout == f"context {__version__}\n".encode()
+
+
+@pytest.mark.parametrize("arguments", [[], ["nope"], ["inspect"], ["caches", "--nope"], ["caches", "extra"]])
+def test_what_cannot_be_understood_is_a_usage_error(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "Usage: context" in err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_says_of_each_command_what_the_command_says_of_itself(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    command = context.get_command(click.Context(context), name)
+    assert command is not None
+    assert command.name == name
+    assert (command.help or "").splitlines()[0] == COMMANDS[name].summary
+
+
+def test_help_lists_every_command_without_loading_any(tmp_path: Path) -> None:
+    script = "import sys; from contexthall.faces.cli.table import run; run(['--help']); print(*sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=True, text=True)
+    assert all(name in answer.stdout for name in COMMANDS)
+    assert "contexthall.faces.cli.caches" not in answer.stdout
+
+
+def test_a_broken_pipe_is_success(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = subprocess.run([*CONTEXT, "caches"], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (process.returncode, process.stderr) == (0, b"")
+
+
+def test_a_full_disk_is_an_io_error(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = subprocess.run([*CONTEXT, "caches"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert process.returncode == 6
+    assert process.stderr.startswith(b"error[io_error]")
+
+
+INTERRUPTED = textwrap.dedent("""
+    import os, signal, sys
+    from contexthall.faces.cli import caches, table
+    def interrupt(text):
+        os.kill(os.getpid(), signal.SIGINT)
+    caches.print_data = interrupt
+    sys.exit(table.run(["caches"]))
+""")
+
+
+def test_an_interrupt_is_130_without_a_traceback(tmp_path: Path) -> None:
+    process = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=tmp_path, capture_output=True, check=False)
+    assert (process.returncode, process.stderr) == (130, b"")
+
+
+def test_a_mistake_of_ours_is_a_sentence_and_a_trace_for_those_who_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def mistake(_text: str) -> None:
+        raise RuntimeError("oops")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(import_module("contexthall.faces.cli.caches"), "print_data", mistake)
+    assert run(["caches"]) == 7
+    assert capfd.readouterr().err.startswith("error[internal_error]: Internal error: RuntimeError('oops')\n\nhint: ")
+    monkeypatch.setenv("CONTEXT_DEBUG", "1")
+    assert run(["caches"]) == 7
+    assert "Traceback" in capfd.readouterr().err
+
+
+def test_what_a_terminal_would_obey_is_shown_instead() -> None:
+    assert harmless("plain é\n") == "plain é\n"
+    assert harmless("\x1b[31mred\x07\r\u202e\udcff") == "\\x1b[31mred\\x07\\r\\u202e\\udcff"
+
+
+def test_an_escape_sequence_in_a_name_does_not_reach_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect", "--cache", "\x1b[2Jgone"]) == 4
+    assert "\x1b" not in capfd.readouterr().err

@@ -1,0 +1,344 @@
+"""`context serve` as a real process, spoken to in raw lines and by a real client."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+from tests.processes import (
+    CONTEXT,
+    HANDSHAKE_2024,
+    HANDSHAKE_2025,
+    MODERN_META,
+    PATIENCE_SECONDS,
+    RawServer,
+    run_context,
+)
+
+NAMES = ["context.list_caches", "context.inspect_cache"]
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {"protocolVersion": HANDSHAKE_2025, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    cache = tmp_path / ".context" / "caches" / "handbook"
+    cache.mkdir(parents=True)
+    (cache / "manifest.json").write_text('{"cache_version":"v","document_count":1}')
+    return tmp_path
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": name, "arguments": arguments}
+
+
+@pytest.mark.parametrize("version", [HANDSHAKE_2024, HANDSHAKE_2025])
+def test_a_client_of_the_handshake_era_lists_and_calls_both_tools(project: Path, version: str) -> None:
+    with RawServer(cwd=project) as server:
+        greeting = server.initialize(version)
+        assert greeting["protocolVersion"] == version
+        assert greeting["capabilities"] == {"tools": {"listChanged": True}}
+        assert 1 < len(greeting["instructions"].splitlines()) <= 5
+        tools = server.request(1, "tools/list")["result"]["tools"]
+        assert [tool["name"] for tool in tools] == NAMES
+        listed = server.request(2, "tools/call", call("context.list_caches"))["result"]
+        assert listed["content"] == [{"type": "text", "text": '{"caches":[{"path":"handbook","has_manifest":true}]}'}]
+        inspected = server.request("three", "tools/call", call("context.inspect_cache", cache="handbook"))["result"]
+        assert inspected["content"][0]["text"] == (
+            '{"cache_version":"v","document_count":1,"total_bytes":40,"valid":true}'
+        )
+        server.close_input()
+        assert server.wait() == 0
+        assert server.errors_so_far() == b""
+
+
+def test_a_client_of_the_current_era_needs_no_handshake(project: Path) -> None:
+    with RawServer(cwd=project) as server:
+        discovered = server.request(1, "server/discover", {"_meta": MODERN_META})["result"]
+        assert discovered["supportedVersions"] == ["2026-07-28"]
+        assert discovered["capabilities"] == {"tools": {"listChanged": True}}
+        listed = server.request(2, "tools/list", {"_meta": MODERN_META})["result"]
+        assert [tool["name"] for tool in listed["tools"]] == NAMES
+        assert (listed["resultType"], listed["ttlMs"], listed["cacheScope"]) == ("complete", 60_000, "private")
+        called = server.request(3, "tools/call", {"_meta": MODERN_META, **call("context.list_caches")})["result"]
+        assert called["structuredContent"] == {"caches": [{"path": "handbook", "has_manifest": True}]}
+        server.close_input()
+        assert server.wait() == 0
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_sdks_own_client_connects(project: Path, mode: Any) -> None:
+    parameters = StdioServerParameters(command=CONTEXT[0], args=[*CONTEXT[1:], "serve", "--path", str(project)])
+
+    async def talk() -> list[str]:
+        with anyio.fail_after(PATIENCE_SECONDS):
+            async with Client(parameters, mode=mode) as client:
+                result = await client.call_tool("context.inspect_cache", {"cache": "handbook"})
+                assert result.structured_content == {
+                    "cache_version": "v",
+                    "document_count": 1,
+                    "total_bytes": 40,
+                    "valid": True,
+                }
+                return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert anyio.run(talk) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "identifier"),
+    [
+        (b"rubbish", -32700, None),
+        (b'{"text":"\xff\xfe"}', -32700, None),
+        (b'{"jsonrpc":"1.0","id":7,"method":"ping"}', -32600, 7),
+        (b'[{"jsonrpc":"2.0","id":7,"method":"ping"}]', -32600, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"' + b"x" * 20_000_000 + b'"}}', -32600, None),
+        (b"[" * 100_000, -32700, None),
+    ],
+    ids=["malformed", "not UTF-8", "wrong jsonrpc", "batch", "20 MB", "deep"],
+)
+def test_a_bad_line_is_answered_and_the_next_request_still_works(
+    project: Path, line: bytes, code: int, identifier: int | None
+) -> None:
+    with RawServer(cwd=project) as server:
+        server.initialize()
+        server.send(line)
+        answer = server.receive()
+        assert (answer["error"]["code"], answer["id"]) == (code, identifier)
+        assert server.request(8, "ping")["result"] == {}
+
+
+def test_a_bad_line_before_the_handshake_does_not_spoil_it(project: Path) -> None:
+    with RawServer(cwd=project) as server:
+        server.send(b"rubbish", b"", b"   ")
+        assert server.receive()["error"]["code"] == -32700
+        assert server.initialize()["serverInfo"]["name"] == "context-hall"
+
+
+def test_half_of_an_emoji_in_an_argument_is_answered(project: Path) -> None:
+    with RawServer(cwd=project) as server:
+        server.initialize()
+        line = (
+            b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"context.inspect_cache","arguments":%s}}'
+        )
+        server.send(line % b'{"cache":"\\ud83d"}')
+        answer = server.receive()
+        assert answer["result"]["content"][0]["text"].startswith('{"error":{"code":"cache_missing"')
+        server.send(line % b'{"\\ud83d":"x"}')
+        answer = server.receive()
+        assert "result" in answer or answer["error"]["code"] == -32600
+        assert answer["id"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_cleanly(project: Path, number: signal.Signals) -> None:
+    with RawServer(cwd=project) as server:
+        server.initialize()
+        server.process.send_signal(number)
+        assert server.wait() == 0
+        assert server.errors_so_far() == b""
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    mask = next(line for line in status.splitlines() if line.startswith("SigCgt")).split()[1]
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc to see when the hall first listens for signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_it_still_loads_ends_it_as_cleanly(project: Path, number: signal.Signals) -> None:
+    with RawServer(cwd=project) as server:
+        while not catches(server.process.pid, signal.SIGTERM):
+            time.sleep(0.001)
+        server.process.send_signal(number)
+        assert server.wait() == 0
+        assert server.errors_so_far() == b""
+
+
+def test_a_client_that_stops_listening_ends_the_server(project: Path) -> None:
+    with RawServer(cwd=project) as server:
+        server.initialize()
+        assert server.process.stdout is not None
+        server.process.stdout.close()
+        server.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        assert server.wait() == 0
+        assert server.errors_so_far() == b""
+
+
+def test_input_and_output_may_be_files(project: Path) -> None:
+    requests = [
+        INITIALIZE,
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("context.list_caches")},
+    ]
+    # The last line has no newline, as when somebody typed the file by hand.
+    (project / "in").write_text("\n".join(map(json.dumps, requests)))
+    with (project / "in").open("rb") as source, (project / "out").open("wb") as target:
+        subprocess.run([*CONTEXT, "serve"], cwd=project, stdin=source, stdout=target, timeout=20, check=True)
+    answers = [json.loads(line) for line in (project / "out").read_text().splitlines()]
+    assert [answer["id"] for answer in answers] == [0, 1]
+
+
+def test_no_input_at_all_is_an_end(project: Path) -> None:
+    answer = run_context("serve", cwd=project)
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, b"", b"")
+    with Path(os.devnull).open("rb") as nothing:
+        subprocess.run([*CONTEXT, "serve"], cwd=project, stdin=nothing, timeout=20, check=True)
+
+
+def test_a_thousand_requests_in_one_go_are_all_answered_before_the_end(project: Path) -> None:
+    requests = [
+        {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call("context.list_caches")}
+        for number in range(1, 1001)
+    ]
+    lines = "\n".join(map(json.dumps, [INITIALIZE, *requests])) + "\n"
+    answer = run_context("serve", cwd=project, stdin=lines.encode())
+    answers = [json.loads(line) for line in answer.stdout.splitlines()]
+    assert sorted(each["id"] for each in answers) == list(range(1001))
+    assert all("result" in each for each in answers)
+
+
+ODD_SERVER = textwrap.dedent("""
+    import sys, time
+    import anyio
+    from contexthall.core.catalog import Caller, Capability, Catalog, Tool, ToolResult
+    from contexthall.faces.mcp import stdio
+    from contexthall.faces.mcp.server import HallServer
+    import os
+
+    def noisy(arguments, caller):
+        print("a stray print")
+        os.write(1, b"a stray write")
+        os.system("echo a stray child")
+        return ToolResult.of_text(repr(sys.stdin.read()))
+
+    def slow(arguments, caller):
+        time.sleep(0.5)
+        return ToolResult.of_text("slow but there")
+
+    def endless(arguments, caller):
+        time.sleep(600)
+
+    def half(arguments, caller):
+        return ToolResult.of_text("\\ud83d")
+
+    def large(arguments, caller):
+        return ToolResult.of_text("x" * 5_000_000)
+
+    schema = {"type": "object"}
+    tools = [Tool(name=run.__name__, title="", description="", input_schema=schema, run=run)
+             for run in (noisy, slow, endless, half, large)]
+    caller = Caller(may_read=lambda path, home: True)
+    server = HallServer(Catalog([Capability("odd", tools=tools)]), caller, version="1", tool_timeout_seconds=1)
+    anyio.run(stdio.serve, server, stdio.claim_standard_streams())
+    os._exit(0)
+""")
+
+
+def odd_server(tmp_path: Path) -> RawServer:
+    return RawServer(cwd=tmp_path, command=(sys.executable, "-c", ODD_SERVER))
+
+
+def test_stray_output_never_reaches_the_client_and_stray_input_is_empty(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as server:
+        server.initialize()
+        assert server.request(1, "tools/call", call("noisy"))["result"]["content"][0]["text"] == "''"
+        assert server.request(2, "ping")["result"] == {}
+        server.close_input()
+        assert server.wait() == 0
+        errors = server.errors_so_far()
+        assert b"a stray print" in errors
+        assert b"a stray write" in errors
+        assert b"a stray child" in errors
+
+
+def test_calls_in_flight_at_the_end_of_input_are_answered(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as server:
+        server.initialize()
+        server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("slow")})
+        server.close_input()
+        assert server.receive()["result"]["content"][0]["text"] == "slow but there"
+        assert server.wait() == 0
+
+
+def test_a_cancelled_call_is_not_waited_for_at_the_end_of_input(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as server:
+        server.initialize()
+        server.send(
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("endless")},
+            {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}},
+        )
+        begun = time.monotonic()
+        server.close_input()
+        assert server.wait() == 0
+        assert time.monotonic() - begun < 5
+
+
+def test_a_tool_that_never_returns_holds_up_neither_its_answer_nor_the_end(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as server:
+        server.initialize()
+        text = server.request(1, "tools/call", call("endless"))["result"]["content"][0]["text"]
+        assert text == '{"error":{"code":"internal_error","message":"Internal error"}}\n'
+        server.close_input()
+        assert server.wait() == 0
+
+
+def test_a_subscription_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as server:
+        params = {"_meta": MODERN_META, "notifications": {"toolsListChanged": True}}
+        server.send({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params})
+        assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
+        begun = time.monotonic()
+        server.close_input()
+        assert server.wait() == 0
+        assert time.monotonic() - begun < 5
+
+
+def test_half_of_an_emoji_in_a_result_arrives_and_the_server_lives(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as server:
+        server.initialize()
+        answer = server.request(1, "tools/call", call("half"))
+        assert answer["result"]["content"][0]["text"] == "\ud83d"
+        assert server.request(2, "ping")["result"] == {}
+
+
+def test_a_client_that_reads_slowly_gets_everything(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as server:
+        server.initialize()
+        for number in range(5):
+            server.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call("large")})
+        time.sleep(0.3)
+        sizes = [len(server.receive()["result"]["content"][0]["text"]) for _ in range(5)]
+        assert sizes == [5_000_000] * 5
+
+
+def test_a_signal_ends_it_at_once_even_with_a_call_in_flight_and_a_client_that_does_not_read(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as server:
+        server.initialize()
+        server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("large")})
+        server.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call("endless")})
+        time.sleep(0.3)
+        begun = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.wait() == 0
+        assert time.monotonic() - begun < 3
+        assert b"Traceback" not in server.errors_so_far()
+
+
+def test_the_time_out_can_be_set(project: Path) -> None:
+    with RawServer(cwd=project, env={"CONTEXT_TOOL_TIMEOUT_SECS": "never"}) as server:
+        assert server.wait() == 1
+        assert b"CONTEXT_TOOL_TIMEOUT_SECS" in server.errors_so_far()
