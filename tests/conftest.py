@@ -27,8 +27,9 @@ def bound_by_permissions(tmp_path: Path) -> Iterator[None]:
     if os.geteuid() != 0:
         yield
         return
-    for directory in (tmp_path, *tmp_path.parents[:2]):
-        directory.chmod(0o755)
+    for directory in tmp_path.parents:
+        if not directory.stat().st_mode & 0o001:
+            directory.chmod(0o711)
     os.chown(tmp_path, NOBODY, NOBODY)
     os.seteuid(NOBODY)
     try:

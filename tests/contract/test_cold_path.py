@@ -1,6 +1,7 @@
 """No command pays for what it does not use."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -32,9 +33,9 @@ sys.stderr.write(json.dumps(sorted(sys.modules)))
 
 
 def modules_loaded_by(arguments: list[str], cwd: Path) -> set[str]:
-    process = subprocess.run(
-        [sys.executable, "-c", SCRIPT, json.dumps(arguments)], cwd=cwd, capture_output=True, check=True, text=True
-    )
+    unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    command = [sys.executable, "-c", SCRIPT, json.dumps(arguments)]
+    process = subprocess.run(command, cwd=cwd, env=unmeasured, capture_output=True, check=True, text=True)
     return set(json.loads(process.stderr))
 
 

@@ -1,0 +1,95 @@
+"""The documentation cannot drift: every command, option, setting, tool and error is in it, because this says so."""
+
+import re
+import signal
+from pathlib import Path
+
+import click
+import pytest
+
+from contexthall import open_hall
+from contexthall.core.errors import CODES, HallError
+from contexthall.faces.cli.table import COMMANDS, context
+from contexthall.settings import _KEYS
+
+REPOSITORY = Path(__file__).parents[2]
+DOCS = REPOSITORY / "docs"
+
+
+def section(document: str, heading: str) -> str:
+    parts = re.split(r"^## ", (DOCS / document).read_text(), flags=re.MULTILINE)
+    found = [part for part in parts if part.split("\n", 1)[0] == heading]
+    assert found, f"docs/{document} has no section {heading!r}"
+    return found[0]
+
+
+def option_names(command: click.Command) -> list[str]:
+    return [name for option in command.params if isinstance(option, click.Option) for name in option.opts]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_section_with_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    command = context.get_command(click.Context(context), name)
+    assert command is not None
+    text = section("cli.md", f"context {name}")
+    assert [option for option in option_names(command) if len(option) > 2 and f"`{option}" not in text] == []
+
+
+def test_every_section_is_about_a_command_that_is_there() -> None:
+    sections = re.findall(r"^## context (\S+)$", (DOCS / "cli.md").read_text(), flags=re.MULTILINE)
+    assert sections == list(COMMANDS)
+
+
+@pytest.mark.parametrize("error", CODES.values(), ids=CODES)
+def test_every_error_has_its_row_with_message_and_exit_code(error: type[HallError]) -> None:
+    rows = [line for line in (DOCS / "errors.md").read_text().splitlines() if line.startswith(f"| `{error.code}` |")]
+    assert len(rows) == 1
+    assert f"| {error.exit_code} |" in rows[0]
+    assert error.message in rows[0]
+
+
+@pytest.mark.parametrize("key", _KEYS)
+def test_every_setting_has_its_row(key: str) -> None:
+    row = next(line for line in section("cli.md", "Settings").splitlines() if line.startswith(f"| `{key}` |"))
+    assert _KEYS[key].variable in row
+
+
+def test_every_tool_has_its_section_with_every_input_and_output() -> None:
+    tools = open_hall().catalog.tools
+    for tool in tools:
+        text = section("tools.md", tool.name)
+        names = [*tool.input_schema["properties"], *(tool.output_schema or {}).get("properties", {})]
+        assert [name for name in names if name not in text] == []
+    sections = re.findall(r"^## (\S+)$", (DOCS / "tools.md").read_text(), flags=re.MULTILINE)
+    assert sections == [tool.name for tool in tools]
+
+
+def test_the_readme_names_every_tool() -> None:
+    readme = (REPOSITORY / "README.md").read_text()
+    assert [tool.name for tool in open_hall().catalog.tools if f"`{tool.name}`" not in readme] == []
+
+
+def markdown_files() -> list[Path]:
+    return sorted([*REPOSITORY.glob("*.md"), *DOCS.glob("*.md")])
+
+
+@pytest.mark.parametrize("file", markdown_files(), ids=lambda file: file.name)
+def test_every_link_leads_somewhere(file: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)", file.read_text())
+    assert [link for link in links if "://" not in link and not (file.parent / link).exists()] == []
+
+
+def test_every_room_has_its_heading_in_the_architecture() -> None:
+    headings = re.findall(r"^### `([\w/.]+)`", (REPOSITORY / "ARCHITECTURE.md").read_text(), flags=re.MULTILINE)
+    package = REPOSITORY / "src" / "contexthall"
+    rooms = {f"{path.parent.relative_to(package)}/" for path in package.rglob("__init__.py")} - {"./"}
+    modules = {path.name for path in package.glob("*.py")} - {"__init__.py"}
+    assert set(headings) == rooms | modules
+
+
+def test_what_ci_runs_is_what_the_readme_says() -> None:
+    typed = re.findall(r"^make \w+$", (REPOSITORY / ".ci" / "run").read_text(), flags=re.MULTILINE)
+    readme = (REPOSITORY / "README.md").read_text()
+    assert typed
+    assert [command for command in typed if command not in readme] == []
