@@ -1,13 +1,11 @@
 """Claim: the hall's own stdio transport answers more calls, sooner, than the SDK's, in front of the same server."""
 
-import json
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
+from benchmarks.client import Client
 from benchmarks.runner import Measure, Sample, command_line, milliseconds, print_table, take_turns
 
 CALLS = 500
@@ -27,38 +25,6 @@ async def main():
 
 anyio.run(main)
 """
-
-
-class Client:
-    """The thinnest client there is: lines out, lines in."""
-
-    def __init__(self, *command: str, cwd: Path) -> None:
-        self.process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._next = 0
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
-        self.send("initialize", hello)
-        self.receive()
-
-    def send(self, method: str, params: dict[str, Any]) -> int:
-        assert self.process.stdin is not None
-        self._next += 1
-        message = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": params}
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-        return self._next
-
-    def receive(self) -> int:
-        assert self.process.stdout is not None
-        identifier: int = json.loads(self.process.stdout.readline())["id"]
-        return identifier
-
-    def call(self) -> int:
-        return self.send("tools/call", {"name": "context.list_caches", "arguments": {}})
-
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait(10)
 
 
 def one_by_one(client: Client, latencies: list[float]) -> Measure:

@@ -74,7 +74,7 @@ def test_a_look_follows_symlinks_unless_told_otherwise(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("four")
     (tmp_path / "link").symlink_to("file")
     disk = Disk()
-    assert disk.look(str(tmp_path / "link")) == ("file", 4)
+    assert disk.look(str(tmp_path / "link"))[:2] == ("file", 4)
     assert disk.look(str(tmp_path / "link"), follow=False).kind == "symlink"
     assert disk.look(str(tmp_path)).kind == "directory"
     assert disk.look("/dev/null").kind == "other"
@@ -83,13 +83,13 @@ def test_a_look_follows_symlinks_unless_told_otherwise(tmp_path: Path) -> None:
 def test_every_call_of_a_read_can_fail_and_the_error_names_file_and_cause(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     before = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
-    for number in range(1, 5):
+    for number in range(1, 4):
         disk = Disk(failing_at(number, OSError(errno.EIO, "Input/output error")))
         with pytest.raises(DiskError, match=r"file: Input/output error"):
             disk.read(str(tmp_path / "file"))
     after = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
     assert after == before
-    assert Disk(failing_at(6, OSError(errno.EIO, ""))).read(str(tmp_path / "file")) == b"x"
+    assert Disk(failing_at(5, OSError(errno.EIO, ""))).read(str(tmp_path / "file")) == b"x"
 
 
 def test_containment_is_judged_after_symlinks(tmp_path: Path) -> None:

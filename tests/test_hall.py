@@ -74,10 +74,8 @@ def test_a_project_root_must_be_a_directory(project: Path) -> None:
 
 
 def test_toolsets_choose_the_tools(project: Path) -> None:
-    assert [tool.name for tool in open_hall(str(project), toolsets="caches").catalog.tools] == [
-        "context.list_caches",
-        "context.inspect_cache",
-    ]
+    names = [tool.name for tool in open_hall(str(project), toolsets="caches").catalog.tools]
+    assert names == ["context.resolve", "context.list_caches", "context.inspect_cache"]
     assert open_hall(str(project), toolsets=["contexts"]).catalog.tools == ()
 
 

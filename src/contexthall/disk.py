@@ -1,4 +1,4 @@
-"""What is on the disk? The only module that opens, lists or stats anything.
+"""What is on the disk? The only module that opens, lists, stats, renames or syncs anything.
 
 Every call to the operating system passes `perform`, which a test may replace to fail the n-th call or to shuffle a
 listing. Every OSError leaves as one of our errors, with the path in its detail. Paths are strings; a name that is not
@@ -6,27 +6,31 @@ UTF-8 keeps its bytes as Python's surrogate escapes.
 """
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from contexthall.core.errors import DiskError, PathMissingError
 
 Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 Perform: TypeAlias = Callable[..., Any]
 
-# What others may have prepared is never followed and never waited for: a FIFO opens at once and is refused.
-_READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+# What others may have prepared is never waited for: a FIFO opens at once and is refused.
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+_ENTER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+_CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _CHUNK = 1 << 20
 _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 
 
 class Status(NamedTuple):
-    """What stands at a path."""
+    """What stands at a path. The stamp changes when it is replaced or written."""
 
     kind: Kind
     size: int
+    stamp: tuple[int, int, int, int]
 
 
 class Entry(NamedTuple):
@@ -36,9 +40,9 @@ class Entry(NamedTuple):
     kind: Kind
 
 
-def perform(call: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - as various as the calls
+def perform(call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401 - as various as the calls
     """Make a call to the operating system."""
-    return call(*arguments)
+    return call(*arguments, **options)
 
 
 class Disk:
@@ -49,45 +53,198 @@ class Disk:
 
     def look(self, path: str, *, follow: bool = True) -> Status:
         """Say what stands at `path`, and behind it if it is a symlink and `follow` is set."""
-        found = self._do(path, os.stat if follow else os.lstat, path)
-        return Status(_kind(found.st_mode), found.st_size)
+        return _status(self.do(path, os.stat if follow else os.lstat, path))
 
     def list(self, path: str) -> tuple[Entry, ...]:
         """List a directory, sorted by the bytes of the names."""
-        entries: list[Entry] = self._do(path, _scan, path)
+        entries: list[Entry] = self.do(path, _scan, path)
         return tuple(sorted(entries, key=lambda entry: os.fsencode(entry.name)))
 
-    def read(self, path: str) -> bytes:
-        """Read a regular file whole; anything else at `path`, a symlink included, is a DiskError."""
-        descriptor = self._do(path, os.open, path, _READ_FLAGS)
+    def read(self, path: str, *, follow: bool = False) -> bytes:
+        """Read a regular file whole; anything else, and a symlink unless `follow` is set, is a DiskError."""
+        descriptor = self.do(path, os.open, path, _READ if follow else _READ | os.O_NOFOLLOW)
+        with File(self, path, descriptor) as file:
+            return file.read_all()
+
+    def enter(self, path: str) -> "Directory":
+        """Open a directory, to look up names in that very one whatever happens to its path."""
+        return Directory(self, path, self.do(path, os.open, path, _ENTER))
+
+    def make_directory(self, path: str) -> None:
+        self.do(path, os.mkdir, path)
+
+    def rename(self, path: str, target: str) -> None:
+        self.do(path, os.rename, path, target)
+
+    def remove_tree(self, path: str) -> None:
+        """Remove `path` and all below it, as far as it is there; symlinks are removed, never followed."""
         try:
-            if not stat.S_ISREG(self._do(path, os.fstat, descriptor).st_mode):
-                raise DiskError(f"not a regular file: {path}")
-            chunks = []
-            while chunk := self._do(path, os.read, descriptor, _CHUNK):
-                chunks.append(chunk)
-            return b"".join(chunks)
-        finally:
-            self._do(path, os.close, descriptor)
+            if self.look(path, follow=False).kind != "directory":
+                self.do(path, os.unlink, path)
+                return
+            for entry in self.list(path):
+                self.remove_tree(os.path.join(path, entry.name))
+            self.do(path, os.rmdir, path)
+        except PathMissingError:
+            pass
 
     def is_within(self, path: str, root: str) -> bool:
         """Say whether `path` lies in `root` once all symlinks are followed."""
-        real_path: str = self._do(path, os.path.realpath, path)
-        real_root: str = self._do(root, os.path.realpath, root)
+        real_path, real_root = self.real(path), self.real(root)
         return real_path == real_root or real_path.startswith(real_root.rstrip("/") + "/")
+
+    def real(self, path: str) -> str:
+        """Follow every symlink in `path`."""
+        return str(self.do(path, os.path.realpath, path))
 
     def working_directory(self) -> str:
         """Say where relative paths start."""
-        return str(self._do(".", os.getcwd))
+        return str(self.do(".", os.getcwd))
 
-    def _do(self, path: str, call: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401
+    def do(self, path: str, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
+        """Make a call about `path`; what the system refuses becomes an error of ours."""
         try:
-            return self._perform(call, *arguments)
+            return self._perform(call, *arguments, **options)
         except ValueError as error:  # a NUL or half of a surrogate pair: no file can have that name
             raise PathMissingError(f"not a file name: {path!r}") from error
         except OSError as error:
             kind = PathMissingError if error.errno in _NOTHING_THERE else DiskError
             raise kind(f"{path}: {error.strerror or error}") from error
+
+
+class _Opened:
+    """A descriptor that is closed when nobody needs it any more."""
+
+    def __init__(self, disk: Disk, path: str, descriptor: int) -> None:
+        self.path = path
+        self._disk = disk
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            self._do(os.close, descriptor)
+
+    def status(self) -> Status:
+        return _status(self._do(os.fstat, self._descriptor))
+
+    def sync(self) -> None:
+        """Write this file or directory itself to the disk."""
+        self._do(os.fsync, self._descriptor)
+
+    def sync_file_system(self, sync: Callable[[int], None]) -> None:
+        """Write everything in this file system to the disk."""
+        self._do(sync, self._descriptor)
+
+    def lock(self) -> bool:
+        """Take the lock of this inode until it is closed, also in children; False if somebody else has it."""
+        try:
+            self._do(fcntl.flock, self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except DiskError as error:
+            if isinstance(error.__cause__, BlockingIOError):
+                return False
+            raise
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def _do(self, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
+        return self._disk.do(self.path, call, *arguments, **options)
+
+
+class File(_Opened):
+    """An open regular file."""
+
+    def read_all(self) -> bytes:
+        """Read from here to the end."""
+        kind, size, _ = self.status()
+        if kind != "file":
+            raise DiskError(f"not a regular file: {self.path}")
+        # Asked for one byte more than there should be, a whole file has shown its end in one call.
+        data: bytes = self._do(os.read, self._descriptor, min(size + 1, _CHUNK))
+        if len(data) == size:
+            return data
+        chunks = [data]
+        while chunk := self._do(os.read, self._descriptor, _CHUNK):
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Read up to `length` bytes from `offset`; fewer at the end."""
+        return bytes(self._do(os.pread, self._descriptor, length, offset))
+
+    def write_all(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._do(os.write, self._descriptor, rest) :]
+
+    def write_at(self, offset: int, data: bytes) -> None:
+        """Write over what stands at `offset`; `data` is small."""
+        if self._do(os.pwrite, self._descriptor, data, offset) != len(data):
+            raise DiskError(f"{self.path}: written in part only")
+
+
+class Directory(_Opened):
+    """An open directory."""
+
+    def look(self, name: str) -> Status:
+        """Say what stands at `name`; symlinks are not followed."""
+        return _status(self._do_at(name, os.stat, name, dir_fd=self._descriptor, follow_symlinks=False))
+
+    def names(self) -> list[str]:
+        """List the names, in no particular order."""
+        return list(self._do(os.listdir, self._descriptor))
+
+    def enter(self, name: str) -> "Directory":
+        """Open a directory in this one, which must not be a symlink."""
+        path = os.path.join(self.path, name)
+        return Directory(
+            self._disk, path, self._do_at(name, os.open, name, _ENTER | os.O_NOFOLLOW, dir_fd=self._descriptor)
+        )
+
+    def open(self, name: str) -> File:
+        """Open a file for reading, which must not be a symlink."""
+        flags = _READ | os.O_NOFOLLOW
+        descriptor = self._do_at(name, os.open, name, flags, dir_fd=self._descriptor)
+        return File(self._disk, os.path.join(self.path, name), descriptor)
+
+    def read(self, name: str) -> bytes:
+        """Read a regular file whole."""
+        with self.open(name) as file:
+            return file.read_all()
+
+    def create(self, name: str) -> File | None:
+        """Create a file for writing; None if the name is taken."""
+        try:
+            descriptor = self._do_at(name, os.open, name, _CREATE, 0o644, dir_fd=self._descriptor)
+        except DiskError as error:
+            if isinstance(error.__cause__, FileExistsError):
+                return None
+            raise
+        return File(self._disk, os.path.join(self.path, name), descriptor)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a new file whole."""
+        file = self.create(name)
+        if file is None:
+            raise DiskError(f"already there: {os.path.join(self.path, name)}")
+        with file:
+            file.write_all(data)
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Give a file in this directory another name, in place of whatever has it."""
+        self._do_at(name, os.rename, name, new_name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def _do_at(self, name: str, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
+        return self._disk.do(os.path.join(self.path, name), call, *arguments, **options)
 
 
 def _scan(path: str) -> list[Entry]:
@@ -101,6 +258,11 @@ def _entry_kind(entry: "os.DirEntry[str]") -> Kind:
     if entry.is_dir(follow_symlinks=False):
         return "directory"
     return "file" if entry.is_file(follow_symlinks=False) else "other"
+
+
+def _status(found: os.stat_result) -> Status:
+    stamp = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+    return Status(_kind(found.st_mode), found.st_size, stamp)
 
 
 def _kind(mode: int) -> Kind:

@@ -4,7 +4,8 @@ A room is imported when it is opened: a command that needs one room does not pay
 """
 
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from contexthall.disk import Disk
 from contexthall.settings import SETTINGS_FILE, Settings, SettingsFile, resolve
 
 if TYPE_CHECKING:
+    from contexthall.caches.builder import Built, Progress
     from contexthall.caches.library import Library
     from contexthall.core.catalog import Caller, Capability, Catalog
 
@@ -93,6 +95,28 @@ class Hall:
 
         return Caller(may_read=self._may_read)
 
+    def build_cache(
+        self,
+        sources: str,
+        cache: str,
+        *,
+        include: Sequence[str] = (),
+        force: bool = False,
+        progress: "Progress | None" = None,
+    ) -> "Built":
+        """Compile the documents below `sources` into a cache; both are paths from the working directory."""
+        from contexthall.caches.builder import build
+
+        return build(
+            self._disk,
+            sources=os.path.join(self.settings.working_directory, sources),
+            target=os.path.join(self.settings.working_directory, cache),
+            created_at=_created_at(os.environ, time.time),
+            globs=tuple(include),
+            force=force,
+            progress=progress,
+        )
+
     def _caches_capability(self) -> "Capability":
         from contexthall.caches.capability import caches_capability
 
@@ -101,6 +125,16 @@ class Hall:
     def _may_read(self, path: str, home: str) -> bool:
         roots = (home, *self.settings.allow_roots)
         return not self.settings.confine or any(self._disk.is_within(path, root) for root in roots)
+
+
+def _created_at(environment: Mapping[str, str], clock: Callable[[], float]) -> str:
+    """Say what time it is, or what time it shall be, as RFC 3339 in UTC."""
+    epoch = environment.get("SOURCE_DATE_EPOCH", "")
+    try:
+        moment = time.gmtime(int(epoch) if epoch else clock())
+    except (ValueError, OverflowError, OSError):
+        raise SettingsError(f"SOURCE_DATE_EPOCH must be a number of seconds, not {epoch!r}") from None
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", moment)
 
 
 def _is_directory(path: str, disk: Disk) -> bool:

@@ -7,15 +7,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.caches.making import build_cache
 
 from contexthall.faces.cli.table import COMMANDS
 
 SDK = {"mcp", "mcp_types"}
-HEAVY = SDK | {"anyio", "asyncio", "jsonschema", "pydantic", "tomllib", "rich"}
+HEAVY = SDK | {"ctypes", "pickle", "anyio", "asyncio", "jsonschema", "pydantic", "tomllib", "rich"}
 
 ARGUMENTS = {
     "tools": ["tools"],
     "call": ["call", "context.list_caches"],
+    "build": ["build", "--sources", "handbook", "--cache", "built"],
+    "resolve": ["resolve", "--cache", "cache", "--query", "a", "--budget", "9"],
+    "verify": ["verify", "--cache", "cache"],
     "caches": ["caches"],
     "inspect": ["inspect", "--cache", "handbook"],
 }
@@ -28,7 +32,8 @@ try:
     main()
 except SystemExit as leaving:
     assert not leaving.code, leaving.code
-sys.stderr.write(json.dumps(sorted(sys.modules)))
+print()
+print(json.dumps(sorted(sys.modules)))
 """
 
 
@@ -36,12 +41,14 @@ def modules_loaded_by(arguments: list[str], cwd: Path) -> set[str]:
     unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     command = [sys.executable, "-c", SCRIPT, json.dumps(arguments)]
     process = subprocess.run(command, cwd=cwd, env=unmeasured, capture_output=True, check=True, text=True)
-    return set(json.loads(process.stderr))
+    return set(json.loads(process.stdout.splitlines()[-1]))
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / ".context" / "caches" / "handbook").mkdir(parents=True)
+    (tmp_path / "handbook").mkdir()
+    build_cache(tmp_path, {"a.md": "a"})
     return tmp_path
 
 
@@ -54,11 +61,12 @@ def test_only_serve_loads_the_sdk(name: str, project: Path) -> None:
     assert not SDK & modules_loaded_by(ARGUMENTS[name], project)
 
 
-@pytest.mark.parametrize("name", ["caches", "inspect"])
+@pytest.mark.parametrize("name", ["resolve", "verify", "caches", "inspect"])
 def test_a_command_of_the_caches_loads_nothing_heavy_and_no_other_room(name: str, project: Path) -> None:
     loaded = modules_loaded_by(ARGUMENTS[name], project)
     assert not HEAVY & loaded
-    assert not {"contexthall.contexts", "contexthall.guild", "contexthall.core.catalog"} & loaded
+    others = {"contexthall.contexts", "contexthall.guild", "contexthall.core.catalog", "contexthall.caches.builder"}
+    assert not others & loaded
 
 
 def test_the_version_loads_not_even_click(project: Path) -> None:

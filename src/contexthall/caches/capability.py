@@ -1,13 +1,30 @@
 """What does an agent see of the caches? The tools of the room, declared."""
 
-from contexthall.caches.library import Library
+from contexthall.caches.library import LARGEST_BUDGET, Library
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
-from contexthall.core.errors import DiskError
+from contexthall.core.errors import DiskError, InvalidBudgetError, InvalidQueryError
 
 GUIDANCE = (
-    "Documents: call context.list_caches to see which compiled caches there are, then context.inspect_cache for the "
-    "version and size of one."
+    "Documents: call context.list_caches to see which compiled caches there are, then context.resolve with one of "
+    "them, a query in the words you expect in the text, and a budget in tokens: it gives whole documents, best first, "
+    "and says why. context.inspect_cache tells the version and size of a cache."
 )
+
+RESOLVE_INPUT: JsonObject = {
+    "type": "object",
+    "required": ["cache", "query", "budget"],
+    "additionalProperties": False,
+    "properties": {
+        "cache": {"type": "string", "description": "Name of a cache, as context.list_caches gives it, or its path"},
+        "query": {"type": "string", "description": "Words that the documents should contain"},
+        "budget": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": LARGEST_BUDGET,
+            "description": "Most tokens that the documents may cost together, at four bytes a token",
+        },
+    },
+}
 
 LIST_INPUT: JsonObject = {
     "type": "object",
@@ -60,10 +77,27 @@ def caches_capability(library: Library) -> Capability:
         directory = library.locate(arguments["cache"], may_read=caller.may_read)
         return ToolResult.of_json(library.inspect(directory)._asdict())
 
+    def resolve(arguments: JsonObject, caller: Caller) -> ToolResult:
+        directory = library.locate(arguments["cache"], may_read=caller.may_read)
+        return ToolResult.of_text(library.resolve(directory, arguments["query"], int(arguments["budget"])))
+
     return Capability(
         "caches",
         guidance=GUIDANCE,
         tools=(
+            Tool(
+                name="context.resolve",
+                title="Resolve context for a query",
+                description=(
+                    "Give the documents of a cache that answer a query, whole, best first, within a budget of tokens. "
+                    "A document's score is the share of its words that are words of the query; each comes with its "
+                    "score, its cost and the counts behind them. The same call gives the same bytes every time."
+                ),
+                input_schema=RESOLVE_INPUT,
+                annotations=READ_ONLY,
+                refusals={"query": InvalidQueryError, "budget": InvalidBudgetError},
+                run=resolve,
+            ),
             Tool(
                 name="context.list_caches",
                 title="List caches",

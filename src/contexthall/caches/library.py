@@ -2,15 +2,34 @@
 
 import os.path
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from contexthall.caches.format import MANIFEST, TEMPORARY_PREFIX, read_head
-from contexthall.core.errors import CacheMissingError, DiskError, PathMissingError
+from contexthall.caches.ranking import Place, Ranking
+from contexthall.caches.reader import OpenCache, open_cache
+from contexthall.caches.selection import words
+from contexthall.caches.verification import violations
+from contexthall.core.errors import (
+    CacheInvalidError,
+    CacheMissingError,
+    DiskError,
+    InvalidBudgetError,
+    InvalidQueryError,
+    PathMissingError,
+    UsageError,
+)
 from contexthall.core.paths import absolute, shown
 from contexthall.disk import Disk, Entry
 
 MayRead: TypeAlias = Callable[[str, str], bool]
 
+Answer = TypeVar("Answer")
+
+LARGEST_BUDGET = 2**63 - 1
+
+_MOST_OPEN = 4
+_MOST_SWAPS = 10
 _HINT = "list what is there with `context caches`"
 
 
@@ -30,6 +49,14 @@ class Inspection(NamedTuple):
     valid: bool
 
 
+class Explanation(NamedTuple):
+    """Where a document stands in a query's order, how many stand there, and which of the query's terms it has."""
+
+    place: Place
+    considered: int
+    matched_terms: tuple[str, ...]
+
+
 def anyone(_path: str, _home: str) -> bool:
     """Let the caller name every path: the operating system decides."""
     return True
@@ -43,6 +70,7 @@ class Library:
         self._disk = disk
         self._root_is_named = root_is_named
         self._working_directory = working_directory
+        self._opened: dict[str, OpenCache] = {}
 
     def list_caches(self, root: str | None = None, *, may_read: MayRead = anyone) -> tuple[CacheEntry, ...]:
         """List the directories in `root` by absolute path, or those in the library's own root by name."""
@@ -98,6 +126,61 @@ class Library:
         valid = head.complete and total_bytes is not None
         return Inspection(head.cache_version, head.document_count, total_bytes or 0, valid)
 
+    def resolve(self, directory: str, query: str, budget: int) -> str:
+        """Answer a query: the text of `context.resolve`."""
+        return self._with_ranking(directory, query, budget, lambda ranking, cache: ranking.text(cache.documents().read))
+
+    def rank(self, directory: str, query: str, budget: int) -> Ranking:
+        """Put the documents of a cache in a query's order, and see which fit."""
+        return self._with_ranking(directory, query, budget, lambda ranking, _: ranking.settled())
+
+    def explain(self, directory: str, query: str, budget: int, document_id: str) -> Explanation:
+        """Say where a document stands in a query's order, and why."""
+        return self._with_ranking(directory, query, budget, partial(_explain, document_id))
+
+    def verify(self, directory: str) -> tuple[str, ...]:
+        """Name everything that is wrong with a cache."""
+        try:
+            opened = self._disk.enter(directory)
+        except PathMissingError:
+            raise CacheMissingError(directory, hint=_HINT) from None
+        return tuple(violations(opened))
+
+    def _with_ranking(
+        self, directory: str, query: str, budget: int, work: Callable[[Ranking, OpenCache], Answer]
+    ) -> Answer:
+        _check_request(query, budget)
+        terms = words(query)
+
+        def answer(cache: OpenCache) -> Answer:
+            return cache.answer(terms, lambda snapshot: work(Ranking(query, terms, budget, snapshot), cache))
+
+        return self._reading(directory, answer)
+
+    def _reading(self, directory: str, work: Callable[[OpenCache], Answer]) -> Answer:
+        """Let `work` read a cache; if another took its place meanwhile, let it read that one."""
+        for _ in range(_MOST_SWAPS):
+            before = self._identity(directory)
+            try:
+                return work(self._open(directory))
+            except (CacheInvalidError, DiskError):
+                if self._identity(directory) == before:
+                    raise
+        raise CacheInvalidError(f"{directory} is being replaced all the time")
+
+    def _open(self, directory: str) -> OpenCache:
+        cache = open_cache(self._disk, directory, self._opened.pop(directory, None))
+        self._opened[directory] = cache
+        while len(self._opened) > _MOST_OPEN:
+            self._opened.pop(next(iter(self._opened)), None)
+        return cache
+
+    def _identity(self, directory: str) -> object:
+        try:
+            return self._disk.look(directory).stamp[:2]
+        except PathMissingError:
+            return None
+
     def _own_entries(self) -> tuple[Entry, ...]:
         try:
             return self._disk.list(self.root)
@@ -138,3 +221,22 @@ class Library:
             return sum(self._disk.look(file, follow=False).size for file in files)
         except DiskError:
             return None
+
+
+def _check_request(query: str, budget: int) -> None:
+    try:
+        query.encode()
+    except UnicodeEncodeError:
+        raise InvalidQueryError("the query is not Unicode text") from None
+    if not 0 <= budget <= LARGEST_BUDGET:
+        raise InvalidBudgetError(f"{budget} is not between 0 and {LARGEST_BUDGET}")
+
+
+def _explain(document_id: str, ranking: Ranking, cache: OpenCache) -> Explanation:
+    places = list(ranking.places())
+    place = next((place for place in places if place.id == document_id), None)
+    if place is None:
+        raise UsageError(f"the cache has no document {document_id}", hint="an id is a path in lower case")
+    listed = next(each for each in cache.manifest().documents if each.id == document_id)
+    found = set(words(cache.documents().read(listed).content))
+    return Explanation(place, len(places), tuple(term for term in dict.fromkeys(ranking.terms) if term in found))

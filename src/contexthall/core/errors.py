@@ -1,8 +1,9 @@
 """What can go wrong, as one tree: one code, one wire message and one exit code each.
 
     HallError
-    ├── UsageError           usage           1  what was asked for cannot be understood
+    ├── UsageError           usage           1  what was asked for cannot be understood or done
     │   ├── SettingsError    usage           1  a setting has an unknown name or a bad value
+    │   ├── SourcesError     usage           1  the sources cannot become a cache
     │   └── UnknownToolError usage           1  no tool has that name
     ├── InvalidQueryError    invalid_query   2  the query is missing or no string
     ├── InvalidBudgetError   invalid_budget  3  the budget is missing or no whole number in range
@@ -45,6 +46,10 @@ class UsageError(HallError):
 
 class SettingsError(UsageError):
     message = "Bad setting"
+
+
+class SourcesError(UsageError):
+    message = "Cannot build from these sources"
 
 
 class UnknownToolError(UsageError):

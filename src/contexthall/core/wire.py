@@ -2,8 +2,11 @@
 
 import json
 import math
+import re
 from typing import Never
 
+_PIECES = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+_EMPTY = re.compile(r"([\[{])\n *\n *([\]}])")
 # No number that the hall reads has more digits; a longer one is out of every range, so its exact value cannot matter.
 _LONGEST_INTEGER = 100
 
@@ -16,6 +19,21 @@ def compact(value: object) -> str:
 def pretty(value: object) -> str:
     """Spell `value` for reading, two spaces a level."""
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+
+
+def indent(text: str) -> str:
+    """Lay JSON text out for reading, two spaces a level, every value spelt as it was."""
+    laid_out, depth = [], 0
+    for piece in _PIECES.findall(text):
+        if piece in "}]":
+            depth -= 1
+            laid_out.append("\n" + "  " * depth + piece)
+        elif piece in "{[":
+            depth += 1
+            laid_out.append(piece + "\n" + "  " * depth)
+        else:
+            laid_out.append({",": ",\n" + "  " * depth, ":": ": "}.get(piece, piece))
+    return _EMPTY.sub(r"\1\2", "".join(laid_out))
 
 
 def parse(data: bytes, *, halves: bool = False) -> object:

@@ -23,7 +23,7 @@ from tests.processes import (
     run_context,
 )
 
-NAMES = ["context.list_caches", "context.inspect_cache"]
+NAMES = ["context.resolve", "context.list_caches", "context.inspect_cache"]
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 0,
@@ -45,7 +45,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", [HANDSHAKE_2024, HANDSHAKE_2025])
-def test_a_client_of_the_handshake_era_lists_and_calls_both_tools(project: Path, version: str) -> None:
+def test_a_client_of_the_handshake_era_lists_and_calls_tools(project: Path, version: str) -> None:
     with RawServer(cwd=project) as server:
         greeting = server.initialize(version)
         assert greeting["protocolVersion"] == version

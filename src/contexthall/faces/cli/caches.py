@@ -1,10 +1,83 @@
-"""`context caches` and `context inspect`."""
+"""`context build`, `resolve`, `verify`, `caches` and `inspect`."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Self
 
 import click
 
-from contexthall.core.wire import compact, pretty
+from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
+from contexthall.core.wire import compact, indent, parse, pretty
 from contexthall.faces.cli.options import HallChoice, roots_options
-from contexthall.faces.cli.output import print_data
+from contexthall.faces.cli.output import harmless, print_data
+
+if TYPE_CHECKING:
+    from contexthall.caches.library import Explanation
+
+_CACHE = click.option(
+    "--cache", required=True, metavar="DIR", help="The cache: a path, or a name below the cache root."
+)
+
+
+@click.command
+@click.option("--sources", required=True, metavar="DIR", help="The folder of documents.")
+@click.option("--cache", required=True, metavar="DIR", help="Where the cache shall be.")
+@click.option("--force", is_flag=True, help="Replace the cache that is there, in one step.")
+@click.option("--include", multiple=True, metavar="GLOB", help="Files to take instead of *.md. Repeatable.")
+@roots_options
+def build(sources: str, cache: str, force: bool, include: tuple[str, ...], hall: HallChoice) -> None:
+    """Compile a folder of documents into a cache.
+
+    A build succeeds whole or leaves nothing; with --force the old cache can be read until the new one takes its place.
+    """
+    begun = time.monotonic()
+    with _ProgressBar(begun) as bar:
+        built = hall.open().build_cache(sources, cache, include=include, force=force, progress=bar.show)
+    seconds = time.monotonic() - begun
+    click.echo(f"built {built.document_count} documents, version {built.cache_version}, in {seconds:.1f} s", err=True)
+
+
+@click.command
+@_CACHE
+@click.option("--query", required=True, metavar="TEXT", help="Words that the documents should contain.")
+@click.option("--budget", required=True, metavar="TOKENS", help="Most tokens that the documents may cost together.")
+@click.option("--format", "layout", type=click.Choice(["json", "pretty"]), default="json", help="One line, or many.")
+@click.option("--why-not", metavar="ID", help="Say instead, for people, what became of this document.")
+@roots_options
+def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | None, hall: HallChoice) -> None:
+    """Give the documents that answer a query, best first, within a budget.
+
+    Prints the same JSON as the tool context.resolve.
+    """
+    library = hall.open().caches
+    directory, tokens = library.find(cache), _whole_number(budget)
+    if why_not is not None:
+        print_data(_in_words(library.explain(directory, query, tokens, why_not)))
+        return
+    text = library.resolve(directory, query, tokens)
+    print_data(text if layout == "json" else indent(text))
+
+
+@click.command
+@_CACHE
+@click.option("--json", "as_json", is_flag=True, help="Print the violations as JSON.")
+@roots_options
+def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
+    """Check that a cache is what it says it is, and name every violation.
+
+    Exits with 5 when there are any.
+    """
+    library = hall.open().caches
+    violations = library.verify(library.find(cache))
+    if as_json:
+        print_data(compact({"valid": not violations, "violations": violations}))
+    else:
+        for violation in violations:
+            click.echo(harmless(violation), err=True)
+    if violations:
+        raise CacheInvalidError(f"{len(violations)} violations in {cache}", hint="build it anew")
+    if not as_json:
+        click.echo("the cache is sound", err=True)
 
 
 @click.command
@@ -20,7 +93,7 @@ def caches(root: str | None, hall: HallChoice) -> None:
 
 
 @click.command
-@click.option("--cache", required=True, metavar="DIR", help="The cache: a path, or a name below the cache root.")
+@_CACHE
 @roots_options
 def inspect(cache: str, hall: HallChoice) -> None:
     """Tell the version, document count and size of a cache.
@@ -29,3 +102,52 @@ def inspect(cache: str, hall: HallChoice) -> None:
     """
     library = hall.open().caches
     print_data(pretty(library.inspect(library.find(cache))._asdict()))
+
+
+def _whole_number(text: str) -> int:
+    """Read a budget as the tool would: 4000 and 4000.0 are whole numbers."""
+    try:
+        number = parse(text.encode("utf-8", "replace"))
+    except ValueError:
+        number = None
+    if isinstance(number, bool) or not isinstance(number, int | float) or number != number // 1:
+        raise InvalidBudgetError(repr(text), hint="a budget is a whole number of tokens, such as 4000")
+    return int(number)
+
+
+def _in_words(explanation: "Explanation") -> str:
+    place, considered, matched = explanation
+    terms = ", ".join(matched) or "none of the query's terms"
+    lines = [
+        f"{place.id} is number {place.rank} of {considered}.",
+        f"It matches {terms}: {place.term_matches} of its {place.total_words} words.",
+    ]
+    if place.fits:
+        lines.append(f"It was taken: its {place.tokens} tokens fit into the {place.left_before} that were left.")
+    elif place.tokens > place.left_before:
+        lines.append(f"The budget kept it out: it costs {place.tokens} tokens, and {place.left_before} were left.")
+    else:
+        lines.append("The budget kept it out: with a budget of 0 nothing is taken.")
+    return harmless("\n".join(lines))
+
+
+class _ProgressBar:
+    """A bar on a terminal, for what takes longer than a second; nothing anywhere else."""
+
+    def __init__(self, begun: float) -> None:
+        self._begun = begun
+        self._bar: click._termui_impl.ProgressBar[int] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.render_finish()
+
+    def show(self, done: int, total: int) -> None:
+        if self._bar is None:
+            if not sys.stderr.isatty() or time.monotonic() - self._begun < 1:
+                return
+            self._bar = click.progressbar(length=total, label="building", file=sys.stderr)
+        self._bar.update(done - self._bar.pos)

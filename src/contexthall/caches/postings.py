@@ -1,0 +1,344 @@
+"""Where is a word found? The term index of a cache: one flat file of checksummed blocks beside the manifest.
+
+    header      what the other blocks are, which manifest and which Unicode version they belong to
+    columns     tokens and words of every document, by ascending id
+    files       the file of every document
+    records     id, version and file of the documents, 64 to a block
+    postings    of a common term: a block of its own
+    buckets     all terms with the same hash; rare terms carry their postings with them
+    directory   where each bucket begins
+
+Every block ends in a checksum that is keyed with the manifest's hash and the block's own place, so a block that is
+damaged, misplaced or of another cache is not believed. A term is absent only if the bucket that would hold it says so.
+What cannot be believed raises DamagedPostingsError, and the caller reads the documents instead.
+"""
+
+import hashlib
+import struct
+import sys
+import unicodedata
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from operator import add, sub, truediv
+from typing import NamedTuple
+
+from contexthall.caches.format import Listed, stays_inside
+from contexthall.core import wire
+from contexthall.disk import File
+
+PARTS = 64
+
+_MAGIC = b"CHPOST01"
+_HEADER = struct.Struct("<8s16s32sII7Q")
+_ENTRY = struct.Struct("<IIIB")
+_PLACE = struct.Struct("<QI")
+_BUCKET = struct.Struct("<QQ")
+_DIGEST_BYTES = 8
+_DOCUMENTS_PER_RECORD = 64
+_TERMS_PER_BUCKET = 8
+_LONGEST_INLINE = 64
+_DENSE_SHARE = 4
+_LANE = 2**16
+_REMEMBERED_BYTES = 24 * 1024 * 1024
+_WIDTHS = "BHI"
+_INLINE, _SPARSE, _DENSE = range(3)
+
+
+class DamagedPostingsError(Exception):
+    """The index cannot be believed."""
+
+
+class Columns:
+    """What is known of every document, by ascending id."""
+
+    def __init__(self, tokens: "array[int]", words: "array[int]") -> None:
+        self.tokens = tokens
+        self.words = words
+
+    @cached_property
+    def divisors(self) -> "array[float]":
+        """The numbers of words in single precision, and 1 where there are none."""
+        return array("f", (count or 1 for count in self.words))
+
+
+class Tally(NamedTuple):
+    """How many words of each document a query names; `touched` are the only ones with any, where that is known."""
+
+    matches: "array[int]"
+    touched: Sequence[int] | None
+
+    def scores(self, columns: Columns) -> "array[float]":
+        """Divide matches by words, in single precision: an array of it rounds what it is given."""
+        divisors = columns.divisors
+        if self.touched is None:
+            # Sixteen bits are exact in single precision; wider numbers are rounded first, as the division wants them.
+            matches = self.matches if self.matches.typecode == "H" else array("f", self.matches)
+            return array("f", map(truediv, matches, divisors))
+        scores = array("f", bytes(4 * len(divisors)))
+        for document in self.touched:
+            scores[document] = array("f", (self.matches[document],))[0] / divisors[document]
+        return scores
+
+
+class _Term(NamedTuple):
+    """Where a term is found: how often at most, and either a lane per document or gaps and counts."""
+
+    peak: int
+    lanes: bytes
+    documents: Sequence[int]
+    counts: Sequence[int]
+
+
+Postings = tuple[Sequence[int], Sequence[int]]
+
+
+def part_of(term: bytes) -> int:
+    """Say in which of the 64 parts of an index a term stands."""
+    return zlib.crc32(term) * PARTS >> 32
+
+
+def bucket_of(term: bytes, buckets: int) -> int:
+    """Say in which bucket a term stands; a part has whole buckets, one after the other."""
+    return zlib.crc32(term) * buckets >> 32
+
+
+def bucket_count(terms: int) -> int:
+    return PARTS * (1 + terms // (PARTS * _TERMS_PER_BUCKET))
+
+
+class PostingsWriter:
+    """Writes an index block by block; what does not fit into memory at once need not be there at once."""
+
+    def __init__(self, file: File, manifest: bytes, *, documents: int, buckets: int) -> None:
+        self._file = file
+        self._key = hashlib.sha256(manifest).digest()
+        self._documents = documents
+        self._buckets = buckets
+        self._position = _HEADER.size + _DIGEST_BYTES
+        self._directory = array("Q")
+        self._waiting: list[bytes] = []
+        self._file.write_all(bytes(self._position))
+
+    def add_documents(self, listed: Sequence[Listed], columns: Columns) -> None:
+        """Write what is known of the documents; before any bucket."""
+        self._columns = self._block(_bytes(columns.tokens) + _bytes(columns.words), "columns")
+        self._files = self._block("\0".join(each.file for each in listed).encode(), "files")
+        places = array("Q")
+        for start in range(0, len(listed), _DOCUMENTS_PER_RECORD):
+            record = wire.compact(listed[start : start + _DOCUMENTS_PER_RECORD]).encode()
+            places.append(self._block(record, f"record {start}")[0])
+        places.append(self._position)
+        self._records = self._block(_bytes(places), "records")
+
+    def _add_bucket(self, terms: Iterable[tuple[bytes, Postings]]) -> None:
+        entries = []
+        for term, (documents, counts) in terms:
+            kind, payload = self._encode(documents, counts)
+            entries.append(_ENTRY.pack(len(term), len(documents), max(counts), kind) + term)
+            if kind == _INLINE:
+                entries.append(payload)
+            else:
+                entries.append(_PLACE.pack(*self._block(payload, f"term {zlib.crc32(term)}")))
+        number = len(self._directory) // 2
+        self._directory.extend(self._block(b"".join(entries), f"bucket {number}"))
+
+    def add_part(self, part: int, terms: dict[bytes, Postings]) -> None:
+        """Write the buckets of the next part, with every term in it."""
+        per_part = self._buckets // PARTS
+        filled: list[list[bytes]] = [[] for _ in range(per_part)]
+        for term in sorted(terms):
+            filled[bucket_of(term, self._buckets) - part * per_part].append(term)
+        for bucket in filled:
+            self._add_bucket((term, terms[term]) for term in bucket)
+        self._flush()
+
+    def finish(self) -> None:
+        """Write the directory, and the header at the beginning of the file."""
+        directory = self._position
+        self._waiting.append(_bytes(self._directory))
+        self._flush()
+        unicode_version = unicodedata.unidata_version.encode()
+        places = (*self._columns, *self._files, *self._records, directory)
+        header = _HEADER.pack(_MAGIC, unicode_version, self._key, self._documents, self._buckets, *places)
+        self._file.write_at(0, header + _digest(header, "header", self._key))
+
+    def _encode(self, documents: Sequence[int], counts: Sequence[int]) -> tuple[int, bytes]:
+        if (
+            len(documents) * _DENSE_SHARE >= self._documents
+            and max(counts) < _LANE
+            and self._documents > _LONGEST_INLINE
+        ):
+            lanes = array("H", bytes(2 * self._documents))
+            for document, count in zip(documents, counts, strict=True):
+                lanes[document] = count
+            return _DENSE, _bytes(lanes)
+        gaps = [documents[0], *map(sub, documents[1:], documents)]
+        widths = [_width(max(gaps)), _width(max(counts))]
+        payload = bytes(widths) + _bytes(array(_WIDTHS[widths[0]], gaps)) + _bytes(array(_WIDTHS[widths[1]], counts))
+        return (_INLINE if len(payload) <= _LONGEST_INLINE else _SPARSE), payload
+
+    def _block(self, payload: bytes, label: str) -> tuple[int, int]:
+        place = self._position, len(payload)
+        self._waiting += (payload, _digest(payload, label, self._key))
+        self._position += len(payload) + _DIGEST_BYTES
+        return place
+
+    def _flush(self) -> None:
+        self._file.write_all(b"".join(self._waiting))
+        self._waiting.clear()
+
+
+class PostingsReader:
+    """Looks up terms and documents in an index, reading only what is asked for."""
+
+    def __init__(self, file: File, manifest: bytes) -> None:
+        """Believe the index in `file` if it belongs to this manifest; `manifest` is its sha256."""
+        self._file = file
+        self._size = file.status().size
+        self._key = manifest
+        header = self._read((0, _HEADER.size), "header")
+        magic, unicode_version, key, documents, self._buckets, *places = _HEADER.unpack(header)
+        known = unicode_version.rstrip(b"\0").decode("ascii", "replace") == unicodedata.unidata_version
+        if magic != _MAGIC or key != manifest or not known:
+            raise DamagedPostingsError("made for another cache or by another version")
+        self.documents: int = documents
+        columns, self._files, records = (places[0], places[1]), (places[2], places[3]), (places[4], places[5])
+        self._directory = places[6]
+        both = self._read(columns, "columns")
+        self.columns = Columns(_array("I", both[: 4 * documents]), _array("I", both[4 * documents :]))
+        self._records = _array("Q", self._read(records, "records"))
+        remembered = max(8, _REMEMBERED_BYTES // max(1, 2 * documents))
+        self._term: Callable[[str], _Term | None] = lru_cache(remembered)(self._look_up)
+
+    def files(self) -> list[str]:
+        """Name the files of all documents."""
+        names = self._read(self._files, "files").decode()
+        return names.split("\0") if self.documents else []
+
+    def listed(self, document: int) -> Listed:
+        """Say what the manifest says of a document."""
+        start = document - document % _DOCUMENTS_PER_RECORD
+        at, end = self._records[start // _DOCUMENTS_PER_RECORD], self._records[start // _DOCUMENTS_PER_RECORD + 1]
+        record = wire.parse(self._read((at, end - at - _DIGEST_BYTES), f"record {start}"))
+        assert isinstance(record, list)
+        listed = Listed(*record[document - start])
+        if not stays_inside(listed.file):
+            raise DamagedPostingsError("a file outside the cache")
+        return listed
+
+    def tally(self, terms: Iterable[str]) -> Tally:
+        """Count, for every document, its words that are among `terms`."""
+        found = [term for term in map(self._term, sorted(set(terms))) if term is not None]
+        dense = [term.lanes for term in found if term.lanes]
+        fits_lanes = sum(term.peak for term in found) < _LANE
+        matches = _sum_lanes(dense, self.documents) if fits_lanes else _sum_widely(dense, self.documents)
+        touched: set[int] = set()
+        for term in found:
+            touched.update(term.documents)
+            for document, count in zip(term.documents, term.counts, strict=True):
+                matches[document] += count
+        return Tally(matches, None if dense else sorted(touched))
+
+    def _look_up(self, word: str) -> _Term | None:
+        term = word.encode()
+        bucket = bucket_of(term, self._buckets)
+        place = self._file.read_at(self._directory + _BUCKET.size * bucket, _BUCKET.size)
+        if len(place) != _BUCKET.size:
+            raise DamagedPostingsError("the directory ends early")
+        for name, entry, found in _entries(self._read(_pair(_BUCKET, place), f"bucket {bucket}")):
+            if name == term and entry.kind == _INLINE:
+                return _decode(entry, found)
+            if name == term:
+                return _decode(entry, self._read(_pair(_PLACE, found), f"term {zlib.crc32(term)}"))
+        return None
+
+    def _read(self, place: tuple[int, int], label: str) -> bytes:
+        """Read a block that must be this one."""
+        at, length = place
+        if at + length + _DIGEST_BYTES > self._size:
+            raise DamagedPostingsError(f"{label} lies outside the file")
+        data = self._file.read_at(at, length + _DIGEST_BYTES)
+        payload, digest = data[:length], data[length:]
+        if digest != _digest(payload, label, self._key):
+            raise DamagedPostingsError(f"{label} is damaged")
+        return payload
+
+
+class _Entry(NamedTuple):
+    """What a bucket says of a term."""
+
+    term_bytes: int
+    documents: int
+    peak: int
+    kind: int
+
+
+def _entries(bucket: bytes) -> Iterator[tuple[bytes, _Entry, bytes]]:
+    """Take a bucket apart: each term, what is said of it, and its postings or their place."""
+    at = 0
+    while at < len(bucket):
+        entry = _Entry(*_ENTRY.unpack_from(bucket, at))
+        at += _ENTRY.size
+        name = bucket[at : at + entry.term_bytes]
+        at += entry.term_bytes
+        size = _PLACE.size
+        if entry.kind == _INLINE:
+            size = 2 + entry.documents * sum(array(_WIDTHS[width]).itemsize for width in bucket[at : at + 2])
+        yield name, entry, bucket[at : at + size]
+        at += size
+
+
+def _decode(entry: _Entry, payload: bytes) -> _Term:
+    if entry.kind == _DENSE:
+        return _Term(entry.peak, payload, (), ())
+    gaps, counts = (_WIDTHS[width] for width in payload[:2])
+    cut = 2 + entry.documents * array(gaps).itemsize
+    documents = array("I", accumulate(_array(gaps, payload[2:cut])))
+    return _Term(entry.peak, b"", documents, _array(counts, payload[cut:]))
+
+
+def _sum_lanes(columns: Sequence[bytes], documents: int) -> "array[int]":
+    """Add up columns of 16-bit lanes, all lanes at once, as the long integers they spell; no lane may overflow."""
+    total = sum(int.from_bytes(column, "little") for column in columns)
+    return _array("H", total.to_bytes(2 * documents, "little"))
+
+
+def _sum_widely(columns: Sequence[bytes], documents: int) -> "array[int]":
+    total = array("Q", bytes(8 * documents))
+    for column in columns:
+        total = array("Q", map(add, total, _array("H", column)))
+    return total
+
+
+def _pair(numbers: struct.Struct, data: bytes) -> tuple[int, int]:
+    first, second = numbers.unpack(data)
+    return first, second
+
+
+def _array(code: str, data: bytes) -> "array[int]":
+    """Read little-endian numbers."""
+    numbers: array[int] = array(code)
+    numbers.frombytes(data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def _bytes(numbers: "array[int]") -> bytes:
+    """Spell numbers little-endian."""
+    if sys.byteorder == "big":
+        numbers = numbers[:]
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _width(largest: int) -> int:
+    """Choose the narrowest kind of number that holds `largest`."""
+    return 0 if largest < 2**8 else 1 if largest < 2**16 else 2
+
+
+def _digest(payload: bytes, label: str, key: bytes) -> bytes:
+    return hashlib.blake2b(payload, digest_size=_DIGEST_BYTES, key=key, person=label.encode()).digest()

@@ -1,0 +1,61 @@
+"""Which files become documents? Every one that matches, wherever it lies below the sources folder."""
+
+import os.path
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from typing import NamedTuple
+
+from contexthall.caches.document import identify
+from contexthall.core.errors import PathMissingError, SourcesError
+from contexthall.core.paths import shown
+from contexthall.disk import Disk, Entry
+
+DEFAULT_GLOBS = ("*.md",)
+
+
+class Source(NamedTuple):
+    """A file that becomes a document; `path` is relative to the sources folder."""
+
+    id: str
+    path: str
+
+
+def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[Source]:
+    """Find the files whose name (or path, for a glob with a slash) matches, by ascending id."""
+    found = sorted(Source(_identify(path), path) for path in _walk(disk, folder, "") if _matches(path, globs))
+    for before, after in pairwise(found):
+        if before.id == after.id:
+            raise SourcesError(f"{before.path} and {after.path} have the same id, {before.id}")
+    return found
+
+
+def _walk(disk: Disk, folder: str, below: str) -> Iterator[str]:
+    for entry in disk.list(os.path.join(folder, below)):
+        path = os.path.join(below, entry.name)
+        if entry.kind == "directory":
+            yield from _walk(disk, folder, path)
+        elif _is_file(disk, os.path.join(folder, path), entry):
+            yield path
+
+
+def _is_file(disk: Disk, path: str, entry: Entry) -> bool:
+    """Say whether this is a file, or a symlink to one; a symlinked folder is not entered."""
+    if entry.kind != "symlink":
+        return entry.kind == "file"
+    try:
+        return disk.look(path).kind == "file"
+    except PathMissingError:
+        return False
+
+
+def _matches(path: str, globs: Sequence[str]) -> bool:
+    return any(fnmatchcase(path if "/" in glob else os.path.basename(path), glob) for glob in globs)
+
+
+def _identify(path: str) -> str:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise SourcesError(f"the name of {shown(path)} is not UTF-8") from None
+    return identify(path)

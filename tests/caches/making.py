@@ -1,0 +1,32 @@
+"""Caches for tests, built by the builder."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from contexthall.caches.builder import Built, build
+from contexthall.caches.library import Library
+from contexthall.disk import Disk
+
+CREATED_AT = "2026-01-01T00:00:00Z"
+
+
+def write_sources(folder: Path, documents: Mapping[str, str]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for path, content in documents.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content.encode())
+    return folder
+
+
+def build_cache(directory: Path, documents: Mapping[str, str], *, name: str = "cache", force: bool = False) -> Path:
+    """Build a cache of `documents` below `directory`."""
+    compile_folder(write_sources(directory / f"{name} sources", documents), directory / name, force=force)
+    return directory / name
+
+
+def compile_folder(sources: Path, target: Path, *, force: bool = False, disk: Disk | None = None) -> Built:
+    return build(disk or Disk(), sources=str(sources), target=str(target), created_at=CREATED_AT, force=force)
+
+
+def library_of(root: Path, disk: Disk | None = None) -> Library:
+    return Library(disk or Disk(), root=str(root), root_is_named=True, working_directory=str(root))

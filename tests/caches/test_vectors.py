@@ -1,0 +1,50 @@
+"""The golden vectors: what the rules give, to the letter, whoever implements them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.caches.making import build_cache, library_of
+
+from contexthall.caches import selection
+from contexthall.caches.document import identify, version_of
+from contexthall.caches.format import Listed, cache_version
+
+VECTORS = Path(__file__).parents[2] / "vectors" / "caches"
+
+
+def vectors(name: str) -> list[Any]:
+    cases = json.loads((VECTORS / name).read_text())
+    return [pytest.param(case, id=f"{number} {case.get('name', '')}") for number, case in enumerate(cases)]
+
+
+@pytest.mark.parametrize("case", vectors("words.json"))
+def test_words(case: dict[str, Any]) -> None:
+    assert selection.words(case["text"]) == case["words"]
+
+
+@pytest.mark.parametrize("case", vectors("scores.json"))
+def test_scores(case: dict[str, Any]) -> None:
+    assert selection.score_text(selection.score(case["term_matches"], case["total_words"])) == case["score"]
+
+
+@pytest.mark.parametrize("case", vectors("tokens.json"))
+def test_tokens(case: dict[str, Any]) -> None:
+    assert selection.tokens(case["content"].encode()) == case["tokens"]
+
+
+@pytest.mark.parametrize("case", vectors("versions.json"))
+def test_versions(case: dict[str, Any]) -> None:
+    listed = [Listed(identify(path), version_of(content.encode()), "") for path, content in case["documents"].items()]
+    assert cache_version(sorted(listed)) == case["cache_version"]
+
+
+@pytest.mark.parametrize("case", vectors("resolve.json"))
+def test_resolving_with_the_index_and_without(case: dict[str, Any], tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, case["documents"])
+    library = library_of(tmp_path)
+    assert library.resolve(str(cache), case["query"], case["budget"]) == case["output"]
+    (cache / "postings.bin").unlink()
+    assert library.resolve(str(cache), case["query"], case["budget"]) == case["output"]
+    assert library.verify(str(cache)) == ()
