@@ -15,7 +15,6 @@ import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks import peers
 from benchmarks.client import Client, timed_call
@@ -35,6 +34,7 @@ from benchmarks.runner import (
     take_turns,
 )
 from contexthall import open_hall
+from contexthall.caches.library import Library
 
 SEED = 3
 BUDGET = 4000
@@ -103,7 +103,8 @@ def build_time(bench: Bench) -> list[Claim]:
     together = sum(samples[name].median for name in indexers)
     promised = BUILD.get(bench.count) if "tantivy" in indexers else None
     parts = " + ".join(f"{name} {duration(samples[name].median)}" for name in indexers)
-    return [next_to_peer(name, samples[name].median, f"{parts} =", together, at_most=promised) for name in builds]
+    label = f"{parts} =" if len(indexers) > 1 else "plain loop"
+    return [next_to_peer(name, samples[name].median, label, together, at_most=promised) for name in builds]
 
 
 def index_size(bench: Bench) -> list[Claim]:
@@ -117,7 +118,7 @@ def index_size(bench: Bench) -> list[Claim]:
 
 def ranking(bench: Bench) -> list[Claim]:
     """Rank in a process that has the cache open, in turns with SQLite."""
-    library: Any = open_hall().caches
+    library = open_hall().caches
     claims: list[Claim] = []
     with closing(peers.sqlite_index(bench.corpus, bench.scratch / "fts5.db")) as connection:
         for kind, query in bench.queries.items():
@@ -196,7 +197,7 @@ def server_memory(bench: Bench) -> list[Claim]:
     return [next_to_target("server, memory above an idle one", above, SERVER_MEMORY.get(bench.count), show=megabytes)]
 
 
-def _rank(library: Any, cache: Path, query: str) -> Measure:
+def _rank(library: Library, cache: Path, query: str) -> Measure:
     def measure() -> float:
         begun = time.perf_counter()
         library.rank(str(cache), query, budget=BUDGET)
@@ -209,7 +210,7 @@ def _scan(cache: Path, query: str) -> Measure:
     """Time a full scan by a library that has seen nothing yet."""
 
     def measure() -> float:
-        library: Any = open_hall().caches
+        library = open_hall().caches
         begun = time.perf_counter()
         library.resolve(str(cache), query, budget=BUDGET)
         return time.perf_counter() - begun

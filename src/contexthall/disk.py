@@ -77,16 +77,21 @@ class Disk:
         self.do(path, os.rename, path, target)
 
     def remove_tree(self, path: str) -> None:
-        """Remove `path` and all below it, as far as it is there; symlinks are removed, never followed."""
+        """Remove a directory and all below it, as far as it is there."""
         try:
-            if self.look(path, follow=False).kind != "directory":
-                self.do(path, os.unlink, path)
-                return
-            for entry in self.list(path):
-                self.remove_tree(os.path.join(path, entry.name))
+            self.clear(path)
             self.do(path, os.rmdir, path)
         except PathMissingError:
             pass
+
+    def clear(self, path: str) -> None:
+        """Remove all that is in a directory; symlinks are removed, never followed."""
+        for entry in self.list(path):
+            below = os.path.join(path, entry.name)
+            if entry.kind == "directory":
+                self.remove_tree(below)
+            else:
+                self.do(below, os.unlink, below)
 
     def is_within(self, path: str, root: str) -> bool:
         """Say whether `path` lies in `root` once all symlinks are followed."""

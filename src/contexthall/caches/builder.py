@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from contexthall import kernel
-from contexthall.caches.compiler import Compiled, Run, compile_share, merge
+from contexthall.caches.compiler import Compiled, Run, compile_share, count_terms, merge
 from contexthall.caches.crew import run_shares
 from contexthall.caches.document import file_stem
 from contexthall.caches.format import (
@@ -122,8 +122,7 @@ def _claim_workshop(disk: Disk, target: str) -> Directory:
             raise UsageError(f"another build of {target} is under way", hint="wait for it, then try again")
         # Whoever had the lock before us may have removed the directory that we opened.
         if _is_there(disk, path) and disk.look(path).stamp[:2] == workshop.status().stamp[:2]:
-            for entry in disk.list(path):
-                disk.remove_tree(os.path.join(path, entry.name))
+            disk.clear(path)
             return workshop
         workshop.close()
 
@@ -202,7 +201,7 @@ def _write_postings(
     workshop: Directory,
     runs: Sequence[Run],
 ) -> None:
-    buckets = bucket_count(sum(run.terms for run in runs))
+    buckets = bucket_count(count_terms(workshop, runs))
     file = cache.create(POSTINGS)
     assert file is not None
     with file:

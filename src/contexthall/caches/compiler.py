@@ -36,7 +36,7 @@ class Compiled(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A file of postings: where each part begins, and how many terms it has in all."""
+    """A file of postings: where each part begins, and how many terms it has."""
 
     name: str
     edges: tuple[int, ...]
@@ -70,15 +70,27 @@ def compile_share(
     return Share(done, runs)
 
 
+def count_terms(workshop: Directory, runs: Sequence[Run]) -> int:
+    """Count the different terms of all runs."""
+    if len(runs) == 1:
+        return runs[0].terms
+    return sum(len(set().union(*(_read_part(workshop, run, part) for run in runs))) for part in range(PARTS))
+
+
 def merge(workshop: Directory, runs: Sequence[Run], part: int) -> dict[bytes, Postings]:
     """Put one part of all runs together: the documents and counts of every term."""
     merged: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for run in runs:
-        with workshop.open(run.name) as file:
-            data = file.read_at(run.edges[part], run.edges[part + 1] - run.edges[part])
-        for term, pairs in marshal.loads(data).items():  # noqa: S302 - written by this very build
+        for term, pairs in _read_part(workshop, run, part).items():
             merged[term].append(pairs)
     return {term: _unpack(b"".join(pieces)) for term, pieces in merged.items()}
+
+
+def _read_part(workshop: Directory, run: Run, part: int) -> dict[bytes, bytes]:
+    with workshop.open(run.name) as file:
+        data = file.read_at(run.edges[part], run.edges[part + 1] - run.edges[part])
+    terms: dict[bytes, bytes] = marshal.loads(data)  # noqa: S302 - written by this very build
+    return terms
 
 
 def _compile(disk: Disk, folder: str, source: Source, number: int, files: Directory, postings: "_Postings") -> Compiled:

@@ -19,8 +19,8 @@ import sys
 import unicodedata
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 from operator import add, sub, truediv
 from typing import NamedTuple
@@ -210,8 +210,8 @@ class PostingsReader:
         both = self._read(columns, "columns")
         self.columns = Columns(_array("I", both[: 4 * documents]), _array("I", both[4 * documents :]))
         self._records = _array("Q", self._read(records, "records"))
-        remembered = max(8, _REMEMBERED_BYTES // max(1, 2 * documents))
-        self._term: Callable[[str], _Term | None] = lru_cache(remembered)(self._look_up)
+        self._remembered: dict[str, _Term | None] = {}
+        self._most_remembered = max(8, _REMEMBERED_BYTES // max(1, 2 * documents))
 
     def files(self) -> list[str]:
         """Name the files of all documents."""
@@ -241,6 +241,13 @@ class PostingsReader:
             for document, count in zip(term.documents, term.counts, strict=True):
                 matches[document] += count
         return Tally(matches, None if dense else sorted(touched))
+
+    def _term(self, word: str) -> _Term | None:
+        if word not in self._remembered:
+            if len(self._remembered) >= self._most_remembered:
+                self._remembered.clear()
+            self._remembered[word] = self._look_up(word)
+        return self._remembered[word]
 
     def _look_up(self, word: str) -> _Term | None:
         term = word.encode()

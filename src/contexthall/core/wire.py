@@ -42,7 +42,7 @@ def parse(data: bytes, *, halves: bool = False) -> object:
     JSON can escape half of a surrogate pair, which UTF-8 cannot spell: it is refused too, unless `halves` are welcome.
     """
     try:
-        value: object = json.loads(data.decode("utf-8"), parse_int=_integer, parse_constant=_refuse)
+        value: object = _DECODER.decode(data.decode("utf-8"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not halves and b"\\u" in data:
@@ -56,3 +56,6 @@ def _integer(digits: str) -> int | float:
 
 def _refuse(name: str) -> Never:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse)

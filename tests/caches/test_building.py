@@ -1,0 +1,353 @@
+"""Building: the format to the byte, bad input, force, locks, faults and kills."""
+
+import errno
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.caches.making import CREATED_AT, build_cache, compile_folder, library_of, write_sources
+from tests.contract import oracle
+from tests.processes import CONTEXT, run_context
+
+from contexthall.caches.builder import build
+from contexthall.core.errors import DiskError, SourcesError, UsageError
+from contexthall.disk import Disk
+
+DOCUMENTS = {"Hello.md": "Hello world", "a/goodbye.md": 'Goodbye "world"\n'}
+
+
+def tree(path: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def leftovers(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir() if path.name.startswith(".contexthall")]
+
+
+def test_a_cache_is_spelt_as_the_contract_says(tmp_path: Path) -> None:
+    files = tree(build_cache(tmp_path, DOCUMENTS))
+    hello = hashlib.sha256(b"Hello world").hexdigest()
+    goodbye = hashlib.sha256(b'Goodbye "world"\n').hexdigest()
+    del files["postings.bin"]
+    assert files == {
+        f"documents/{hello[:12]}.json": (
+            f'{{"id":"hello.md","version":"sha256:{hello}","source":"Hello.md",'
+            '"content":"Hello world","metadata":{}}'
+        ).encode(),
+        f"documents/{goodbye[:12]}.json": (
+            f'{{"id":"a/goodbye.md","version":"sha256:{goodbye}","source":"a/goodbye.md",'
+            '"content":"Goodbye \\"world\\"\\n","metadata":{}}'
+        ).encode(),
+        "index.json": json.dumps(
+            {"a/goodbye.md": f"documents/{goodbye[:12]}.json", "hello.md": f"documents/{hello[:12]}.json"}, indent=2
+        ).encode(),
+        "manifest.json": json.dumps(
+            {
+                "cache_version": oracle.cache_version(DOCUMENTS),
+                "build_config": {"version": "1", "hash_algorithm": "sha256"},
+                "created_at": CREATED_AT,
+                "document_count": 2,
+                "documents": [
+                    {"id": "a/goodbye.md", "version": f"sha256:{goodbye}", "file": f"documents/{goodbye[:12]}.json"},
+                    {"id": "hello.md", "version": f"sha256:{hello}", "file": f"documents/{hello[:12]}.json"},
+                ],
+            },
+            indent=2,
+        ).encode(),
+    }
+    assert leftovers(tmp_path) == []
+
+
+def test_no_documents_make_a_valid_cache_of_none(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, {})
+    assert library_of(tmp_path).verify(str(cache)) == ()
+    assert json.loads((cache / "manifest.json").read_text())["documents"] == []
+    assert library_of(tmp_path).resolve(str(cache), "a", 9) == oracle.resolve({}, "a", 9)
+
+
+@pytest.mark.parametrize("count", [10, 1200])
+def test_documents_with_the_same_content_get_numbered_files_by_id(tmp_path: Path, count: int) -> None:
+    corpus = {f"{number:04}.md": "the same" if number % 3 else f"{number}" for number in range(count)}
+    cache = build_cache(tmp_path, corpus)
+    same = hashlib.sha256(b"the same").hexdigest()[:12]
+    files = json.loads((cache / "index.json").read_text())
+    shared = [file for identifier, file in files.items() if corpus[identifier] == "the same"]
+    numbered = [f"documents/{same}-{number}.json" for number in range(2, len(shared) + 1)]
+    assert shared == [f"documents/{same}.json", *numbered]
+    assert library_of(tmp_path).verify(str(cache)) == ()
+
+
+def test_one_and_two_workers_build_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = random.Random(3)
+    corpus = {
+        f"{number}.md": " ".join(dice.choices(["the", "a", "é", *map(str, range(300))], k=40)) for number in range(520)
+    }
+    two = tree(build_cache(tmp_path, corpus, name="two"))
+    monkeypatch.setattr("contexthall.caches.builder._WORTH_SHARING", 10**9)
+    one = tree(build_cache(tmp_path, corpus, name="one"))
+    monkeypatch.setattr("contexthall.caches.compiler._MOST_POSTINGS", 500)
+    many_runs = tree(build_cache(tmp_path, corpus, name="many"))
+    assert one == two == many_runs
+    for query in ("the", "the 7 299", "absent"):
+        answers = {library_of(tmp_path).resolve(str(tmp_path / name), query, 900) for name in ("one", "two", "many")}
+        assert answers == {oracle.resolve(corpus, query, 900)}
+
+
+def test_which_files_become_documents(tmp_path: Path) -> None:
+    sources = write_sources(
+        tmp_path / "sources", {".hidden/a.md": "1", "b.MD": "2", "c.txt": "3", "deep/er/d.md": "4", "e.md/f.md": "5"}
+    )
+    write_sources(tmp_path / "elsewhere", {"g.md": "6", "h.txt": "7"})
+    (sources / "linked.md").symlink_to(tmp_path / "elsewhere" / "g.md")
+    (sources / "renamed.md").symlink_to(tmp_path / "elsewhere" / "h.txt")
+    (sources / "folder.md").symlink_to(tmp_path / "elsewhere")
+    (sources / "dangling.md").symlink_to("nowhere")
+    os.mkfifo(sources / "fifo.md")
+    compile_folder(sources, tmp_path / "cache")
+    assert list(json.loads((tmp_path / "cache" / "index.json").read_text())) == [
+        ".hidden/a.md",
+        "deep/er/d.md",
+        "e.md/f.md",
+        "linked.md",
+        "renamed.md",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("globs", "expected"),
+    [
+        (["*.txt"], ["a/c.txt", "b.txt"]),
+        (["a/*"], ["a/c.txt", "a/d.md"]),
+        (["*.md", "b*"], ["a/d.md", "b.txt"]),
+        (["*.MD"], []),
+    ],
+)
+def test_globs_replace_the_default(tmp_path: Path, globs: list[str], expected: list[str]) -> None:
+    sources = write_sources(tmp_path / "sources", {"b.txt": "1", "a/c.txt": "2", "a/d.md": "3"})
+    build(Disk(), sources=str(sources), target=str(tmp_path / "cache"), created_at=CREATED_AT, globs=globs)
+    assert list(json.loads((tmp_path / "cache" / "index.json").read_text())) == expected
+
+
+def test_a_file_that_is_not_utf8_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    sources = write_sources(tmp_path / "sources", DOCUMENTS)
+    (sources / "bad.md").write_bytes(b"fine \xff not")
+    with pytest.raises(SourcesError, match=r"bad\.md is not UTF-8.*byte 5"):
+        compile_folder(sources, tmp_path / "cache")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sources"]
+
+
+def test_a_bad_file_in_a_large_build_is_named_by_the_worker_that_met_it(tmp_path: Path) -> None:
+    sources = write_sources(tmp_path / "sources", {f"{number}.md": f"{number}" for number in range(700)})
+    (sources / "zz.md").write_bytes(b"\xff")
+    with pytest.raises(SourcesError, match=r"zz\.md"):
+        compile_folder(sources, tmp_path / "cache")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sources"]
+
+
+def test_two_files_with_the_same_id_are_both_named(tmp_path: Path) -> None:
+    sources = write_sources(tmp_path / "sources", {"A.md": "1", "a.md": "2"})
+    with pytest.raises(SourcesError, match=r"A\.md and a\.md"):
+        compile_folder(sources, tmp_path / "cache")
+
+
+def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    sources = write_sources(tmp_path / "sources", {})
+    Path(os.fsdecode(os.fsencode(sources) + b"/caf\xe9.md")).write_text("x")
+    with pytest.raises(SourcesError, match="caf\ufffd"):
+        compile_folder(sources, tmp_path / "cache")
+
+
+@pytest.mark.usefixtures("bound_by_permissions")
+@pytest.mark.parametrize("name", ["a", "a/goodbye.md"])
+def test_what_may_not_be_read_fails_the_build(tmp_path: Path, name: str) -> None:
+    sources = write_sources(tmp_path / "sources", DOCUMENTS)
+    (sources / name).chmod(0)
+    with pytest.raises(DiskError, match="Permission denied"):
+        compile_folder(sources, tmp_path / "cache")
+    (sources / name).chmod(0o755)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sources"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "target"), [("s", "s/cache"), ("s/a", "s"), ("s", "s"), ("link", "s/cache"), ("s", "link/cache")]
+)
+def test_sources_and_cache_may_not_lie_in_each_other(tmp_path: Path, sources: str, target: str) -> None:
+    write_sources(tmp_path / "s", DOCUMENTS)
+    (tmp_path / "link").symlink_to("s")
+    before = tree(tmp_path)
+    with pytest.raises(UsageError):
+        compile_folder(tmp_path / sources, tmp_path / target, force=True)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("sources", ["nowhere", "file"])
+def test_sources_must_be_a_folder(tmp_path: Path, sources: str) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError, match="not a directory"):
+        compile_folder(tmp_path / sources, tmp_path / "cache")
+
+
+def test_what_is_there_is_replaced_only_by_force_and_only_if_it_is_a_cache(tmp_path: Path) -> None:
+    sources = write_sources(tmp_path / "sources", DOCUMENTS)
+    (tmp_path / "file").write_text("x")
+    write_sources(tmp_path / "precious", {"thesis.tex": "years of work"})
+    (tmp_path / "empty").mkdir()
+    for target in ("file", "precious", "empty"):
+        with pytest.raises(UsageError):
+            compile_folder(sources, tmp_path / target)
+    for target in ("file", "precious"):
+        with pytest.raises(UsageError):
+            compile_folder(sources, tmp_path / target, force=True)
+    assert tree(tmp_path / "precious") == {"thesis.tex": b"years of work"}
+    compile_folder(sources, tmp_path / "empty", force=True)
+    assert library_of(tmp_path).verify(str(tmp_path / "empty")) == ()
+    with pytest.raises(UsageError, match="already"):
+        compile_folder(sources, tmp_path / "empty")
+
+
+def test_parents_of_the_target_are_made_and_a_symlinked_target_stays_one(tmp_path: Path) -> None:
+    sources = write_sources(tmp_path / "sources", DOCUMENTS)
+    compile_folder(sources, tmp_path / "new" / "deep" / "cache")
+    (tmp_path / "link").symlink_to(tmp_path / "new" / "deep" / "cache")
+    write_sources(sources, {"more.md": "more"})
+    compile_folder(sources, tmp_path / "link", force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert library_of(tmp_path).inspect(str(tmp_path / "new" / "deep" / "cache")).document_count == 3
+
+
+def test_of_two_builds_at_once_one_wins_and_the_other_says_so(tmp_path: Path) -> None:
+    sources = write_sources(tmp_path / "sources", DOCUMENTS)
+    (tmp_path / ".contexthall-cache").mkdir()
+    with Disk().enter(str(tmp_path / ".contexthall-cache")) as workshop:
+        assert workshop.lock()
+        with pytest.raises(UsageError, match="under way"):
+            compile_folder(sources, tmp_path / "cache")
+    compile_folder(sources, tmp_path / "cache")
+    assert leftovers(tmp_path) == []
+
+
+class FailingOnce:
+    """Makes every call to the system but the one with this number; what fails to close is closed all the same."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self.calls = 0
+
+    def __call__(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        self.calls += 1
+        if self.calls == self._number:
+            if call is os.close:
+                call(*arguments)
+            raise OSError(errno.EIO, "Input/output error")
+        return call(*arguments, **options)
+
+
+def test_every_call_to_the_system_can_fail_and_the_old_cache_or_the_new_one_is_there(tmp_path: Path) -> None:
+    old, new = {"old.md": "the old one"}, {"new.md": "the new one", "b.md": "and more"}
+    sources = write_sources(tmp_path / "sources", new)
+    cache = build_cache(tmp_path, old)
+    both = {oracle.resolve(old, "one", 99), oracle.resolve(new, "one", 99)}
+    number = 0
+    while True:
+        number += 1
+        faulty = FailingOnce(number)
+        with suppress(DiskError):
+            compile_folder(sources, cache, force=True, disk=Disk(faulty))
+        library = library_of(tmp_path)
+        assert library.verify(str(cache)) == ()
+        assert library.resolve(str(cache), "one", 99) in both
+        if faulty.calls < number:
+            break
+        build_cache(tmp_path, old, force=True)
+        assert leftovers(tmp_path) == [], f"call {number}"
+    assert number > 60
+
+
+def test_a_killed_build_leaves_the_old_cache_and_the_next_one_cleans_up(tmp_path: Path) -> None:
+    corpus = {f"{number}.md": f"word{number % 50} " * 100 for number in range(1500)}
+    sources = write_sources(tmp_path / "sources", corpus)
+    cache = build_cache(tmp_path, {"old.md": "word1"})
+    old, new = oracle.resolve({"old.md": "word1"}, "word1", 50), oracle.resolve(corpus, "word1", 50)
+    dice, seen = random.Random(1), set()
+    for _ in range(12):
+        process = subprocess.Popen(
+            [*CONTEXT, "build", "--sources", str(sources), "--cache", str(cache), "--force"],
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "SOURCE_DATE_EPOCH": "0"},
+        )
+        time.sleep(dice.uniform(0.05, 1.2))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        answer = library_of(tmp_path).resolve(str(cache), "word1", 50)
+        assert answer in {old, new}
+        seen.add(answer == new)
+    deadline = time.monotonic() + 20
+    rebuild = ("build", "--sources", "sources", "--cache", "cache", "--force")
+    while (last := run_context(*rebuild, cwd=tmp_path)).returncode:
+        # A worker that has not yet noticed the end of its master still holds the lock.
+        assert b"under way" in last.stderr
+        assert time.monotonic() < deadline
+    assert library_of(tmp_path).resolve(str(cache), "word1", 50) == new
+    assert library_of(tmp_path).verify(str(cache)) == ()
+    assert leftovers(tmp_path) == []
+
+
+def test_readers_see_the_old_cache_or_the_new_one_while_it_is_replaced(tmp_path: Path) -> None:
+    corpora = [{f"{number}.md": f"round{turn} word{number}" for number in range(40)} for turn in range(2)]
+    for turn, corpus in enumerate(corpora):
+        write_sources(tmp_path / f"sources {turn}", corpus)
+    cache = tmp_path / "cache"
+    compile_folder(tmp_path / "sources 0", cache)
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom tests.caches.making import compile_folder\nroot = Path(sys.argv[1])\n"
+        "for turn in range(30): compile_folder(root / f'sources {(turn + 1) % 2}', root / 'cache', force=True)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    writer = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], env=environment)
+    expected = {oracle.resolve(corpus, "word7 round1", 40) for corpus in corpora}
+    library, seen = library_of(tmp_path), set()
+    while writer.poll() is None:
+        seen.add(library.resolve(str(cache), "word7 round1", 40))
+    assert writer.returncode == 0
+    assert seen <= expected
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("damage", "violation"),
+    [
+        (lambda cache: (cache / "manifest.json").write_text("{"), "the manifest is not JSON"),
+        (lambda cache: (cache / "manifest.json").unlink(), "there is no file manifest.json"),
+        (lambda cache: (cache / "index.json").write_text("{}"), "index.json and manifest.json do not agree"),
+        (lambda cache: (cache / "index.json").unlink(), "there is no file index.json"),
+        (lambda cache: (cache / "index.json").write_text("["), "index.json: "),
+        (lambda cache: (cache / "documents" / "more.json").write_text("{}"), "no document has the file documents/more"),
+        (lambda cache: next((cache / "documents").iterdir()).unlink(), "is not there"),
+        (lambda cache: next((cache / "documents").iterdir()).write_text("[]"), "is not an object"),
+        (lambda cache: shutil.rmtree(cache / "documents"), "there is no documents directory"),
+    ],
+)
+def test_verification_names_what_is_wrong(tmp_path: Path, damage: Callable[[Path], None], violation: str) -> None:
+    cache = build_cache(tmp_path, DOCUMENTS)
+    damage(cache)
+    assert any(violation in each for each in library_of(tmp_path).verify(str(cache)))
+
+
+def test_verification_names_every_violation(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, DOCUMENTS)
+    for file in (cache / "documents").iterdir():
+        file.write_text(file.read_text().replace("world", "World"))
+    (cache / "index.json").unlink()
+    (cache / "documents" / "orphan").write_text("")
+    assert len(library_of(tmp_path).verify(str(cache))) == 4

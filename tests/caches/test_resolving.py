@@ -1,0 +1,306 @@
+"""Resolving: the oracle's answer, with the index and without, on whole caches, damaged ones and swapped ones."""
+
+import hashlib
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.caches.making import build_cache, compile_folder, library_of, write_sources
+from tests.contract import oracle
+
+from contexthall.caches.format import POSTINGS
+from contexthall.caches.postings import DamagedPostingsError, PostingsReader
+from contexthall.core.errors import (
+    CacheInvalidError,
+    CacheMissingError,
+    DiskError,
+    HallError,
+    InvalidBudgetError,
+    InvalidQueryError,
+    UsageError,
+)
+from contexthall.disk import Disk
+
+HANDBOOK = {
+    "keys.md": "Rotate the keys every month. Keys are secret.",
+    "guides/deploy.md": "Deploy on Friday, never rotate on Friday.",
+    "empty.md": "",
+    "Copy.md": "Rotate the keys every month. Keys are secret.",
+    "long.md": "rotate " * 500,
+    "unicode.md": "ΟΔΟΣ İstanbul straße 😀\u2028new\x1fline",
+}
+
+vocabulary = st.sampled_from(["a", "b", "c", "A", "rotate", "Σ", "ΑΣ", "é", "\x1f", "\ufeff", "x" * 300])
+texts = st.lists(vocabulary, max_size=12).map(" ".join)
+names = st.lists(st.sampled_from("abcde"), min_size=1, max_size=3).map(lambda letters: "/".join(letters) + ".md")
+corpora = st.dictionaries(names, texts, max_size=8)
+
+
+def answers(cache: Path, query: str, budget: int) -> set[str]:
+    """The answers with the index, warm and fresh, and without it."""
+    library = library_of(cache.parent)
+    found = {library.resolve(str(cache), query, budget) for _ in range(2)}
+    (cache / POSTINGS).rename(cache.parent / "aside")
+    found |= {library.resolve(str(cache), query, budget), library_of(cache.parent).resolve(str(cache), query, budget)}
+    (cache.parent / "aside").rename(cache / POSTINGS)
+    return found
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(corpora, texts, st.integers(0, 60))
+def test_the_answer_is_that_of_the_oracle(tmp_path: Path, corpus: dict[str, str], query: str, budget: int) -> None:
+    shutil.rmtree(tmp_path)
+    tmp_path.mkdir()
+    cache = build_cache(tmp_path, corpus)
+    assert answers(cache, query, budget) == {oracle.resolve(corpus, query, budget)}
+
+
+@pytest.mark.parametrize(
+    "query", ["", "rotate", "rotate keys", "nothing of it", "οδος", "friday, every line", "the " * 50]
+)
+@pytest.mark.parametrize("budget", [0, 1, 11, 12, 13, 40, 10**6, 2**63 - 1])
+def test_the_handbook(tmp_path: Path, query: str, budget: int) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    assert answers(cache, query, budget) == {oracle.resolve(HANDBOOK, query, budget)}
+
+
+def test_common_and_rare_terms_over_many_documents(tmp_path: Path) -> None:
+    corpus = {
+        f"{number:03}.md": "the " * (number % 7 + 1) + f"word{number % 90} " + "filler " * (number % 50)
+        for number in range(700)
+    } | {"huge.md": "the " * 70_000}
+    cache = build_cache(tmp_path, corpus)
+    for query in ("the", "the filler", "word3", "the word3 word89", "word1 word2 absent", "filler"):
+        assert answers(cache, query, 3000) == {oracle.resolve(corpus, query, 3000)}
+
+
+@pytest.mark.parametrize("query", ["\ud800", "a\udcff"])
+def test_a_query_that_is_no_text_is_invalid(tmp_path: Path, query: str) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    with pytest.raises(InvalidQueryError):
+        library_of(tmp_path).resolve(str(cache), query, 1)
+
+
+@pytest.mark.parametrize("budget", [-1, 2**63])
+def test_a_budget_out_of_range_is_invalid(tmp_path: Path, budget: int) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    with pytest.raises(InvalidBudgetError):
+        library_of(tmp_path).resolve(str(cache), "a", budget)
+
+
+def test_faults_are_judged_in_the_order_query_budget_cache(tmp_path: Path) -> None:
+    library = library_of(tmp_path)
+    with pytest.raises(InvalidQueryError):
+        library.resolve("/nowhere", "\ud800", -1)
+    with pytest.raises(InvalidBudgetError):
+        library.resolve("/nowhere", "a", -1)
+    with pytest.raises(CacheMissingError):
+        library.resolve("/nowhere", "a", 1)
+
+
+def test_nothing_is_written_by_resolving(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    before = {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")}
+    library_of(tmp_path).resolve(str(cache), "rotate", 100)
+    assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_flipped_byte_anywhere_in_the_index_never_gives_another_answer(tmp_path: Path) -> None:
+    corpus = {"a.md": "rotate keys", "b.md": "keys keys", "c.md": "the rest"}
+    cache = build_cache(tmp_path, corpus)
+    expected = {query: oracle.resolve(corpus, query, 9) for query in ("keys rotate", "absent", "the")}
+    whole = (cache / POSTINGS).read_bytes()
+    for position in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[position] ^= 0xFF if position % 2 else 1
+        (cache / POSTINGS).write_bytes(damaged)
+        library = library_of(tmp_path)
+        for query, answer in expected.items():
+            assert library.resolve(str(cache), query, 9) == answer
+
+
+def test_a_flipped_byte_in_a_large_index_is_seen_or_without_effect(tmp_path: Path) -> None:
+    corpus = {f"{number:03}.md": "the keys " + f"word{number % 3} " * (number % 5) for number in range(200)}
+    cache = build_cache(tmp_path, corpus)
+    manifest = hashlib.sha256((cache / "manifest.json").read_bytes()).digest()
+    queries = (["the"], ["keys", "word1"], ["absent"])
+
+    def look() -> list[object]:
+        reader = PostingsReader(Disk().enter(str(cache)).open(POSTINGS), manifest)
+        tallies: list[object] = [reader.tally(query).matches.tolist() for query in queries]
+        return [*tallies, reader.files(), [reader.listed(number) for number in (0, 70, 199)]]
+
+    whole, expected = (cache / POSTINGS).read_bytes(), look()
+    for position in range(0, len(whole), 3):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1 << position % 8
+        (cache / POSTINGS).write_bytes(damaged)
+        with suppress(DamagedPostingsError):
+            assert look() == expected
+
+
+@pytest.mark.parametrize("size", [0, 7, 100, 500])
+def test_an_index_that_was_cut_off_is_not_believed(tmp_path: Path, size: int) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    (cache / POSTINGS).write_bytes((cache / POSTINGS).read_bytes()[:size])
+    assert library_of(tmp_path).resolve(str(cache), "rotate", 99) == oracle.resolve(HANDBOOK, "rotate", 99)
+
+
+def test_the_index_of_another_cache_is_not_believed(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    other = build_cache(tmp_path, {"other.md": "rotate"}, name="other")
+    shutil.copy(other / POSTINGS, cache / POSTINGS)
+    assert library_of(tmp_path).resolve(str(cache), "rotate", 99) == oracle.resolve(HANDBOOK, "rotate", 99)
+
+
+def test_an_index_that_is_no_regular_file_is_not_read(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    (cache / POSTINGS).unlink()
+    os.mkfifo(cache / POSTINGS)
+    assert library_of(tmp_path).resolve(str(cache), "rotate", 99) == oracle.resolve(HANDBOOK, "rotate", 99)
+
+
+def document_file(cache: Path, identifier: str) -> Path:
+    return next(path for path in (cache / "documents").iterdir() if f'"id":"{identifier}"' in path.read_text())
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_a_document_that_is_gone_makes_the_cache_invalid_even_if_it_is_not_asked_for(
+    tmp_path: Path, index: bool
+) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    library = library_of(tmp_path)
+    library.resolve(str(cache), "rotate", 20)
+    if not index:
+        (cache / POSTINGS).unlink()
+    document_file(cache, "unicode.md").unlink()
+    with pytest.raises(CacheInvalidError):
+        library.resolve(str(cache), "rotate", 20)
+
+
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("damage", ["content", "swap", "json", "symlink", "directory", "deep"])
+def test_a_damaged_document_that_is_asked_for_makes_the_cache_invalid(tmp_path: Path, index: bool, damage: str) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    if not index:
+        (cache / POSTINGS).unlink()
+    file = document_file(cache, "keys.md")
+    text = file.read_text()
+    file.unlink()
+    if damage == "content":
+        file.write_text(text.replace("secret", "sacred"))
+    elif damage == "swap":
+        file.write_text(document_file(cache, "guides/deploy.md").read_text())
+    elif damage == "json":
+        file.write_text(text[:-1])
+    elif damage == "deep":
+        file.write_text("[" * 100_000)
+    elif damage == "symlink":
+        (tmp_path / "elsewhere").write_text(text)
+        file.symlink_to(tmp_path / "elsewhere")
+    else:
+        file.mkdir()
+    with pytest.raises((CacheInvalidError, DiskError)):
+        library_of(tmp_path).resolve(str(cache), "rotate keys", 100)
+
+
+MANIFEST_DAMAGE = {
+    "not JSON": ("{", "{{"),
+    "a list": None,
+    "no documents": ('"documents"', '"dokumente"'),
+    "a wrong count": ('"document_count": 6', '"document_count": 7'),
+    "a count that is true": ('"document_count": 6', '"document_count": true'),
+    "a huge count": ('"document_count": 6', '"document_count": ' + "9" * 5000),
+    "a version of nothing": ('"cache_version": "sha256:', '"cache_version": "sha256:0'),
+    "an unknown format": ('"version": "1"', '"version": "2"'),
+    "a number for a file": ('"file": "documents', '"file": 5, "x": "documents'),
+    "a file outside": ('"file": "documents/', '"file": "../documents/'),
+    "an absolute file": ('"file": "documents/', '"file": "/documents/'),
+    "an id twice": ('"id": "keys.md"', '"id": "long.md"'),
+}
+
+
+@pytest.mark.parametrize("damage", MANIFEST_DAMAGE)
+def test_a_damaged_manifest_makes_the_cache_invalid(tmp_path: Path, damage: str) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    manifest = cache / "manifest.json"
+    change = MANIFEST_DAMAGE[damage]
+    manifest.write_text(manifest.read_text().replace(*change, 1) if change else "[]")
+    with pytest.raises(CacheInvalidError):
+        library_of(tmp_path).resolve(str(cache), "rotate", 100)
+
+
+def test_what_has_no_regular_manifest_is_invalid_and_what_is_no_directory_missing(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    (cache / "manifest.json").rename(tmp_path / "manifest.json")
+    with pytest.raises(CacheInvalidError):
+        library_of(tmp_path).resolve(str(cache), "a", 1)
+    (cache / "manifest.json").symlink_to(tmp_path / "manifest.json")
+    with pytest.raises(CacheInvalidError):
+        library_of(tmp_path).resolve(str(cache), "a", 1)
+    with pytest.raises(CacheMissingError):
+        library_of(tmp_path).resolve(str(tmp_path / "manifest.json"), "a", 1)
+
+
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_what_the_system_refuses_is_an_io_error(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    (cache / "manifest.json").chmod(0)
+    with pytest.raises(DiskError, match="Permission denied"):
+        library_of(tmp_path).resolve(str(cache), "a", 1)
+
+
+def test_a_swapped_cache_is_noticed_on_the_next_call(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    library = library_of(tmp_path)
+    for round_ in range(3):
+        corpus = {"only.md": f"rotate {round_}"}
+        shutil.rmtree(tmp_path / "next", ignore_errors=True)
+        compile_folder(write_sources(tmp_path / "next", corpus), cache, force=True)
+        assert library.resolve(str(cache), "rotate", 100) == oracle.resolve(corpus, "rotate", 100)
+
+
+def test_many_caches_can_be_asked_in_turn(tmp_path: Path) -> None:
+    library = library_of(tmp_path)
+    corpora = {f"cache {number}": {"a.md": f"word{number}"} for number in range(12)}
+    for name, corpus in corpora.items():
+        build_cache(tmp_path, corpus, name=name)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        for name, corpus in corpora.items():
+            assert library.resolve(str(tmp_path / name), "word1", 9) == oracle.resolve(corpus, "word1", 9)
+    assert len(os.listdir("/proc/self/fd")) <= before + 8
+
+
+def test_an_explanation_says_where_a_document_stands_and_why(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    library = library_of(tmp_path)
+    explanation = library.explain(str(cache), "rotate KEYS friday", 20, "guides/deploy.md")
+    assert explanation.matched_terms == ("rotate",)
+    assert explanation.considered == len(HANDBOOK)
+    assert (explanation.place.rank, explanation.place.fits) == (4, False)
+    assert explanation.place.tokens > explanation.place.left_before
+    with pytest.raises(UsageError, match=r"nope\.md"):
+        library.explain(str(cache), "rotate", 20, "nope.md")
+
+
+def test_every_place_of_a_ranking_can_be_told(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    ranking = library_of(tmp_path).rank(str(cache), "rotate", 50)
+    places = list(ranking.places())
+    assert [place.rank for place in places] == list(range(1, len(HANDBOOK) + 1))
+    assert len([place for place in places if place.fits]) == len(ranking.selected)
+    assert places == sorted(places, key=lambda place: (-place.score, place.id))
+
+
+def test_every_error_has_a_sentence_for_people(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    document_file(cache, "keys.md").write_text("{}")
+    (cache / POSTINGS).unlink()
+    with pytest.raises(HallError) as caught:
+        library_of(tmp_path).resolve(str(cache), "a", 1)
+    assert "keys.md" in caught.value.detail
