@@ -309,10 +309,14 @@ def test_readers_see_the_old_cache_or_the_new_one_while_it_is_replaced(tmp_path:
         write_sources(tmp_path / f"sources {turn}", corpus)
     cache = tmp_path / "cache"
     compile_folder(tmp_path / "sources 0", cache)
-    script = (
-        "import sys\nfrom pathlib import Path\nfrom tests.caches.making import compile_folder\nroot = Path(sys.argv[1])\n"
-        "for turn in range(30): compile_folder(root / f'sources {(turn + 1) % 2}', root / 'cache', force=True)"
-    )
+    script = """
+import sys
+from pathlib import Path
+from tests.caches.making import compile_folder
+root = Path(sys.argv[1])
+for turn in range(30):
+    compile_folder(root / f"sources {(turn + 1) % 2}", root / "cache", force=True)
+"""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     writer = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], env=environment)
     expected = {oracle.resolve(corpus, "word7 round1", 40) for corpus in corpora}

@@ -131,7 +131,7 @@ def test_a_flipped_byte_in_a_large_index_is_seen_or_without_effect(tmp_path: Pat
 
     def look() -> list[object]:
         reader = PostingsReader(Disk().enter(str(cache)).open(POSTINGS), manifest)
-        tallies: list[object] = [reader.tally(query).matches.tolist() for query in queries]
+        tallies: list[object] = [reader.field(query).matches.tolist() for query in queries]
         return [*tallies, reader.files(), [reader.listed(number) for number in (0, 70, 199)]]
 
     whole, expected = (cache / POSTINGS).read_bytes(), look()

@@ -7,9 +7,15 @@ from hypothesis import strategies as st
 from tests.contract import oracle
 
 from contexthall.caches import selection
+from contexthall.caches.field import Columns, Field
 from contexthall.caches.selection import Ranked, rank, score, score_text, words
 
 corpora = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 12)), max_size=40)
+
+
+def field(matches: list[int], words: list[int], costs: list[int], *, narrow: bool = True) -> Field:
+    columns = Columns.of(array("I", costs), array("I", words))
+    return Field(columns, array("H" if narrow else "Q", matches))
 
 
 def plainly(scores: list[float], costs: list[int], budget: int) -> list[Ranked]:
@@ -23,32 +29,48 @@ def plainly(scores: list[float], costs: list[int], budget: int) -> list[Ranked]:
     return walked
 
 
-@given(corpora, st.integers(0, 60))
-def test_the_walk_is_that_of_the_rule(corpus: list[tuple[int, int]], budget: int) -> None:
-    scores, costs = array("f", [each / 6 for each, _ in corpus]), array("I", [cost for _, cost in corpus])
-    expected = plainly(list(scores), list(costs), budget)
-    assert list(rank(scores, costs, budget, every=True)) == expected
-    assert list(rank(scores, costs, budget)) == [place for place in expected if place.fits]
+def check_walk(seen: Field, budget: int) -> None:
+    expected = plainly(list(seen.scores(range(len(seen)))), list(seen.costs), budget)
+    assert list(rank(seen, budget, every=True)) == expected
+    assert list(rank(seen, budget)) == [place for place in expected if place.fits]
 
 
-@settings(deadline=None, max_examples=30)
-@given(st.integers(1, 3), st.integers(0, 60_000), st.integers(0))
-def test_the_walk_is_that_of_the_rule_where_not_everything_is_put_in_order(spread: int, budget: int, seed: int) -> None:
+@given(corpora, st.integers(0, 60), st.booleans())
+def test_the_walk_is_that_of_the_rule(corpus: list[tuple[int, int]], budget: int, narrow: bool) -> None:
+    matches, costs = [matched for matched, _ in corpus], [cost for _, cost in corpus]
+    check_walk(field(matches, [6] * len(corpus), costs, narrow=narrow), budget)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sampled_from([3, 50, 900, 70_000]), st.integers(0, 60_000), st.integers(0), st.booleans())
+def test_the_walk_is_that_of_the_rule_where_not_everything_is_put_in_order(
+    longest: int, budget: int, seed: int, narrow: bool
+) -> None:
     dice = Random(seed)
-    scores = array("f", [dice.randint(0, 10**spread) / 10**spread for _ in range(3000)])
-    costs = array("I", [dice.randint(0, 50) for _ in range(3000)])
-    expected = [place for place in plainly(list(scores), list(costs), budget) if place.fits]
-    assert list(rank(scores, costs, budget)) == expected
+    words = [dice.randint(0, longest) for _ in range(3000)]
+    matches = [min(65_000, dice.randint(0, count) * dice.randint(0, 1)) for count in words]
+    check_walk(field(matches, words, [dice.randint(0, 50) for _ in words], narrow=narrow), budget)
+
+
+@given(st.lists(st.integers(0, 2999), max_size=30, unique=True), st.integers(0, 9000), st.integers(0))
+def test_the_walk_is_that_of_the_rule_where_few_match(touched: list[int], budget: int, seed: int) -> None:
+    dice = Random(seed)
+    matches = array("H", bytes(6000))
+    for document in touched:
+        matches[document] = dice.randint(1, 5)
+    columns = Columns.of(array("I", [dice.randint(0, 90) for _ in matches]), array("I", [5] * 3000))
+    check_walk(Field(columns, matches, sorted(touched)), budget)
 
 
 def test_documents_that_do_not_fit_are_skipped_not_truncated() -> None:
-    assert list(rank([0.9, 0.5], [9, 1], 5)) == [Ranked(1, fits=True)]
-    assert list(rank([0.9, 0.5], [9, 1], 5, every=True)) == [Ranked(0, fits=False), Ranked(1, fits=True)]
+    seen = field([9, 5], [10, 10], [9, 1])
+    assert list(rank(seen, 5)) == [Ranked(1, fits=True)]
+    assert list(rank(seen, 5, every=True)) == [Ranked(0, fits=False), Ranked(1, fits=True)]
 
 
 def test_a_budget_of_nothing_takes_nothing_not_even_what_costs_nothing() -> None:
-    assert list(rank([0.0], [0], 0)) == []
-    assert list(rank([0.0], [0], 1)) == [Ranked(0, fits=True)]
+    assert list(rank(field([0], [0], [0]), 0)) == []
+    assert list(rank(field([0], [0], [0]), 1)) == [Ranked(0, fits=True)]
 
 
 @given(st.text())

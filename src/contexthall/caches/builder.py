@@ -15,6 +15,7 @@ from contexthall import kernel
 from contexthall.caches.compiler import Compiled, Run, compile_share, count_terms, merge
 from contexthall.caches.crew import run_shares
 from contexthall.caches.document import file_stem
+from contexthall.caches.field import Columns
 from contexthall.caches.format import (
     DOCUMENTS,
     INDEX,
@@ -26,7 +27,7 @@ from contexthall.caches.format import (
     spell_index,
     spell_manifest,
 )
-from contexthall.caches.postings import PARTS, Columns, PostingsWriter, bucket_count
+from contexthall.caches.postings import PARTS, PostingsWriter, bucket_count
 from contexthall.caches.sources import DEFAULT_GLOBS, Source, find_sources
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.disk import Directory, Disk
@@ -154,7 +155,7 @@ def _fill(
     manifest = spell_manifest(listed, created_at=created_at)
     cache.write(MANIFEST, manifest)
     cache.write(INDEX, spell_index(listed))
-    columns = Columns(array("I", (each.tokens for each in compiled)), array("I", (each.words for each in compiled)))
+    columns = Columns.of(array("I", (each.tokens for each in compiled)), array("I", (each.words for each in compiled)))
     _write_postings(cache, manifest, listed, columns, workshop, runs)
     return Built(len(listed), cache_version(listed))
 

@@ -1,7 +1,7 @@
 """Where is a word found? The term index of a cache: one flat file of checksummed blocks beside the manifest.
 
     header      what the other blocks are, which manifest and which Unicode version they belong to
-    columns     tokens and words of every document, by ascending id
+    columns     tokens and words of every document, by ascending id; the documents by ascending tokens
     files       the file of every document
     records     id, version and file of the documents, 64 to a block
     postings    of a common term: a block of its own
@@ -15,16 +15,15 @@ What cannot be believed raises DamagedPostingsError, and the caller reads the do
 
 import hashlib
 import struct
-import sys
 import unicodedata
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import accumulate
-from operator import add, sub, truediv
+from operator import add, sub
 from typing import NamedTuple
 
+from contexthall.caches.field import Columns, Field, numbers, spelt, sum_lanes
 from contexthall.caches.format import Listed, stays_inside
 from contexthall.core import wire
 from contexthall.disk import File
@@ -49,38 +48,6 @@ _INLINE, _SPARSE, _DENSE = range(3)
 
 class DamagedPostingsError(Exception):
     """The index cannot be believed."""
-
-
-class Columns:
-    """What is known of every document, by ascending id."""
-
-    def __init__(self, tokens: "array[int]", words: "array[int]") -> None:
-        self.tokens = tokens
-        self.words = words
-
-    @cached_property
-    def divisors(self) -> "array[float]":
-        """The numbers of words in single precision, and 1 where there are none."""
-        return array("f", (count or 1 for count in self.words))
-
-
-class Tally(NamedTuple):
-    """How many words of each document a query names; `touched` are the only ones with any, where that is known."""
-
-    matches: "array[int]"
-    touched: Sequence[int] | None
-
-    def scores(self, columns: Columns) -> "array[float]":
-        """Divide matches by words, in single precision: an array of it rounds what it is given."""
-        divisors = columns.divisors
-        if self.touched is None:
-            # Sixteen bits are exact in single precision; wider numbers are rounded first, as the division wants them.
-            matches = self.matches if self.matches.typecode == "H" else array("f", self.matches)
-            return array("f", map(truediv, matches, divisors))
-        scores = array("f", bytes(4 * len(divisors)))
-        for document in self.touched:
-            scores[document] = array("f", (self.matches[document],))[0] / divisors[document]
-        return scores
 
 
 class _Term(NamedTuple):
@@ -124,14 +91,15 @@ class PostingsWriter:
 
     def add_documents(self, listed: Sequence[Listed], columns: Columns) -> None:
         """Write what is known of the documents; before any bucket."""
-        self._columns = self._block(_bytes(columns.tokens) + _bytes(columns.words), "columns")
+        together = columns.tokens + columns.words + columns.cheapest
+        self._columns = self._block(spelt(together), "columns")
         self._files = self._block("\0".join(each.file for each in listed).encode(), "files")
         places = array("Q")
         for start in range(0, len(listed), _DOCUMENTS_PER_RECORD):
             record = wire.compact(listed[start : start + _DOCUMENTS_PER_RECORD]).encode()
             places.append(self._block(record, f"record {start}")[0])
         places.append(self._position)
-        self._records = self._block(_bytes(places), "records")
+        self._records = self._block(spelt(places), "records")
 
     def _add_bucket(self, terms: Iterable[tuple[bytes, Postings]]) -> None:
         entries = []
@@ -158,7 +126,7 @@ class PostingsWriter:
     def finish(self) -> None:
         """Write the directory, and the header at the beginning of the file."""
         directory = self._position
-        self._waiting.append(_bytes(self._directory))
+        self._waiting.append(spelt(self._directory))
         self._flush()
         unicode_version = unicodedata.unidata_version.encode()
         places = (*self._columns, *self._files, *self._records, directory)
@@ -174,10 +142,10 @@ class PostingsWriter:
             lanes = array("H", bytes(2 * self._documents))
             for document, count in zip(documents, counts, strict=True):
                 lanes[document] = count
-            return _DENSE, _bytes(lanes)
+            return _DENSE, spelt(lanes)
         gaps = [documents[0], *map(sub, documents[1:], documents)]
         widths = [_width(max(gaps)), _width(max(counts))]
-        payload = bytes(widths) + _bytes(array(_WIDTHS[widths[0]], gaps)) + _bytes(array(_WIDTHS[widths[1]], counts))
+        payload = bytes(widths) + spelt(array(_WIDTHS[widths[0]], gaps)) + spelt(array(_WIDTHS[widths[1]], counts))
         return (_INLINE if len(payload) <= _LONGEST_INLINE else _SPARSE), payload
 
     def _block(self, payload: bytes, label: str) -> tuple[int, int]:
@@ -207,9 +175,9 @@ class PostingsReader:
         self.documents: int = documents
         columns, self._files, records = (places[0], places[1]), (places[2], places[3]), (places[4], places[5])
         self._directory = places[6]
-        both = self._read(columns, "columns")
-        self.columns = Columns(_array("I", both[: 4 * documents]), _array("I", both[4 * documents :]))
-        self._records = _array("Q", self._read(records, "records"))
+        together = numbers("I", self._read(columns, "columns"))
+        self.columns = Columns(*(together[start * documents : (start + 1) * documents] for start in range(3)))
+        self._records = numbers("Q", self._read(records, "records"))
         self._remembered: dict[str, _Term | None] = {}
         self._most_remembered = max(8, _REMEMBERED_BYTES // max(1, 2 * documents))
 
@@ -229,18 +197,18 @@ class PostingsReader:
             raise DamagedPostingsError("a file outside the cache")
         return listed
 
-    def tally(self, terms: Iterable[str]) -> Tally:
-        """Count, for every document, its words that are among `terms`."""
+    def field(self, terms: Iterable[str]) -> Field:
+        """See the documents as a query with these terms does."""
         found = [term for term in map(self._term, sorted(set(terms))) if term is not None]
         dense = [term.lanes for term in found if term.lanes]
         fits_lanes = sum(term.peak for term in found) < _LANE
-        matches = _sum_lanes(dense, self.documents) if fits_lanes else _sum_widely(dense, self.documents)
+        matches = sum_lanes(dense, self.documents) if fits_lanes else _sum_widely(dense, self.documents)
         touched: set[int] = set()
         for term in found:
             touched.update(term.documents)
             for document, count in zip(term.documents, term.counts, strict=True):
                 matches[document] += count
-        return Tally(matches, None if dense else sorted(touched))
+        return Field(self.columns, matches, None if dense else sorted(touched))
 
     def _term(self, word: str) -> _Term | None:
         if word not in self._remembered:
@@ -303,43 +271,20 @@ def _decode(entry: _Entry, payload: bytes) -> _Term:
         return _Term(entry.peak, payload, (), ())
     gaps, counts = (_WIDTHS[width] for width in payload[:2])
     cut = 2 + entry.documents * array(gaps).itemsize
-    documents = array("I", accumulate(_array(gaps, payload[2:cut])))
-    return _Term(entry.peak, b"", documents, _array(counts, payload[cut:]))
-
-
-def _sum_lanes(columns: Sequence[bytes], documents: int) -> "array[int]":
-    """Add up columns of 16-bit lanes, all lanes at once, as the long integers they spell; no lane may overflow."""
-    total = sum(int.from_bytes(column, "little") for column in columns)
-    return _array("H", total.to_bytes(2 * documents, "little"))
+    documents = array("I", accumulate(numbers(gaps, payload[2:cut])))
+    return _Term(entry.peak, b"", documents, numbers(counts, payload[cut:]))
 
 
 def _sum_widely(columns: Sequence[bytes], documents: int) -> "array[int]":
     total = array("Q", bytes(8 * documents))
     for column in columns:
-        total = array("Q", map(add, total, _array("H", column)))
+        total = array("Q", map(add, total, numbers("H", column)))
     return total
 
 
-def _pair(numbers: struct.Struct, data: bytes) -> tuple[int, int]:
-    first, second = numbers.unpack(data)
+def _pair(of: struct.Struct, data: bytes) -> tuple[int, int]:
+    first, second = of.unpack(data)
     return first, second
-
-
-def _array(code: str, data: bytes) -> "array[int]":
-    """Read little-endian numbers."""
-    numbers: array[int] = array(code)
-    numbers.frombytes(data)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
-
-
-def _bytes(numbers: "array[int]") -> bytes:
-    """Spell numbers little-endian."""
-    if sys.byteorder == "big":
-        numbers = numbers[:]
-        numbers.byteswap()
-    return numbers.tobytes()
 
 
 def _width(largest: int) -> int:

@@ -4,7 +4,7 @@
 for a person, as a page.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple, Self
@@ -37,52 +37,47 @@ class Ranking:
         self.query = query
         self.terms = terms
         self.budget = budget
-        self._columns, self._tally, self._listed = snapshot
-        self._scores = self._tally.scores(self._columns)
+        self._field, self._listed = snapshot
 
     @cached_property
     def selected(self) -> list[int]:
         """The numbers of the documents that fit, best first."""
-        return [place.document for place in rank(self._scores, self._columns.tokens, self.budget)]
+        return [place.document for place in rank(self._field, self.budget)]
 
     def settled(self) -> Self:
         """Do the work now that could be done later."""
         _ = self.selected
         return self
 
-    def places(self) -> Iterable[Place]:
+    def places(self) -> Iterator[Place]:
         """Tell the place of every document, the skipped ones too."""
-        left = self.budget
-        for number, (document, fits) in enumerate(rank(self._scores, self._columns.tokens, self.budget, every=True), 1):
-            tokens = self._columns.tokens[document]
-            yield Place(
-                number,
-                self._listed(document).id,
-                self._scores[document],
-                tokens,
-                self._tally.matches[document],
-                self._columns.words[document],
-                fits,
-                left,
-            )
+        left, totals = self.budget, self._field.columns.words
+        scores = self._field.scores(range(len(self._field)))
+        for number, (document, fits) in enumerate(rank(self._field, self.budget, every=True), 1):
+            tokens, matches = self._field.costs[document], self._field.matches[document]
+            identifier = self._listed(document).id
+            yield Place(number, identifier, scores[document], tokens, matches, totals[document], fits, left)
             left -= tokens if fits else 0
 
     def text(self, read: Callable[[Listed], Document]) -> str:
         """Spell the answer of `context.resolve`, with the documents that `read` gives."""
-        terms = compact(self.terms)
-        documents = ",".join(self._spell(number, read(self._listed(number)), terms) for number in self.selected)
-        considered, selected = len(self._columns.tokens), len(self.selected)
-        used = sum(self._columns.tokens[number] for number in self.selected)
+        terms, scores = compact(self.terms), self._field.scores(self.selected)
+        documents = ",".join(
+            self._spell(number, score, read(self._listed(number)), terms)
+            for number, score in zip(self.selected, scores, strict=True)
+        )
+        considered, selected = len(self._field), len(self.selected)
+        used = sum(self._field.costs[number] for number in self.selected)
         return (
             f'{{"documents":[{documents}],"selection":{{"query":{quoted(self.query)},"budget":{self.budget},'
             f'"tokens_used":{used},"documents_considered":{considered},"documents_selected":{selected},'
             f'"documents_excluded_by_budget":{considered - selected}}}}}\n'
         )
 
-    def _spell(self, number: int, document: Document, terms: str) -> str:
+    def _spell(self, number: int, score: float, document: Document, terms: str) -> str:
         return (
             f'{{"id":{quoted(document.id)},"version":{quoted(document.version)},"content":{quoted(document.content)},'
-            f'"score":{score_text(self._scores[number])},"tokens":{self._columns.tokens[number]},'
-            f'"why":{{"query_terms":{terms},"term_matches":{self._tally.matches[number]},'
-            f'"total_words":{self._columns.words[number]}}}}}'
+            f'"score":{score_text(score)},"tokens":{self._field.costs[number]},'
+            f'"why":{{"query_terms":{terms},"term_matches":{self._field.matches[number]},'
+            f'"total_words":{self._field.columns.words[number]}}}}}'
         )

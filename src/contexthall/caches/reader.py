@@ -10,8 +10,9 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from contexthall.caches import document as documents
 from contexthall.caches.document import Document
+from contexthall.caches.field import Columns, Field
 from contexthall.caches.format import DOCUMENTS, MANIFEST, POSTINGS, Listed, Manifest, read_manifest
-from contexthall.caches.postings import Columns, DamagedPostingsError, PostingsReader, Tally
+from contexthall.caches.postings import DamagedPostingsError, PostingsReader
 from contexthall.caches.selection import tokens, words
 from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError, PathMissingError
 from contexthall.disk import Directory, Disk
@@ -21,10 +22,9 @@ Answer = TypeVar("Answer")
 
 
 class Snapshot(NamedTuple):
-    """A cache as one query sees it: what every document costs and holds, and how often the query meets it."""
+    """A cache as one query sees it, and what the manifest says of each document."""
 
-    columns: Columns
-    tally: Tally
+    field: Field
     listed: Callable[[int], Listed]
 
 
@@ -40,8 +40,7 @@ class OpenCache:
         """Let `work` see the cache as a query with these terms does."""
         if self._index is not None:
             try:
-                tally = self._index.tally(terms)
-                return work(Snapshot(self._index.columns, tally, self._index.listed))
+                return work(Snapshot(self._index.field(terms), self._index.listed))
             except DamagedPostingsError:
                 self._index = None
         return work(_scan(self._directory, frozenset(terms)))
@@ -107,14 +106,14 @@ def _scan(directory: Directory, terms: frozenset[str]) -> Snapshot:
     """Read every document, and count."""
     manifest = read_manifest(_manifest_bytes(directory))
     files = DocumentFiles(directory)
-    columns, matches = Columns(array("Q"), array("Q")), array("Q")
+    costs, totals, matches = array("Q"), array("Q"), array("Q")
     for listed in manifest.documents:
         content = files.read(listed).content
         found = words(content)
-        columns.tokens.append(tokens(content.encode()))
-        columns.words.append(len(found))
+        costs.append(tokens(content.encode()))
+        totals.append(len(found))
         matches.append(sum(map(terms.__contains__, found)))
-    return Snapshot(columns, Tally(matches, touched=None), manifest.documents.__getitem__)
+    return Snapshot(Field(Columns.of(costs, totals), matches), manifest.documents.__getitem__)
 
 
 class DocumentFiles:

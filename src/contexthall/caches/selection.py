@@ -10,8 +10,7 @@ import struct
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import compress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 BYTES_PER_TOKEN = 4
 
@@ -23,9 +22,29 @@ _SEPARATORS = re.compile("[\x1c-\x1f]")
 # So many documents are put in order first; the rest only matter where they still fit.
 _FIRST_ROUND = 512
 _SAMPLE = 1024
+_SMALLEST = sys.float_info.min
 _MANTISSA_BITS = 24
 _MOST_DIGITS = 9
 _SMALLEST_PLAIN_EXPONENT = -6
+
+
+class Field(Protocol):
+    """The documents that a query ranks, numbered by ascending id."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def costs(self) -> Sequence[int]:
+        """The tokens of each."""
+
+    def scores(self, documents: Sequence[int]) -> Sequence[float]:
+        """Give the scores of some."""
+
+    def reaching(self, floor: float) -> Sequence[int]:
+        """Name those whose score reaches `floor`, and perhaps others."""
+
+    def within(self, cost: int) -> Sequence[int]:
+        """Name those that cost at most so much."""
 
 
 class Ranked(NamedTuple):
@@ -56,35 +75,50 @@ def score(term_matches: int, total_words: int) -> float:
     return _f32(_f32(term_matches) / _f32(total_words))
 
 
-def rank(scores: Sequence[float], costs: Sequence[int], budget: int, *, every: bool = False) -> Iterator[Ranked]:
-    """Walk the documents from the best score down, ties in their own order, and take each that still fits.
+def rank(field: Field, budget: int, *, every: bool = False) -> Iterator[Ranked]:
+    """Walk the documents from the best score down, ties by ascending id, and take each that still fits.
 
-    Documents come numbered by ascending id. With `every`, the skipped ones are told too; without, most of them are
-    never even put in order, because a document that cannot fit any more cannot be taken, whatever its score.
+    With `every`, the skipped ones are told too. Without, most of them are never even put in order: a document that
+    cannot fit any more cannot be taken, whatever its score.
     """
-    everyone, left = range(len(scores)), budget
-    floor = _floor(scores)
-    for is_first_round in (True, False):
-        if is_first_round:
-            reaching = compress(everyone, map(floor.__le__, scores))
-            contenders = [document for document in reaching if every or costs[document] <= left]
-        else:
-            fitting = everyone if every else compress(everyone, map(left.__ge__, costs))
-            contenders = [document for document in fitting if scores[document] < floor]
-        contenders.sort(key=scores.__getitem__, reverse=True)
-        for document in contenders:
-            fits = costs[document] <= left and budget > 0
+    walk = _Walk(field, budget, every=every)
+    floor = _floor(field)
+    yield from walk(field.reaching(floor), floor, math.inf)
+    begun = 0
+    if floor == _SMALLEST:
+        # Whatever is left scores nothing, so ids decide, and the first of them will likely use up the budget.
+        begun = min(len(field), _FIRST_ROUND)
+        yield from walk(range(begun), 0.0, floor)
+    rest = range(len(field)) if every else field.within(walk.left)
+    yield from walk([document for document in rest if document >= begun], 0.0, floor)
+
+
+class _Walk:
+    """A walk through documents that remembers what is left of the budget."""
+
+    def __init__(self, field: Field, budget: int, *, every: bool) -> None:
+        self.left = budget
+        self._field = field
+        self._every = every
+        self._takes_any = budget > 0
+
+    def __call__(self, documents: Sequence[int], floor: float, ceiling: float) -> Iterator[Ranked]:
+        """Walk those documents whose score is at least `floor` and below `ceiling`, best first."""
+        scored = zip(self._field.scores(documents), documents, strict=True)
+        for _, document in sorted((-score, document) for score, document in scored if floor <= score < ceiling):
+            cost = self._field.costs[document]
+            fits = cost <= self.left and self._takes_any
             if fits:
-                left -= costs[document]
-            if fits or every:
+                self.left -= cost
+            if fits or self._every:
                 yield Ranked(document, fits)
 
 
-def _floor(scores: Sequence[float]) -> float:
+def _floor(field: Field) -> float:
     """Find, from a sample, a score above zero that some hundred documents reach."""
-    sample = sorted(scores[:: max(1, len(scores) // _SAMPLE)], reverse=True)
-    reached = sample[min(len(sample) - 1, _FIRST_ROUND * len(sample) // len(scores))] if sample else 0.0
-    return reached or sys.float_info.min
+    step = max(1, len(field) // _SAMPLE)
+    sample = sorted(field.scores(range(0, len(field), step)), reverse=True)
+    return max(_SMALLEST, sample[min(len(sample) - 1, _FIRST_ROUND // step)]) if sample else _SMALLEST
 
 
 @lru_cache(maxsize=4096)
