@@ -4,7 +4,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# How long an example takes says something about the machine, not about the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 NOBODY = 65534
 

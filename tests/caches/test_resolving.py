@@ -50,7 +50,7 @@ def answers(cache: Path, query: str, budget: int) -> set[str]:
     return found
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(corpora, texts, st.integers(0, 60))
 def test_the_answer_is_that_of_the_oracle(tmp_path: Path, corpus: dict[str, str], query: str, budget: int) -> None:
     shutil.rmtree(tmp_path)

@@ -26,7 +26,8 @@ def test_words(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", vectors("scores.json"))
 def test_scores(case: dict[str, Any]) -> None:
-    assert selection.score_text(selection.score(case["term_matches"], case["total_words"])) == case["score"]
+    (score,) = selection.scores([case["term_matches"]], selection.divisors([case["total_words"]]))
+    assert selection.score_text(score) == case["score"]
 
 
 @pytest.mark.parametrize("case", vectors("tokens.json"))

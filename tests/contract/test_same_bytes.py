@@ -1,12 +1,21 @@
 """The command line, the catalog and the server give the same bytes, on a root that holds everything odd."""
 
+import io
 import json
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
+from tests.caches.making import build_cache
+from tests.contract import oracle
 from tests.processes import RawServer, run_context
+
+from contexthall.faces.cli.table import run
 
 GOOD = '{"cache_version":"sha256:ab","document_count":2}'
 
@@ -150,3 +159,73 @@ def test_a_name_that_is_not_utf8_is_shown_with_a_replacement_character(tmp_path:
     os.mkdir(os.fsencode(tmp_path) + b"/caf\xe9")
     shown = run_context("caches", "--cache-root", ".", cwd=tmp_path).stdout
     assert shown == '{"caches":[{"path":"caf\ufffd","has_manifest":false}]}\n'.encode()
+
+
+CORPUS = {
+    "Keys.md": 'Rotate the "keys"\t\\ every month.\n',
+    "übersicht/straße.md": "ΟΔΟΣ straße 😀\u2028new\x1fline\x7f",
+    "empty.md": "",
+    "copy.md": 'Rotate the "keys"\t\\ every month.\n',
+    "long.md": "rotate " * 300,
+}
+queries = st.lists(
+    st.sampled_from(["rotate", "ΟΔΟΣ", '"keys"', "\\", "😀", "\x1f", "absent", "\n", "ROTATE"]), max_size=5
+)
+requests = st.lists(st.tuples(queries.map(" ".join), st.sampled_from([0, 1, 9, 10, 20, 4000, 2**63 - 1])), max_size=3)
+
+
+def test_resolve_gives_the_same_bytes_over_mcp_and_on_the_command_line(tmp_path: Path) -> None:
+    build_cache(tmp_path, CORPUS, name="handbook")
+    with RawServer("--cache-root", str(tmp_path), cwd=tmp_path) as server:
+        server.initialize()
+
+        @hypothesis.settings(max_examples=25)
+        @hypothesis.given(requests)
+        def check(asked: list[tuple[str, int]]) -> None:
+            for query, budget in asked:
+                arguments = {"cache": "handbook", "query": query, "budget": budget}
+                result = call_over_mcp(server, "context.resolve", arguments)
+                expected = oracle.resolve(CORPUS, query, budget)
+                assert result == {"content": [{"type": "text", "text": expected}], "isError": False}
+                with redirected_output() as printed:
+                    run(["resolve", "--cache", str(tmp_path / "handbook"), f"--query={query}", f"--budget={budget}"])
+                assert printed() == expected.encode()
+
+        check()
+        typed = run_context("resolve", "--cache", "handbook", "--query", "rotate 😀", "--budget", "40", cwd=tmp_path)
+        assert typed.stdout == oracle.resolve(CORPUS, "rotate 😀", 40).encode()
+
+
+@contextmanager
+def redirected_output() -> Iterator[Callable[[], bytes]]:
+    captured = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    with redirect_stdout(captured):
+        yield captured.buffer.getvalue
+
+
+FAULTS: list[tuple[dict[str, Any], str]] = [
+    ({"query": 5, "budget": -1, "cache": 5}, "invalid_query"),
+    ({"budget": 1, "cache": "handbook"}, "invalid_query"),
+    ({"query": "a", "budget": True, "cache": 5}, "invalid_budget"),
+    ({"query": "a", "cache": "handbook"}, "invalid_budget"),
+    ({"query": "a", "budget": 2**63, "cache": "handbook"}, "invalid_budget"),
+    ({"query": "a", "budget": 1, "cache": "nowhere"}, "cache_missing"),
+    ({"query": "a", "budget": 1, "cache": "empty"}, "cache_invalid"),
+]
+
+
+def test_faults_of_resolve_have_the_codes_of_the_contract(tmp_path: Path) -> None:
+    build_cache(tmp_path, CORPUS, name="handbook")
+    (tmp_path / "empty").mkdir()
+    with RawServer("--cache-root", str(tmp_path), cwd=tmp_path) as server:
+        server.initialize()
+        for arguments, code in FAULTS:
+            result = call_over_mcp(server, "context.resolve", arguments)
+            assert result["isError"]
+            text = result["content"][0]["text"]
+            assert text.endswith("}\n")
+            assert json.loads(text)["error"]["code"] == code
+        plain = call_over_mcp(server, "context.resolve", {"query": "a", "budget": 1})
+        assert (plain["content"][0]["text"], plain["isError"]) == ("Missing argument 'cache'", True)
+        whole = call_over_mcp(server, "context.resolve", {"query": "a", "budget": 40.0, "cache": "handbook"})
+        assert whole["content"][0]["text"] == oracle.resolve(CORPUS, "a", 40)

@@ -11,7 +11,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import compress
-from operator import le, mul, truediv
+from operator import le, mul
+
+from contexthall.caches.selection import divisors, scores
 
 _LANE_LIMIT = 2**16
 _FRACTION_BITS = 12
@@ -33,8 +35,7 @@ class Columns:
 
     @cached_property
     def divisors(self) -> "array[float]":
-        """The numbers of words in single precision, and 1 where there are none."""
-        return array("f", (count or 1 for count in self.words))
+        return divisors(self.words)
 
     @cached_property
     def word_lanes(self) -> int:
@@ -64,9 +65,9 @@ class Field:
         return self.columns.tokens
 
     def scores(self, documents: Sequence[int]) -> "array[float]":
-        """Divide matches by words, in single precision: an array of it rounds whatever it is given."""
-        matches = array("f", map(self.matches.__getitem__, documents))
-        return array("f", map(truediv, matches, map(self.columns.divisors.__getitem__, documents)))
+        """Give the scores of some documents."""
+        prepared = map(self.columns.divisors.__getitem__, documents)
+        return scores(map(self.matches.__getitem__, documents), prepared)
 
     def reaching(self, floor: float) -> Sequence[int]:
         """Name every document whose score reaches `floor`, in order; some that do not may be among them."""

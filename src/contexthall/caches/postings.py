@@ -2,7 +2,7 @@
 
     header      what the other blocks are, which manifest and which Unicode version they belong to
     columns     tokens and words of every document, by ascending id; the documents by ascending tokens
-    files       the file of every document
+    files       the name of every document's file
     records     id, version and file of the documents, 64 to a block
     postings    of a common term: a block of its own
     buckets     all terms with the same hash; rare terms carry their postings with them
@@ -24,7 +24,7 @@ from operator import add, sub
 from typing import NamedTuple
 
 from contexthall.caches.field import Columns, Field, numbers, spelt, sum_lanes
-from contexthall.caches.format import Listed, stays_inside
+from contexthall.caches.format import DOCUMENTS, Listed, stays_inside
 from contexthall.core import wire
 from contexthall.disk import File
 
@@ -93,7 +93,8 @@ class PostingsWriter:
         """Write what is known of the documents; before any bucket."""
         together = columns.tokens + columns.words + columns.cheapest
         self._columns = self._block(spelt(together), "columns")
-        self._files = self._block("\0".join(each.file for each in listed).encode(), "files")
+        names = (each.file.removeprefix(f"{DOCUMENTS}/") for each in listed)
+        self._files = self._block("\0".join(names).encode(), "files")
         places = array("Q")
         for start in range(0, len(listed), _DOCUMENTS_PER_RECORD):
             record = wire.compact(listed[start : start + _DOCUMENTS_PER_RECORD]).encode()
@@ -182,7 +183,7 @@ class PostingsReader:
         self._most_remembered = max(8, _REMEMBERED_BYTES // max(1, 2 * documents))
 
     def files(self) -> list[str]:
-        """Name the files of all documents."""
+        """Name the files of all documents, which are in one directory."""
         names = self._read(self._files, "files").decode()
         return names.split("\0") if self.documents else []
 

@@ -94,7 +94,7 @@ def _open_index(directory: Directory) -> PostingsReader | None:
     except (DamagedPostingsError, DiskError):
         return None
     try:
-        present = {f"{DOCUMENTS}/{name}" for name in directory.enter(DOCUMENTS).names()}
+        present = set(directory.enter(DOCUMENTS).names())
     except PathMissingError:
         present = set()
     if not present.issuperset(expected):

@@ -6,10 +6,11 @@ names. The best come first, and each is taken whole if it still fits. Nothing he
 
 import math
 import re
-import struct
 import sys
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from operator import truediv
 from typing import NamedTuple, Protocol
 
 BYTES_PER_TOKEN = 4
@@ -67,12 +68,18 @@ def tokens(content: bytes) -> int:
     return -(-len(content) // BYTES_PER_TOKEN)
 
 
-def score(term_matches: int, total_words: int) -> float:
-    """Divide in single precision; no words, no score."""
-    if not total_words:
-        return 0.0
-    # Both are rounded to single precision first; dividing in double and rounding once more gives the same quotient.
-    return _f32(_f32(term_matches) / _f32(total_words))
+def divisors(total_words: Iterable[int]) -> "array[float]":
+    """Prepare numbers of words for dividing: in single precision, and 1 for no words, which match nothing anyway."""
+    prepared = array("f", total_words)
+    return prepared if 0.0 not in prepared else array("f", (total or 1 for total in prepared))
+
+
+def scores(term_matches: Iterable[int], prepared: Iterable[float]) -> "array[float]":
+    """Divide in single precision: an array of it rounds whatever it is given.
+
+    Rounding both before dividing in double precision, and the quotient after, is the same as dividing in single.
+    """
+    return array("f", map(truediv, array("f", term_matches), prepared))
 
 
 def rank(field: Field, budget: int, *, every: bool = False) -> Iterator[Ranked]:
@@ -156,9 +163,3 @@ def _shortest(value: float) -> tuple[str, int]:
             best = str(min(candidates, key=lambda number: abs(number * units - middle * scale)))
             return best.rstrip("0"), len(best) - 1 - shift
     raise AssertionError(f"{value!r} is no single-precision number")
-
-
-def _f32(number: float) -> float:
-    """Round to single precision."""
-    single: float = struct.unpack("f", struct.pack("f", number))[0]
-    return single

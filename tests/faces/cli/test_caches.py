@@ -1,7 +1,13 @@
 import json
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from tests.caches.making import write_sources
+from tests.contract import oracle
 
 from contexthall.faces.cli.table import run
 
@@ -65,3 +71,169 @@ def test_inspect_succeeds_whatever_it_finds(tmp_path: Path, capfd: pytest.Captur
 def test_a_cache_that_is_not_there_is_named_as_it_was_typed(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["inspect", "--cache", "nowhere"]) == 4
     assert capfd.readouterr().err.startswith("error[cache_missing]: Cache does not exist: nowhere\n")
+
+
+HANDBOOK = {"Keys.md": "Rotate the keys.", "deploy.md": "Deploy on Friday.", "long.md": "rotate " * 40}
+
+
+def built(tmp_path: Path, *more: str) -> int:
+    write_sources(tmp_path / "docs", HANDBOOK)
+    return run(["build", "--sources", "docs", "--cache", "handbook", *more])
+
+
+def test_build_says_in_one_line_what_it_built(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert built(tmp_path) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith(f"built 3 documents, version {oracle.cache_version(HANDBOOK)}, in ")
+    assert err.count("\n") == 1
+
+
+def test_build_honours_the_date_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert built(tmp_path) == 0
+    assert json.loads((tmp_path / "handbook" / "manifest.json").read_text())["created_at"] == "1970-01-02T00:00:00Z"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    assert built(tmp_path, "--force") == 1
+
+
+def test_build_takes_other_files(tmp_path: Path) -> None:
+    assert built(tmp_path, "--include", "K*", "--include", "*.txt") == 0
+    assert list(json.loads((tmp_path / "handbook" / "index.json").read_text())) == ["keys.md"]
+
+
+def test_build_refuses_what_is_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert built(tmp_path) == 0
+    assert built(tmp_path) == 1
+    assert "hint: replace a cache with --force" in capfd.readouterr().err
+    assert built(tmp_path, "--force") == 0
+
+
+@pytest.mark.parametrize("budget", ["9", "9.0", "0", "9e0"])
+def test_resolve_prints_the_answer_of_the_tool(
+    budget: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    built(tmp_path)
+    capfdbinary.readouterr()
+    assert run(["resolve", "--cache", "handbook", "--query", "rotate keys.", "--budget", budget]) == 0
+    expected = oracle.resolve(HANDBOOK, "rotate keys.", int(float(budget)))
+    assert capfdbinary.readouterr() == (expected.encode(), b"")
+
+
+def test_resolve_lays_out_the_same_values(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    built(tmp_path)
+    capfd.readouterr()
+    assert run(["resolve", "--cache", "handbook", "--query", "", "--budget", "0", "--format", "pretty"]) == 0
+    out = capfd.readouterr().out
+    assert json.loads(out) == json.loads(oracle.resolve(HANDBOOK, "", 0))
+    assert out.startswith('{\n  "documents": [],\n  "selection": {\n    "query": "",\n')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "name"),
+    [
+        (["--query", "a", "--budget", "-1"], 3, "invalid_budget"),
+        (["--query", "a", "--budget", "1.5"], 3, "invalid_budget"),
+        (["--query", "a", "--budget", "true"], 3, "invalid_budget"),
+        (["--query", "a", "--budget", "lots"], 3, "invalid_budget"),
+        (["--query", "a", "--budget", "9223372036854775808"], 3, "invalid_budget"),
+        (["--query", "\udcff", "--budget", "1"], 2, "invalid_query"),
+        (["--query", "a", "--budget", "1", "--why-not", "nope.md"], 1, "usage"),
+    ],
+)
+def test_resolve_says_what_is_wrong(
+    arguments: list[str], code: int, name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    built(tmp_path)
+    capfd.readouterr()
+    assert run(["resolve", "--cache", "handbook", *arguments]) == code
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith(f"error[{name}]")
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (
+            "keys.md",
+            [
+                "keys.md is number 2 of 3.",
+                "It matches rotate, keys.: 2 of its 3 words.",
+                "It was taken: its 4 tokens fit into the 5 that were left.",
+            ],
+        ),
+        (
+            "deploy.md",
+            [
+                "deploy.md is number 3 of 3.",
+                "It matches none of the query's terms: 0 of its 3 words.",
+                "The budget kept it out: it costs 5 tokens, and 1 were left.",
+            ],
+        ),
+    ],
+)
+def test_resolve_says_what_became_of_a_document(
+    document: str, words: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    built(tmp_path)
+    capfd.readouterr()
+    request = ["resolve", "--cache", "handbook", "--query", "rotate keys.", "--budget", "5"]
+    assert run([*request, "--why-not", document]) == 0
+    assert capfd.readouterr().out.splitlines() == words
+
+
+def test_with_nothing_to_spend_nothing_is_taken_and_it_says_so(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_sources(tmp_path / "docs", {"empty.md": ""})
+    run(["build", "--sources", "docs", "--cache", "cache"])
+    run(["resolve", "--cache", "cache", "--query", "a", "--budget", "0", "--why-not", "empty.md"])
+    assert "with a budget of 0 nothing is taken" in capfd.readouterr().out
+
+
+def test_verify_is_quiet_on_standard_output_and_names_every_violation(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    built(tmp_path)
+    assert run(["verify", "--cache", "handbook"]) == 0
+    assert run(["verify", "--cache", "handbook", "--json"]) == 0
+    assert capfd.readouterr().out == '{"valid":true,"violations":[]}\n'
+    (tmp_path / "handbook" / "documents" / "orphan").write_text("")
+    (tmp_path / "handbook" / "index.json").unlink()
+    assert run(["verify", "--cache", "handbook"]) == 5
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "no document has the file documents/orphan\n" in err
+    assert "there is no file index.json\n" in err
+    assert "error[cache_invalid]: Cache exists but is invalid: 2 violations in handbook" in err
+    assert run(["verify", "--cache", "nowhere"]) == 4
+
+
+SLOW_BUILD = """
+import sys, time
+from contexthall.caches import builder
+from contexthall.faces.cli.table import run
+compile_share = builder.compile_share
+def slowly(*arguments):
+    *rest, report = arguments
+    def report_slowly(more):
+        time.sleep(0.4)
+        report(more)
+    return compile_share(*rest, report_slowly)
+builder.compile_share = slowly
+sys.exit(run(["build", "--sources", "docs", "--cache", "cache"]))
+"""
+
+
+def test_a_long_build_shows_a_bar_on_a_terminal_and_nothing_in_a_pipe(tmp_path: Path) -> None:
+    write_sources(tmp_path / "docs", {f"{number}.md": "x" for number in range(300)})
+    command = [sys.executable, "-c", SLOW_BUILD]
+    piped = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert piped.stderr.startswith(b"built 300 documents")
+    (tmp_path / "cache").rename(tmp_path / "first")
+    master, terminal = pty.openpty()
+    subprocess.run(command, cwd=tmp_path, stderr=terminal, check=True)
+    os.close(terminal)
+    assert b"building" in os.read(master, 65536)
+    os.close(master)
