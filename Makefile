@@ -6,13 +6,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 .PHONY: help run test check bench clean
 
 help:
-	@echo "make run     install into .venv, start the hall on the examples, call it and print its answers"
+	@echo "make run     install into .venv, build the example cache, start the hall, call it and print its answers"
 	@echo "make test    install what the tests need and run every test"
 	@echo "make check   lint, types, import rules, documentation"
 	@echo "make bench   run every benchmark against an installed wheel"
 	@echo "make clean   remove what the others made"
 
 run: .venv/installed
+	$(BIN)/context build --sources examples/handbook --cache examples/.context/caches/handbook --force
 	@$(BIN)/python examples/first_call.py
 
 test: .venv/installed-dev
@@ -26,10 +27,10 @@ check: .venv/installed-dev
 	$(BIN)/python -m pytest -q tests/contract/test_docs.py
 
 bench: .bench/installed
-	@for script in startup stdio_calls; do .bench/bin/python -m benchmarks.$$script || exit 1; done
+	@for script in startup stdio_calls caches; do .bench/bin/python -m benchmarks.$$script || exit 1; done
 
 clean:
-	rm -rf .venv .bench dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .bench dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -46,4 +47,5 @@ clean:
 .bench/installed: pyproject.toml constraints.txt $(shell find src -name '*.py')
 	test -d .bench || $(PYTHON) -m venv .bench
 	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --compile --force-reinstall .
+	.bench/bin/python -m pip --disable-pip-version-check install --quiet tantivy
 	@touch $@

@@ -1,5 +1,6 @@
-"""A first conversation with the hall: start it, ask what it offers, call both tools, print what it says."""
+"""A first conversation with the hall: start it, ask what it offers, call its tools, print what it says."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -7,20 +8,24 @@ import anyio
 from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
-EXAMPLES = Path(__file__).parent
 COMMAND = str(Path(sys.executable).with_name("context"))
-ARGUMENTS = ["serve", "--cache-root", str(EXAMPLES / "caches")]
+ARGUMENTS = ["serve", "--path", str(Path(__file__).parent)]
+CALLS: list[tuple[str, dict[str, object]]] = [
+    ("context.list_caches", {}),
+    ("context.inspect_cache", {"cache": "handbook"}),
+    ("context.resolve", {"cache": "handbook", "query": "rotate keys", "budget": 150}),
+]
 
 
 async def main() -> None:
-    print(f"$ context {' '.join(ARGUMENTS)}\n")
+    print(f"\n$ context {' '.join(ARGUMENTS)}\n")
     async with Client(StdioServerParameters(command=COMMAND, args=ARGUMENTS)) as client:
         for tool in (await client.list_tools()).tools:
             print(f"{tool.name:<24}{tool.title}")
-        for name, arguments in (("context.list_caches", {}), ("context.inspect_cache", {"cache": "greetings"})):
+        for name, arguments in CALLS:
             result = await client.call_tool(name, arguments)
-            print(f"\n> {name} {arguments}")
-            print("".join(block.text for block in result.content if isinstance(block, TextContent)))
+            print(f"\n> {name} {json.dumps(arguments)}")
+            print("".join(block.text for block in result.content if isinstance(block, TextContent)).rstrip("\n"))
     print("\nTo connect an agent over standard input and output, give it this command:")
     print(f"  {COMMAND} serve --path YOUR_PROJECT")
 

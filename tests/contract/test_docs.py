@@ -1,11 +1,15 @@
 """The documentation cannot drift: every command, option, setting, tool and error is in it, because this says so."""
 
 import re
+import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
+from tests.contract import oracle
 
 from contexthall import open_hall
 from contexthall.core.errors import CODES, HallError
@@ -93,3 +97,24 @@ def test_what_ci_runs_is_what_the_readme_says() -> None:
     readme = (REPOSITORY / "README.md").read_text()
     assert typed
     assert [command for command in typed if command not in readme] == []
+
+
+def test_the_worked_example_of_the_cache_format_recomputes() -> None:
+    text = (DOCS / "cache-format.md").read_text()
+    examples = re.findall(r"^\$ ((?:printf.*)(?:\n    .*)*)\n(\w{64}  -)$", text, flags=re.MULTILINE)
+    assert len(examples) == 3
+    for command, expected in examples:
+        answer = subprocess.run(["/bin/sh", "-c", command], capture_output=True, check=True, text=True)
+        assert answer.stdout.strip() == expected
+    assert oracle.cache_version({"hello.md": "Hello world", "goodbye.md": "Goodbye world"}) in text
+
+
+def test_the_commands_of_the_readme_run_when_pasted(tmp_path: Path) -> None:
+    """Those of the quickstart that need nothing but the installed command."""
+    shutil.copytree(REPOSITORY / "examples" / "handbook", tmp_path / "examples" / "handbook")
+    readme = (REPOSITORY / "README.md").read_text()
+    commands = re.findall(r"^\$ \.venv/bin/(context (?!serve).*)$", readme, flags=re.MULTILINE)
+    assert len(commands) >= 4
+    for command in commands:
+        script = f'"{sys.executable}" -m {command.replace("context", "contexthall", 1)}'
+        subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, capture_output=True, check=True)

@@ -189,11 +189,12 @@ def test_resolve_gives_the_same_bytes_over_mcp_and_on_the_command_line(tmp_path:
                 assert result == {"content": [{"type": "text", "text": expected}], "isError": False}
                 with redirected_output() as printed:
                     run(["resolve", "--cache", str(tmp_path / "handbook"), f"--query={query}", f"--budget={budget}"])
-                assert printed() == expected.encode()
+                    typed = printed()
+                assert typed == expected.encode()
 
         check()
-        typed = run_context("resolve", "--cache", "handbook", "--query", "rotate 😀", "--budget", "40", cwd=tmp_path)
-        assert typed.stdout == oracle.resolve(CORPUS, "rotate 😀", 40).encode()
+        process = run_context("resolve", "--cache", "handbook", "--query", "rotate 😀", "--budget", "40", cwd=tmp_path)
+        assert process.stdout == oracle.resolve(CORPUS, "rotate 😀", 40).encode()
 
 
 @contextmanager
