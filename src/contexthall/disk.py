@@ -55,6 +55,14 @@ class Disk:
         """Say what stands at `path`, and behind it if it is a symlink and `follow` is set."""
         return _status(self.do(path, os.stat if follow else os.lstat, path))
 
+    def is_there(self, path: str) -> bool:
+        """Say whether anything stands at `path`."""
+        try:
+            self.look(path)
+        except PathMissingError:
+            return False
+        return True
+
     def list(self, path: str) -> tuple[Entry, ...]:
         """List a directory, sorted by the bytes of the names."""
         entries: list[Entry] = self.do(path, _scan, path)

@@ -4,6 +4,7 @@ The new cache grows in a workshop, a directory beside the target, and takes the 
 killed on the way leaves the old cache as it was, and the next build clears what was left in the workshop.
 """
 
+import hashlib
 import os
 from array import array
 from collections import Counter
@@ -60,10 +61,10 @@ def build(
     folder, target = disk.real(sources), disk.real(target)
     _check_folder(disk, folder)
     _check_apart(folder, target)
-    _check_target(disk, target, force=force)
-    found = find_sources(disk, folder, globs or DEFAULT_GLOBS)
     with _claim_workshop(disk, target) as workshop:
         try:
+            _check_target(disk, target, force=force)
+            found = find_sources(disk, folder, globs or DEFAULT_GLOBS)
             built = _fill(disk, folder, found, workshop, created_at, progress)
             workshop.sync_file_system(kernel.sync_file_system)
             _put_in_place(disk, os.path.join(workshop.path, _NEW), target)
@@ -91,7 +92,7 @@ def _check_target(disk: Disk, target: str, *, force: bool) -> None:
     try:
         names = [entry.name for entry in disk.list(target)]
     except PathMissingError:
-        if _is_there(disk, target):
+        if disk.is_there(target):
             raise UsageError(f"the cache cannot be built over a file: {target}") from None
         return
     if not force:
@@ -100,18 +101,12 @@ def _check_target(disk: Disk, target: str, *, force: bool) -> None:
         raise UsageError(f"not a cache, so it is not replaced: {target}", hint="choose another --cache")
 
 
-def _is_there(disk: Disk, path: str) -> bool:
-    try:
-        disk.look(path)
-    except PathMissingError:
-        return False
-    return True
-
-
 def _claim_workshop(disk: Disk, target: str) -> Directory:
     """Make the workshop of `target`, or take over what a killed build left, and keep others out of it."""
     parent, name = os.path.split(target)
-    path = os.path.join(parent, TEMPORARY_PREFIX + name[:_LONGEST_NAME])
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()
+    path = os.path.join(parent, TEMPORARY_PREFIX + name)
     while True:
         _make_directories(disk, path)
         try:
@@ -122,14 +117,14 @@ def _claim_workshop(disk: Disk, target: str) -> Directory:
             workshop.close()
             raise UsageError(f"another build of {target} is under way", hint="wait for it, then try again")
         # Whoever had the lock before us may have removed the directory that we opened.
-        if _is_there(disk, path) and disk.look(path).stamp[:2] == workshop.status().stamp[:2]:
+        if disk.is_there(path) and disk.look(path).stamp[:2] == workshop.status().stamp[:2]:
             disk.clear(path)
             return workshop
         workshop.close()
 
 
 def _make_directories(disk: Disk, path: str) -> None:
-    if not _is_there(disk, path):
+    if not disk.is_there(path):
         _make_directories(disk, os.path.dirname(path))
         try:
             disk.make_directory(path)
@@ -215,7 +210,7 @@ def _write_postings(
 
 def _put_in_place(disk: Disk, new: str, target: str) -> None:
     """Let the new cache have the target's name; what had it until now stays in the workshop."""
-    if _is_there(disk, target):
+    if disk.is_there(target):  # by force, as was checked under the lock
         disk.do(target, kernel.exchange, new, target)
     else:
         disk.rename(new, target)

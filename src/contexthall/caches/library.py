@@ -106,10 +106,10 @@ class Library:
     def find(self, path: str) -> str:
         """Find the directory that a person means by `path`: from the working directory, else below the root."""
         here = os.path.join(self._working_directory, path)
-        if self._is_there(here):
+        if self._disk.is_there(here):
             return here
         below = self.locate(path)
-        if self._is_there(below):
+        if self._disk.is_there(below):
             return below
         raise CacheMissingError(path, hint=_HINT)
 
@@ -169,10 +169,14 @@ class Library:
         raise CacheInvalidError(f"{directory} is being replaced all the time")
 
     def _open(self, directory: str) -> OpenCache:
-        cache = open_cache(self._disk, directory, self._opened.pop(directory, None))
-        self._opened[directory] = cache
-        while len(self._opened) > _MOST_OPEN:
-            self._opened.pop(next(iter(self._opened)), None)
+        """Open a cache, or take it from the few that were opened last."""
+        known = self._opened.get(directory)
+        cache = open_cache(self._disk, directory, known)
+        if cache is not known:
+            self._opened.pop(directory, None)
+            for oldest in list(self._opened)[: 1 - _MOST_OPEN]:
+                self._opened.pop(oldest, None)
+            self._opened[directory] = cache
         return cache
 
     def _identity(self, directory: str) -> object:
@@ -185,13 +189,13 @@ class Library:
         try:
             return self._disk.list(self.root)
         except PathMissingError:
-            if self._root_is_named or self._is_there(self.root):
+            if self._root_is_named or self._disk.is_there(self.root):
                 raise
             return ()
 
     def _foreign_root(self, root: str, may_read: MayRead) -> str:
         directory = absolute(root, self._working_directory)
-        if not root or not self._is_there(directory) or not may_read(directory, self.root):
+        if not root or not self._disk.is_there(directory) or not may_read(directory, self.root):
             raise CacheMissingError(root, hint=_HINT)
         return directory
 
@@ -200,13 +204,6 @@ class Library:
             return self._disk.list(directory)
         except PathMissingError:
             raise CacheMissingError(directory, hint=_HINT) from None
-
-    def _is_there(self, path: str) -> bool:
-        try:
-            self._disk.look(path)
-        except PathMissingError:
-            return False
-        return True
 
     def _has_manifest(self, directory: str) -> bool:
         try:

@@ -47,7 +47,7 @@ class OpenCache:
 
     def manifest(self) -> Manifest:
         """Read the manifest, which must keep its promises."""
-        return read_manifest(_manifest_bytes(self._directory))
+        return read_manifest(read_part(self._directory, MANIFEST))
 
     def documents(self) -> "DocumentFiles":
         return DocumentFiles(self._directory)
@@ -76,18 +76,19 @@ def _signature(directory: Directory) -> Signature:
     return tuple(stamps)
 
 
-def _manifest_bytes(directory: Directory) -> bytes:
+def read_part(cache: Directory, name: str) -> bytes:
+    """Read a file that every cache has."""
     try:
-        if directory.look(MANIFEST).kind == "file":
-            return directory.read(MANIFEST)
+        if cache.look(name).kind == "file":
+            return cache.read(name)
     except PathMissingError:
         pass
-    raise CacheInvalidError(f"{directory.path} has no {MANIFEST}")
+    raise CacheInvalidError(f"there is no file {name}")
 
 
 def _open_index(directory: Directory) -> PostingsReader | None:
     """Open the index if there is one that can be believed, and see that no document's file is missing."""
-    manifest = hashlib.sha256(_manifest_bytes(directory)).digest()
+    manifest = hashlib.sha256(read_part(directory, MANIFEST)).digest()
     try:
         index = PostingsReader(directory.open(POSTINGS), manifest)
         expected = index.files()
@@ -104,7 +105,7 @@ def _open_index(directory: Directory) -> PostingsReader | None:
 
 def _scan(directory: Directory, terms: frozenset[str]) -> Snapshot:
     """Read every document, and count."""
-    manifest = read_manifest(_manifest_bytes(directory))
+    manifest = read_manifest(read_part(directory, MANIFEST))
     files = DocumentFiles(directory)
     costs, totals, matches = array("Q"), array("Q"), array("Q")
     for listed in manifest.documents:

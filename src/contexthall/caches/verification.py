@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from contexthall.caches.format import DOCUMENTS, INDEX, MANIFEST, Listed, read_manifest
-from contexthall.caches.reader import DocumentFiles
+from contexthall.caches.reader import DocumentFiles, read_part
 from contexthall.core import wire
 from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
 from contexthall.disk import Directory
@@ -12,7 +12,7 @@ from contexthall.disk import Directory
 def violations(cache: Directory) -> Iterator[str]:
     """Name every promise that the cache breaks."""
     try:
-        listed = read_manifest(_read_regular(cache, MANIFEST)).documents
+        listed = read_manifest(read_part(cache, MANIFEST)).documents
     except CacheInvalidError as error:
         yield error.detail
         return
@@ -42,18 +42,9 @@ def _orphans(cache: Directory, listed: tuple[Listed, ...]) -> Iterator[str]:
 
 def _index_violations(cache: Directory, listed: tuple[Listed, ...]) -> Iterator[str]:
     try:
-        index = wire.parse(_read_regular(cache, INDEX))
+        index = wire.parse(read_part(cache, INDEX))
     except (CacheInvalidError, ValueError) as error:
         yield f"{INDEX}: {error}"
         return
     if index != {each.id: each.file for each in listed}:
         yield f"{INDEX} and {MANIFEST} do not agree"
-
-
-def _read_regular(cache: Directory, name: str) -> bytes:
-    try:
-        if cache.look(name).kind == "file":
-            return cache.read(name)
-    except PathMissingError:
-        pass
-    raise CacheInvalidError(f"there is no file {name}")
