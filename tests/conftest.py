@@ -22,7 +22,8 @@ def _no_configuration_of_the_developer(
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    for name in [name for name in os.environ if name.startswith("CONTEXT_")]:
+    # Without buffers, what is flushed too late would not be noticed.
+    for name in [name for name in os.environ if name.startswith("CONTEXT_") or name == "PYTHONUNBUFFERED"]:
         monkeypatch.delenv(name)
 
 

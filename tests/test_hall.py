@@ -90,3 +90,48 @@ def test_confinement_binds_callers_to_the_root_and_what_is_allowed(project: Path
         confined.caches.list_caches(outside, may_read=confined.caller.may_read)
     widened = open_hall(confine=True, allow_root=[outside])
     assert widened.caller.may_read(outside, widened.caches.root)
+
+
+def test_the_users_file_may_be_a_symlink_and_a_projects_may_not(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("dotfiles")
+    (elsewhere / "mine.toml").write_text("confine = true")
+    (elsewhere / "contexthall").mkdir()
+    (elsewhere / "contexthall" / "contexthall.toml").symlink_to(elsewhere / "mine.toml")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(elsewhere))
+    assert open_hall().settings.confine
+    (project / "contexthall.toml").symlink_to(elsewhere / "nothing.toml")
+    with pytest.raises(SettingsError, match="symlink"):
+        open_hall()
+
+
+@pytest.mark.parametrize("how", ["default", "project file"])
+def test_a_project_cannot_widen_confinement_with_a_symlink(project: Path, how: str) -> None:
+    (project / "out").symlink_to("/")
+    if how == "default":
+        (project / ".context" / "caches" / "handbook").rmdir()
+        (project / ".context" / "caches").rmdir()
+        (project / ".context" / "caches").symlink_to("/")
+    else:
+        (project / "contexthall.toml").write_text('cache_root = "out"')
+    assert open_hall().settings.project_root == str(project)
+    with pytest.raises(SettingsError, match="leads out of the project"):
+        open_hall(confine=True)
+    assert open_hall(confine=True, cache_root="out").settings.confine
+
+
+@pytest.mark.usefixtures("project")
+def test_an_empty_path_is_no_project() -> None:
+    with pytest.raises(UsageError):
+        open_hall("")
+
+
+def test_a_settings_file_that_is_nested_too_deeply_is_named(project: Path) -> None:
+    (project / "contexthall.toml").write_text("a = " + "[" * 5000)
+    with pytest.raises(SettingsError, match=r"contexthall\.toml"):
+        open_hall()
+
+
+def test_toolsets_can_be_any_sequence(project: Path) -> None:
+    assert open_hall(str(project), toolsets=("caches",)).settings.toolsets == ("caches",)

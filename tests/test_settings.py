@@ -32,6 +32,7 @@ def test_the_defaults() -> None:
         project_root="/project",
         cache_root="/project/.context/caches",
         cache_root_is_named=False,
+        cache_root_is_trusted=False,
         toolsets=TOOLSETS,
         confine=False,
         allow_roots=(),
@@ -49,6 +50,7 @@ def test_flags_beat_the_environment_beats_the_project_beats_the_user() -> None:
     for expected in ("/work/flag", "/work/environment", "/project/project", "/home/user"):
         settings = resolved(**sources)
         assert (settings.cache_root, settings.cache_root_is_named) == (expected, True)
+        assert settings.cache_root_is_trusted == (expected != "/project/project")
         del sources[next(iter(sources))]
 
 

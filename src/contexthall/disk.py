@@ -22,6 +22,7 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _ENTER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _CHUNK = 1 << 20
+LARGEST_FILE = 1 << 30
 _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 
 
@@ -181,6 +182,8 @@ class File(_Opened):
         kind, size, _ = self.status()
         if kind != "file":
             raise DiskError(f"not a regular file: {self.path}")
+        if size > LARGEST_FILE:
+            raise DiskError(f"larger than {LARGEST_FILE} bytes: {self.path}")
         # Asked for one byte more than there should be, a whole file has shown its end in one call.
         data: bytes = self._do(os.read, self._descriptor, min(size + 1, _CHUNK))
         if len(data) == size:

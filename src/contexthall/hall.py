@@ -45,17 +45,28 @@ def load_settings(
     """Find the settings files that count and merge them with flags and environment."""
     working_directory = disk.working_directory()
     project_root = absolute(path or "", working_directory)
-    if path is not None and not _is_directory(project_root, disk):
+    if path is not None and (not path or not _is_directory(project_root, disk)):
         raise UsageError(f"the project root is not a directory: {path}", hint="name one with --path DIR")
     candidates = [(project_root, False), (_user_directory(environment), True)]
     files = [_read_file(directory, disk, trusted=trusted) for directory, trusted in candidates if directory]
-    return resolve(
+    settings = resolve(
         flags=flags,
         environment=environment,
         files=[file for file in files if file is not None],
         working_directory=working_directory,
         project_root=project_root,
     )
+    if settings.confine and not settings.cache_root_is_trusted:
+        # Whoever wrote the project may have put a symlink there; callers would be confined to what it leads to.
+        _check_stays_in_project(settings, disk)
+    return settings
+
+
+def _check_stays_in_project(settings: Settings, disk: Disk) -> None:
+    if not disk.is_within(settings.cache_root, settings.project_root):
+        raise SettingsError(
+            f"the cache root leads out of the project: {settings.cache_root}", hint="name it with --cache-root"
+        )
 
 
 def open_caches(settings: Settings, disk: Disk) -> "Library":
@@ -154,14 +165,18 @@ def _user_directory(environment: Mapping[str, str]) -> str:
 
 def _read_file(directory: str, disk: Disk, *, trusted: bool) -> SettingsFile | None:
     path = os.path.join(directory, SETTINGS_FILE)
+    is_link = False
     try:
-        data = disk.read(path)
+        is_link = disk.look(path, follow=False).kind == "symlink"
+        data = disk.read(path, follow=trusted)
     except PathMissingError:
+        if is_link:
+            raise SettingsError(f"{path}: a symlink that is not followed", hint="put the file itself there") from None
         return None
     import tomllib
 
     try:
         values = tomllib.loads(data.decode("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"{path}: {error}", hint="mend the file or remove it") from None
     return SettingsFile(path=path, directory=directory, values=values, trusted=trusted)

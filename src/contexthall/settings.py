@@ -24,6 +24,8 @@ class Settings:
     project_root: str
     cache_root: str
     cache_root_is_named: bool = False
+    cache_root_is_trusted: bool = False
+    """Whether the user, and not the project, said where it is."""
     toolsets: tuple[str, ...] = TOOLSETS
     confine: bool = False
     allow_roots: tuple[str, ...] = ()
@@ -48,8 +50,14 @@ def resolve(
     project_root: str,
 ) -> Settings:
     """Merge all sources, strongest first; a bad value is an error even where a stronger source overrides it."""
-    sources = [_flags(flags, working_directory), _environment(environment, working_directory), *map(_file, files)]
-    chosen: dict[str, Any] = {"cache_root_is_named": any("cache_root" in source for source in sources)}
+    own = [_flags(flags, working_directory), _environment(environment, working_directory)]
+    sources = [*own, *map(_file, files)]
+    strongest = next((number for number, source in enumerate(sources) if "cache_root" in source), None)
+    chosen: dict[str, Any] = {
+        "cache_root_is_named": strongest is not None,
+        "cache_root_is_trusted": strongest is not None
+        and (strongest < len(own) or files[strongest - len(own)].trusted),
+    }
     for source in sources:
         chosen = source | chosen
     defaults = {"cache_root": absolute(DEFAULT_CACHE_ROOT, project_root)}
@@ -79,7 +87,7 @@ def _paths(value: object, base: str) -> tuple[str, ...]:
 
 def _toolsets(value: object, _base: str) -> tuple[str, ...]:
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
-    if not isinstance(names, list) or not names or not all(name in TOOLSETS for name in names):
+    if not isinstance(names, list | tuple) or not names or not all(name in TOOLSETS for name in names):
         raise ValueError(f"must name some of {', '.join(TOOLSETS)}")
     return tuple(name for name in TOOLSETS if name in names)
 

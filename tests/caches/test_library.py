@@ -86,8 +86,9 @@ def test_a_root_that_is_no_directory_is_missing(tmp_path: Path, root: str) -> No
 
 def test_a_root_that_the_caller_may_not_read_is_missing(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    with pytest.raises(CacheMissingError):
-        library(tmp_path).list_caches(str(tmp_path / "other"), may_read=lambda _path, _home: False)
+    for root in (tmp_path / "other", tmp_path / "nowhere"):
+        with pytest.raises(CacheMissingError):
+            library(tmp_path).list_caches(str(root), may_read=lambda _path, _home: False)
 
 
 def test_the_own_root_may_be_absent_by_default_but_not_when_it_was_named(tmp_path: Path) -> None:
@@ -203,6 +204,14 @@ def test_a_person_means_the_working_directory_first_and_the_root_second(tmp_path
     assert library(root).find("both") == f"{tmp_path}/both"
     assert library(root).find("only-below") == f"{root}/only-below"
     assert library(root).find(str(root / "both")) == f"{root}/both"
+    with pytest.raises(CacheMissingError):
+        library(root).find("")
     for missing in ("nowhere", "../nowhere", "/nowhere"):
         with pytest.raises(CacheMissingError, match=missing):
             library(root).find(missing)
+
+
+def test_a_manifest_of_absurd_size_is_not_read(tmp_path: Path) -> None:
+    here = cache(tmp_path / "here")
+    os.truncate(here / "manifest.json", 3 << 30)
+    assert library(tmp_path).inspect(str(here)) == Inspection("", 0, 0, False)

@@ -25,15 +25,16 @@ ARGUMENTS = {
 }
 
 SCRIPT = """
-import json, sys
+import json, os, sys
 from contexthall.__main__ import main
+end = os._exit
+def leave(code):
+    print()
+    print(json.dumps(sorted(sys.modules)), flush=True)
+    end(code)
+os._exit = leave
 sys.argv = ["context", *json.loads(sys.argv[1])]
-try:
-    main()
-except SystemExit as leaving:
-    assert not leaving.code, leaving.code
-print()
-print(json.dumps(sorted(sys.modules)))
+main()
 """
 
 

@@ -112,8 +112,18 @@ def test_any_other_fault_is_plain_text_that_names_the_argument(arguments: JsonOb
 
 def test_a_complaint_stays_short_whatever_it_complains_about() -> None:
     result = call(tool(input_schema=CLOSED), {**GOOD, "cache": ["x" * 10_000]})
-    assert result.text.startswith("Invalid argument 'cache'")
+    assert result.text == "Invalid argument 'cache': violates type 'string'"
+    result = call(tool(input_schema=CLOSED), {**GOOD, **dict.fromkeys("abcdefghij" * 5, 1), "x" * 10_000: 1})
     assert len(result.text) <= 200
+
+
+def test_arguments_of_any_depth_are_refused_with_a_sentence() -> None:
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    result = call(tool(input_schema=CLOSED), {**GOOD, "cache": deep})
+    assert result.is_error
+    assert result.code is None
 
 
 def test_a_fault_deep_inside_names_the_argument_it_is_in() -> None:

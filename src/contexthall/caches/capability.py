@@ -3,6 +3,7 @@
 from contexthall.caches.library import LARGEST_BUDGET, Library
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
 from contexthall.core.errors import DiskError, InvalidBudgetError, InvalidQueryError
+from contexthall.core.paths import native
 
 GUIDANCE = (
     "Documents: call context.list_caches to see which compiled caches there are, then context.resolve with one of "
@@ -70,15 +71,16 @@ def caches_capability(library: Library) -> Capability:
     """Offer `library` to agents."""
 
     def list_caches(arguments: JsonObject, caller: Caller) -> ToolResult:
-        caches = library.list_caches(arguments.get("root"), may_read=caller.may_read)
+        root = native(arguments["root"]) if "root" in arguments else None
+        caches = library.list_caches(root, may_read=caller.may_read)
         return ToolResult.of_json({"caches": [cache._asdict() for cache in caches]})
 
     def inspect_cache(arguments: JsonObject, caller: Caller) -> ToolResult:
-        directory = library.locate(arguments["cache"], may_read=caller.may_read)
+        directory = library.locate(native(arguments["cache"]), may_read=caller.may_read)
         return ToolResult.of_json(library.inspect(directory)._asdict())
 
     def resolve(arguments: JsonObject, caller: Caller) -> ToolResult:
-        directory = library.locate(arguments["cache"], may_read=caller.may_read)
+        directory = library.locate(native(arguments["cache"]), may_read=caller.may_read)
         return ToolResult.of_text(library.resolve(directory, arguments["query"], int(arguments["budget"])))
 
     return Capability(

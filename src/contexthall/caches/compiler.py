@@ -98,7 +98,7 @@ def _compile(disk: Disk, folder: str, source: Source, number: int, files: Direct
     try:
         content = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise SourcesError(f"{source.path} is not UTF-8: {error.reason} at byte {error.start}") from None
+        raise SourcesError(f"{source.source} is not UTF-8: {error.reason} at byte {error.start}") from None
     version = version_of(data)
     name = f"{file_stem(version)}.json"
     file = files.create(name)
@@ -107,7 +107,7 @@ def _compile(disk: Disk, folder: str, source: Source, number: int, files: Direct
         file = files.create(name)
     assert file is not None
     with file:
-        file.write_all(spell(Document(source.id, version, source.path, content)))
+        file.write_all(spell(Document(source.id, version, source.source, content)))
     found = words(content)
     postings.add(number, Counter(found))
     return Compiled(version, name, tokens(data), len(found))

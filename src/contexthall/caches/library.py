@@ -106,7 +106,7 @@ class Library:
     def find(self, path: str) -> str:
         """Find the directory that a person means by `path`: from the working directory, else below the root."""
         here = os.path.join(self._working_directory, path)
-        if self._disk.is_there(here):
+        if path and self._disk.is_there(here):
             return here
         below = self.locate(path)
         if self._disk.is_there(below):
@@ -195,9 +195,12 @@ class Library:
 
     def _foreign_root(self, root: str, may_read: MayRead) -> str:
         directory = absolute(root, self._working_directory)
-        if not root or not self._disk.is_there(directory) or not may_read(directory, self.root):
-            raise CacheMissingError(root, hint=_HINT)
-        return directory
+        try:
+            if root and may_read(directory, self.root) and self._disk.is_there(directory):
+                return directory
+        except PathMissingError:
+            pass
+        raise CacheMissingError(root, hint=_HINT)
 
     def _entries(self, directory: str) -> tuple[Entry, ...]:
         try:

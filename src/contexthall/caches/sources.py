@@ -1,6 +1,6 @@
 """Which files become documents? Every one that matches, wherever it lies below the sources folder."""
 
-import os.path
+import os
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -15,18 +15,19 @@ DEFAULT_GLOBS = ("*.md",)
 
 
 class Source(NamedTuple):
-    """A file that becomes a document; `path` is relative to the sources folder."""
+    """A file that becomes a document: its path relative to the sources folder, as text and as the system wants it."""
 
     id: str
+    source: str
     path: str
 
 
 def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[Source]:
     """Find the files whose name (or path, for a glob with a slash) matches, by ascending id."""
-    found = sorted(Source(_identify(path), path) for path in _walk(disk, folder, "") if _matches(path, globs))
+    found = sorted(_source(path) for path in _walk(disk, folder, "") if _matches(path, globs))
     for before, after in pairwise(found):
         if before.id == after.id:
-            raise SourcesError(f"{before.path} and {after.path} have the same id, {before.id}")
+            raise SourcesError(f"{before.source} and {after.source} have the same id, {before.id}")
     return found
 
 
@@ -53,9 +54,9 @@ def _matches(path: str, globs: Sequence[str]) -> bool:
     return any(fnmatchcase(path if "/" in glob else os.path.basename(path), glob) for glob in globs)
 
 
-def _identify(path: str) -> str:
+def _source(path: str) -> Source:
     try:
-        path.encode()
-    except UnicodeEncodeError:
+        text = os.fsencode(path).decode("utf-8")
+    except UnicodeDecodeError:
         raise SourcesError(f"the name of {shown(path)} is not UTF-8") from None
-    return identify(path)
+    return Source(identify(text), text, path)

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeAlias, cast
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
-from contexthall.core.errors import HallError, InternalError, UnknownToolError
+from contexthall.core.errors import DiskError, HallError, InternalError, UnknownToolError
 from contexthall.core.wire import compact
 
 logger = logging.getLogger(__name__)
@@ -25,10 +25,11 @@ Listener: TypeAlias = Callable[[], None]
 Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 
 _LONGEST_COMPLAINT = 200
+_LONGEST_REASON = 120
 _COMPLAINTS = {"required": "Missing argument", "additionalProperties": "Unknown argument"}
 _GREETING = (
-    "Context Hall serves what an agent needs before it works: documents, code contexts and tools. Everything is a "
-    "snapshot on this machine, and answers the same way every time."
+    "Context Hall serves what an agent needs before it works. Everything is a snapshot on this machine, and answers "
+    "the same way every time."
 )
 
 
@@ -183,7 +184,8 @@ class Catalog:
             refusal = self._refuse(tool, arguments)
             return refusal or await _run(tool, arguments, caller, run_plain or _run_here)
         except HallError as error:
-            logger.info("%s: %s", name, error)
+            # What the caller did wrong is the caller's to know; what the system refused, somebody must look into.
+            logger.log(logging.WARNING if isinstance(error, DiskError) else logging.INFO, "%s: %s", name, error)
             return ToolResult.of_error(error)
         except TimeoutError:
             logger.warning("%s: out of time", name)
@@ -194,9 +196,10 @@ class Catalog:
 
     def _collect(self) -> None:
         tools = [tool for capability in self._capabilities for tool in capability.tools]
-        self._tools = {tool.name: tool for tool in tools}
-        if len(self._tools) != len(tools):
+        by_name = {tool.name: tool for tool in tools}
+        if len(by_name) != len(tools):
             raise ValueError("two tools share a name")
+        self._tools = by_name
         self._validators: dict[str, Draft202012Validator] = {}
 
     def _recollect(self) -> None:
@@ -207,7 +210,10 @@ class Catalog:
         """Say what is wrong with `arguments`, if anything is."""
         if tool.name not in self._validators:
             self._validators[tool.name] = Draft202012Validator(tool.input_schema)
-        faults = list(self._validators[tool.name].iter_errors(arguments))
+        try:
+            faults = list(self._validators[tool.name].iter_errors(arguments))
+        except RecursionError:
+            return ToolResult.of_text("Invalid arguments: nested too deeply", is_error=True)
         if not faults:
             return None
         blamed = {argument for fault in faults for argument in _blamed_arguments(fault)}
@@ -243,5 +249,8 @@ def _complaint(fault: ValidationError) -> str:
     """Put `fault` into a sentence that names the argument."""
     names = ", ".join(map(repr, _blamed_arguments(fault)))
     kind = _COMPLAINTS.get(str(fault.validator)) if not fault.absolute_path else None
-    sentence = f"{kind} {names}" if kind else f"Invalid argument {names}: {fault.message}"
+    reason = fault.message
+    if len(reason) > _LONGEST_REASON:  # it begins with the value, which the caller knows
+        reason = f"violates {fault.validator} {fault.validator_value!r}"
+    sentence = f"{kind} {names}" if kind else f"Invalid argument {names}: {reason}"
     return sentence if len(sentence) <= _LONGEST_COMPLAINT else sentence[: _LONGEST_COMPLAINT - 1] + "…"

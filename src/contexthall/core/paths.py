@@ -9,6 +9,14 @@ def absolute(path: str, base: str) -> str:
     return "/" + normal.lstrip("/")  # POSIX keeps two leading slashes, which nobody means
 
 
+def native(text: str) -> str:
+    """Make a path of text from the wire: names on disk are UTF-8, whatever encoding the locale asks Python to use."""
+    try:
+        return os.fsdecode(text.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:  # half of a surrogate pair, which no name on disk has
+        return text
+
+
 def shown(path: str) -> str:
     """Spell `path` for a reader: bytes that are not UTF-8 become U+FFFD."""
     return os.fsencode(path).decode("utf-8", "replace")

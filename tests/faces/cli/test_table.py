@@ -1,7 +1,6 @@
 """The process edge: usage, help, exit codes, pipes and signals."""
 
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -40,10 +39,7 @@ def test_what_cannot_be_understood_is_a_usage_error(arguments: list[str], capfd:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_table_says_of_each_command_what_the_command_says_of_itself(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
+def test_the_table_says_of_each_command_what_the_command_says_of_itself(name: str) -> None:
     command = context.get_command(click.Context(context), name)
     assert command is not None
     assert command.name == name
@@ -57,19 +53,49 @@ def test_help_lists_every_command_without_loading_any(tmp_path: Path) -> None:
     assert "contexthall.faces.cli.caches" not in answer.stdout
 
 
-def test_a_broken_pipe_is_success(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [["caches"], ["tools"], ["--version"], ["--help"], ["call", "context.list_caches"]])
+def test_a_broken_pipe_is_success(command: list[str], tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    process = subprocess.run([*CONTEXT, "caches"], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, check=False)
+    process = subprocess.run([*CONTEXT, *command], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, check=False)
     os.close(writing)
     assert (process.returncode, process.stderr) == (0, b"")
 
 
-def test_a_full_disk_is_an_io_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [["caches"], ["tools"], ["--version"], ["--help"], ["call", "context.list_caches"]])
+def test_a_full_disk_is_an_io_error(command: list[str], tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
-        process = subprocess.run([*CONTEXT, "caches"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False)
+        process = subprocess.run([*CONTEXT, *command], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False)
     assert process.returncode == 6
-    assert process.stderr.startswith(b"error[io_error]")
+    assert b"Exception" not in process.stderr
+    assert command == ["--version"] or process.stderr.startswith(b"error[io_error]")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("inspect --cache nowhere 2>/dev/full", 4),
+        ("inspect --cache nowhere 2>&-", 4),
+        ("call context.inspect_cache --arg cache=nowhere 2>/dev/full", 4),
+        ("nope 2>/dev/full", 1),
+        ("caches >&-", 6),
+        ("--version >&-", 6),
+    ],
+)
+def test_a_stream_that_cannot_be_written_does_not_change_what_happened(command: str, code: int, tmp_path: Path) -> None:
+    script = f'"{sys.executable}" -m contexthall {command}'
+    assert subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, check=False).returncode == code
+
+
+def test_nobody_listening_to_an_error_does_not_make_it_a_success(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    for command in (["inspect", "--cache", "x"], ["call", "context.inspect_cache", "--arg", "cache=x"]):
+        process = subprocess.run(
+            [*CONTEXT, *command], cwd=tmp_path, stderr=writing, stdout=subprocess.PIPE, check=False
+        )
+        assert process.returncode == 4
+    os.close(writing)
 
 
 INTERRUPTED = textwrap.dedent("""

@@ -244,6 +244,7 @@ ODD_SERVER = textwrap.dedent("""
     caller = Caller(may_read=lambda path, home: True)
     server = HallServer(Catalog([Capability("odd", tools=tools)]), caller, version="1", tool_timeout_seconds=1)
     anyio.run(stdio.serve, server, stdio.claim_standard_streams())
+    sys.stdout.flush()
     os._exit(0)
 """)
 
@@ -338,7 +339,90 @@ def test_a_signal_ends_it_at_once_even_with_a_call_in_flight_and_a_client_that_d
         assert b"Traceback" not in server.errors_so_far()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_that_keep_coming_do_not_spoil_the_end(project: Path, number: signal.Signals) -> None:
+    with RawServer(cwd=project) as server:
+        server.initialize()
+        while server.process.poll() is None:
+            server.process.send_signal(number)
+            time.sleep(0.0005)
+        assert server.wait() == 0
+        assert server.errors_so_far() == b""
+
+
+def test_a_standard_output_that_others_share_is_left_as_it_was(project: Path) -> None:
+    script = f'{{ "{sys.executable}" -m contexthall serve </dev/null; head -c 3000000 /dev/zero; }} | (sleep 2; wc -c)'
+    answer = subprocess.run(["/bin/sh", "-c", script], cwd=project, capture_output=True, check=True)
+    assert (answer.stdout.strip(), answer.stderr) == (b"3000000", b"")
+
+
+def test_it_serves_without_standard_error(project: Path) -> None:
+    script = f'"{sys.executable}" -m contexthall serve 2>&-'
+    answer = subprocess.run(
+        ["/bin/sh", "-c", script], cwd=project, input=json.dumps(INITIALIZE).encode(), capture_output=True, check=True
+    )
+    assert json.loads(answer.stdout)["id"] == 0
+
+
+def test_a_signal_ends_it_where_output_and_errors_are_one_and_nobody_reads(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    command = [sys.executable, "-c", ODD_SERVER]
+    requests = [INITIALIZE, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("large")}]
+    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=writing, stderr=writing) as process:
+        assert process.stdin is not None
+        process.stdin.write("".join(json.dumps(each) + "\n" for each in requests).encode())
+        process.stdin.flush()
+        os.set_blocking(writing, True)
+        time.sleep(3)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    os.close(reading)
+    os.close(writing)
+
+
+def test_requests_that_share_an_id_are_all_answered_at_the_end_of_input(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as server:
+        server.initialize()
+        server.send(*[{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("slow")}] * 5)
+        server.close_input()
+        answers = [server.receive() for _ in range(5)]
+        assert all(answer.get("result") for answer in answers)
+        assert server.wait() == 0
+
+
 def test_the_time_out_can_be_set(project: Path) -> None:
+    with RawServer(cwd=project, env={"CONTEXT_TOOL_TIMEOUT_SECS": "0.0000001"}) as server:
+        server.initialize()
+        result = server.request(1, "tools/call", call("context.list_caches"))["result"]
+        assert result["content"][0]["text"] == '{"error":{"code":"io_error","message":"I/O error occurred"}}\n'
     with RawServer(cwd=project, env={"CONTEXT_TOOL_TIMEOUT_SECS": "never"}) as server:
         assert server.wait() == 1
         assert b"CONTEXT_TOOL_TIMEOUT_SECS" in server.errors_so_far()
+
+
+STUCK = """
+import sys, time
+from contexthall.__main__ import main
+from contexthall.caches.library import Library
+Library.list_caches = lambda *_, **__: time.sleep(600)
+sys.argv = ["context", "serve"]
+main()
+"""
+
+
+def test_context_serve_ends_though_a_tool_never_returned(project: Path) -> None:
+    command = (sys.executable, "-c", STUCK)
+    with RawServer(cwd=project, command=command, env={"CONTEXT_TOOL_TIMEOUT_SECS": "0.2"}) as server:
+        server.initialize()
+        assert server.request(1, "tools/call", call("context.list_caches"))["result"]["isError"]
+        server.close_input()
+        assert server.wait() == 0
+
+
+def test_what_the_system_refuses_is_in_the_log(project: Path) -> None:
+    with RawServer("--cache-root", "nowhere", cwd=project) as server:
+        server.initialize()
+        server.request(1, "tools/call", call("context.list_caches"))
+        server.close_input()
+        server.wait()
+        assert b"nowhere" in server.errors_so_far()

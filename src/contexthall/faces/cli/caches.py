@@ -9,7 +9,7 @@ import click
 from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
 from contexthall.core.wire import compact, indent, parse, pretty
 from contexthall.faces.cli.options import HallChoice, roots_options
-from contexthall.faces.cli.output import harmless, print_data
+from contexthall.faces.cli.output import harmless, print_data, say
 
 if TYPE_CHECKING:
     from contexthall.caches.library import Explanation
@@ -34,7 +34,7 @@ def build(sources: str, cache: str, force: bool, include: tuple[str, ...], hall:
     with _ProgressBar(begun) as bar:
         built = hall.open().build_cache(sources, cache, include=include, force=force, progress=bar.show)
     seconds = time.monotonic() - begun
-    click.echo(f"built {built.document_count} documents, version {built.cache_version}, in {seconds:.1f} s", err=True)
+    say(f"built {built.document_count} documents, version {built.cache_version}, in {seconds:.1f} s")
 
 
 @click.command
@@ -73,11 +73,11 @@ def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
         print_data(compact({"valid": not violations, "violations": violations}))
     else:
         for violation in violations:
-            click.echo(harmless(violation), err=True)
+            say(violation)
     if violations:
         raise CacheInvalidError(f"{len(violations)} violations in {cache}", hint="build it anew")
     if not as_json:
-        click.echo("the cache is sound", err=True)
+        say("the cache is sound")
 
 
 @click.command

@@ -1,20 +1,31 @@
 """What reaches the person or the script? Data on standard output, words on standard error."""
 
+import sys
+from contextlib import suppress
+
 import click
 
-from contexthall.core.errors import HallError
+from contexthall.core.errors import DiskError, HallError
 
 
 def print_data(text: str) -> None:
     """Print data as it is, in UTF-8 whatever the locale, with a newline at the end."""
+    if sys.stdout is None:
+        raise DiskError("standard output is closed")
     click.echo(text.encode("utf-8", "backslashreplace"), nl=not text.endswith("\n"))
+
+
+def say(words: str) -> None:
+    """Say something to whoever reads standard error; if nobody does, that is no failure of ours."""
+    with suppress(OSError):
+        click.echo(harmless(words), err=True)
 
 
 def print_error(error: HallError) -> None:
     """Say what went wrong and what to type next."""
-    click.echo(f"error[{error.code}]: {harmless(str(error))}", err=True)
+    say(f"error[{error.code}]: {error}")
     if error.hint:
-        click.echo(f"\nhint: {harmless(error.hint)}", err=True)
+        say(f"\nhint: {error.hint}")
 
 
 def harmless(text: str) -> str:

@@ -2,7 +2,6 @@
 
 import gc
 import logging
-import os
 
 import anyio
 import click
@@ -30,6 +29,3 @@ def serve(hall: HallChoice) -> None:
     gc.collect()
     gc.freeze()
     anyio.run(stdio.serve, server, pipes)
-    # A tool that never came back still holds its thread, and an orderly exit would wait for it.
-    logging.shutdown()
-    os._exit(0)

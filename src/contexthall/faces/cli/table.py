@@ -4,11 +4,11 @@ Also the one place where errors become a message, a hint and an exit code.
 """
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import click
 
@@ -25,12 +25,10 @@ class Entry(NamedTuple):
 
     module: str
     summary: str
-    runs_until_told: bool = False
-    """Whether a signal is how this command is meant to end, even while it is still loading."""
 
 
 COMMANDS = {
-    "serve": Entry("serve", "Serve the hall to an agent, over standard input and output.", runs_until_told=True),
+    "serve": Entry("serve", "Serve the hall to an agent, over standard input and output."),
     "tools": Entry("tools", "Show the tools an agent would see, and what they cost in tokens."),
     "call": Entry("tools", "Call a tool as an agent would, and print its answer."),
     "build": Entry("caches", "Compile a folder of documents into a cache."),
@@ -50,11 +48,7 @@ class CommandTable(click.Group):
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        entry = COMMANDS[name]
-        if entry.runs_until_told:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, _leave_at_once)
-        module = import_module(f"contexthall.faces.cli.{entry.module}")
+        module = import_module(f"contexthall.faces.cli.{COMMANDS[name].module}")
         command: click.Command = getattr(module, name)
         return command
 
@@ -78,16 +72,18 @@ def run(arguments: Sequence[str]) -> int:
         # Not `context.main()`: click has views of its own on broken pipes and interrupts.
         with context.make_context("context", list(arguments)) as opened:
             context.invoke(opened)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         return EXIT_USAGE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        _leave_at_once()  # whoever read us has enough, and flushing at exit would only complain
+        return 0  # whoever read our data has enough
     except Exception as error:  # noqa: BLE001 - nobody catches it after us
         ours = _as_ours(error)
         print_error(ours)
@@ -103,7 +99,3 @@ def _as_ours(error: Exception) -> HallError:
     if os.environ.get("CONTEXT_DEBUG"):
         sys.excepthook(type(error), error, error.__traceback__)
     return InternalError(repr(error), hint="set CONTEXT_DEBUG=1 to see the trace, and please report it")
-
-
-def _leave_at_once(*_signal: object) -> NoReturn:
-    os._exit(0)

@@ -9,7 +9,7 @@ from contexthall.core.catalog import Catalog, JsonObject, Tool
 from contexthall.core.errors import UsageError, exit_code_of
 from contexthall.core.wire import compact, parse
 from contexthall.faces.cli.options import HallChoice, hall_options
-from contexthall.faces.cli.output import harmless, print_data
+from contexthall.faces.cli.output import harmless, print_data, say
 
 _BYTES_PER_TOKEN = 4
 
@@ -41,7 +41,7 @@ def call(context: click.Context, tool: str, pairs: tuple[str, ...], json_text: s
     arguments = _arguments(opened.catalog.tool(tool), pairs, json_text)
     result = asyncio.run(opened.catalog.call(tool, arguments, opened.caller))
     if result.is_error:
-        click.echo(harmless(result.text.rstrip("\n")), err=True)
+        say(result.text.rstrip("\n"))
         context.exit(exit_code_of(result.code))
     print_data(result.text)
 

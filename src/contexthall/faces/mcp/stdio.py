@@ -6,11 +6,17 @@ of file the calls in flight are answered first; SIGTERM, SIGINT and a client tha
 messages reaches the client.
 """
 
+import asyncio
 import fcntl
+import math
 import os
+import select
 import signal
 import stat
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import anyio
@@ -39,11 +45,12 @@ def claim_standard_streams() -> Pipes:
     """Take standard input and output for the wire alone: from now on a stray `print` goes to standard error."""
     first_private = 3
     pipes = Pipes(*(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, first_private) for fd in (0, 1)))
-    empty, writer = os.pipe()
-    os.close(writer)
-    os.dup2(empty, 0)
-    os.close(empty)
-    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDWR)  # noqa: TID251 - the null device is no file
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # there is no standard error
+        os.dup2(nothing, 1)
     return pipes
 
 
@@ -52,27 +59,27 @@ async def serve(server: Server[Any], pipes: Pipes) -> None:
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception]()
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage]()
     pending = _PendingRequests()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
+    with anyio.CancelScope() as scope:
+        _cancel_on_signal(scope)
         async with anyio.create_task_group() as traffic:
             traffic.start_soon(_read_messages, pipes.incoming, to_server, to_client.clone(), pending)
-            traffic.start_soon(_write_messages, pipes.outgoing, from_server, pending, tasks.cancel_scope)
+            traffic.start_soon(_write_messages, pipes.outgoing, from_server, pending, scope)
             await server.run(from_client, to_client, server.create_initialization_options())
-            # The last answers are still on their way; a client that does not read them is not waited for.
-            tasks.cancel_scope.deadline = anyio.current_time() + DRAIN_SECONDS
-        tasks.cancel_scope.cancel()
+            # The last answers are still on their way; a client that does not read them is not waited for long.
+            scope.deadline = pending.deadline + 1
 
 
 class _PendingRequests:
     """The requests that have been read and not yet answered."""
 
     def __init__(self) -> None:
-        self._ids: set[str | int] = set()
+        self._ids: Counter[str | int] = Counter()
         self._settled = anyio.Event()
+        self.deadline = math.inf
 
     def note_read(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCRequest) and message.method not in _ENDLESS_METHODS:
-            self._ids.add(message.id)
+            self._ids[message.id] += 1
         if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             self._settle((message.params or {}).get("requestId"))  # will never be answered
 
@@ -80,21 +87,30 @@ class _PendingRequests:
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._settle(message.id)
 
-    async def wait_until_settled(self) -> None:
-        while self._ids:
-            self._settled = anyio.Event()
-            await self._settled.wait()
+    async def settle(self) -> None:
+        """Wait until all are answered, but not for ever."""
+        self.deadline = anyio.current_time() + DRAIN_SECONDS
+        with anyio.move_on_after(DRAIN_SECONDS):
+            while self._ids:
+                self._settled = anyio.Event()
+                await self._settled.wait()
 
     def _settle(self, request_id: object) -> None:
         if isinstance(request_id, str | int):
-            self._ids.discard(request_id)
+            self._ids -= Counter([request_id])
             self._settled.set()
 
 
-async def _cancel_on_signal(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            scope.cancel()
+def _cancel_on_signal(scope: anyio.CancelScope) -> None:
+    """Let SIGTERM and SIGINT end the scope, and nothing else happen however often they come, until the process ends."""
+    loop = asyncio.get_running_loop()
+
+    def cancel(*_: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended already
+            loop.call_soon_threadsafe(scope.cancel)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, cancel)
 
 
 async def _read_messages(
@@ -112,9 +128,8 @@ async def _read_messages(
                 continue
             pending.note_read(message)
             await to_server.send(SessionMessage(message))
-        # Closing the stream makes the SDK cancel what is in flight.
-        with anyio.move_on_after(DRAIN_SECONDS):
-            await pending.wait_until_settled()
+        # Closing the stream, on the way out, makes the SDK cancel what is in flight.
+        await pending.settle()
 
 
 async def _write_messages(
@@ -123,14 +138,14 @@ async def _write_messages(
     pending: _PendingRequests,
     scope: anyio.CancelScope,
 ) -> None:
-    _make_unblocking(descriptor)
     async with from_server:
-        try:
-            async for item in from_server:
-                await _write(descriptor, encode(item.message))
-                pending.note_written(item.message)
-        except OSError:  # the client is gone
-            scope.cancel()
+        with _writer(descriptor) as write:
+            try:
+                async for item in from_server:
+                    await write(encode(item.message))
+                    pending.note_written(item.message)
+            except OSError:  # the client is gone
+                scope.cancel()
 
 
 async def _lines(descriptor: int) -> AsyncIterator[bytes | None]:
@@ -160,7 +175,23 @@ async def _chunks(descriptor: int) -> AsyncIterator[bytes]:
         yield chunk
 
 
-async def _write(descriptor: int, data: bytes) -> None:
+@contextmanager
+def _writer(descriptor: int) -> Iterator[Callable[[bytes], Awaitable[None]]]:
+    """Choose how to write so that a client that reads slowly holds up nothing but its answers."""
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode) or os.path.sameopenfile(descriptor, 0):  # a file or the null device: always ready
+        yield partial(_write_at_once, descriptor)
+    elif stat.S_ISCHR(mode) or os.path.sameopenfile(descriptor, 2):  # its mode is standard error's mode too
+        yield partial(_write_in_pieces, descriptor)
+    else:
+        os.set_blocking(descriptor, False)
+        try:
+            yield partial(_write_at_once, descriptor)
+        finally:
+            os.set_blocking(descriptor, True)
+
+
+async def _write_at_once(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         try:
@@ -169,9 +200,9 @@ async def _write(descriptor: int, data: bytes) -> None:
             await anyio.wait_writable(descriptor)
 
 
-def _make_unblocking(descriptor: int) -> None:
-    """Let a client that reads slowly hold up nothing but its answers; what standard error shares stays as it is."""
-    mode = os.fstat(descriptor).st_mode
-    is_shared = os.path.sameopenfile(descriptor, 2)
-    if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and not is_shared:
-        os.set_blocking(descriptor, False)
+async def _write_in_pieces(descriptor: int, data: bytes) -> None:
+    """Write only as much at a time as what is ready surely takes."""
+    rest = memoryview(data)
+    while rest:
+        await anyio.wait_writable(descriptor)
+        rest = rest[os.write(descriptor, rest[: select.PIPE_BUF]) :]
