@@ -144,4 +144,4 @@ def _unpack(pairs: bytes) -> Postings:
     numbers: array[int] = array("I")
     numbers.frombytes(pairs)
     low, high = numbers[::2], numbers[1::2]
-    return (high, low) if sys.byteorder == "little" else (low, high)
+    return Postings(high, low) if sys.byteorder == "little" else Postings(low, high)

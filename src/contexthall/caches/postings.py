@@ -20,7 +20,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from operator import add, sub
+from operator import add
 from typing import NamedTuple
 
 from contexthall.caches.field import Columns, Field, numbers, spelt, sum_lanes
@@ -59,7 +59,11 @@ class _Term(NamedTuple):
     counts: Sequence[int]
 
 
-Postings = tuple[Sequence[int], Sequence[int]]
+class Postings(NamedTuple):
+    """The documents that have a term, ascending, and how often each has it; 32 bits each."""
+
+    documents: "array[int]"
+    counts: "array[int]"
 
 
 def part_of(term: bytes) -> int:
@@ -104,9 +108,9 @@ class PostingsWriter:
 
     def _add_bucket(self, terms: Iterable[tuple[bytes, Postings]]) -> None:
         entries = []
-        for term, (documents, counts) in terms:
-            kind, payload = self._encode(documents, counts)
-            entries.append(_ENTRY.pack(len(term), len(documents), max(counts), kind) + term)
+        for term, postings in terms:
+            peak, kind, payload = self._encode(postings)
+            entries.append(_ENTRY.pack(len(term), len(postings.documents), peak, kind) + term)
             if kind == _INLINE:
                 entries.append(payload)
             else:
@@ -134,20 +138,20 @@ class PostingsWriter:
         header = _HEADER.pack(_MAGIC, unicode_version, self._key, self._documents, self._buckets, *places)
         self._file.write_at(0, header + _digest(header, "header", self._key))
 
-    def _encode(self, documents: Sequence[int], counts: Sequence[int]) -> tuple[int, bytes]:
-        if (
-            len(documents) * _DENSE_SHARE >= self._documents
-            and max(counts) < _LANE
-            and self._documents > _LONGEST_INLINE
-        ):
+    def _encode(self, postings: Postings) -> tuple[int, int, bytes]:
+        """Spell the postings of a term: the largest count, the way of spelling, and the bytes."""
+        documents, counts = postings
+        width, narrow = _narrowed(spelt(counts))
+        peak = max(narrow) if width == 0 else max(counts)
+        is_common = len(documents) * _DENSE_SHARE >= self._documents > _LONGEST_INLINE
+        if is_common and peak < _LANE:
             lanes = array("H", bytes(2 * self._documents))
             for document, count in zip(documents, counts, strict=True):
                 lanes[document] = count
-            return _DENSE, spelt(lanes)
-        gaps = [documents[0], *map(sub, documents[1:], documents)]
-        widths = [_width(max(gaps)), _width(max(counts))]
-        payload = bytes(widths) + spelt(array(_WIDTHS[widths[0]], gaps)) + spelt(array(_WIDTHS[widths[1]], counts))
-        return (_INLINE if len(payload) <= _LONGEST_INLINE else _SPARSE), payload
+            return peak, _DENSE, spelt(lanes)
+        gap_width, gaps = _narrowed(_gaps(spelt(documents)))
+        payload = bytes((gap_width, width)) + gaps + narrow
+        return peak, (_INLINE if len(payload) <= _LONGEST_INLINE else _SPARSE), payload
 
     def _block(self, payload: bytes, label: str) -> tuple[int, int]:
         place = self._position, len(payload)
@@ -288,9 +292,21 @@ def _pair(of: struct.Struct, data: bytes) -> tuple[int, int]:
     return first, second
 
 
-def _width(largest: int) -> int:
-    """Choose the narrowest kind of number that holds `largest`."""
-    return 0 if largest < 2**8 else 1 if largest < 2**16 else 2
+def _gaps(documents: bytes) -> bytes:
+    """Take from each ascending number the one before it, in all 32-bit lanes at once."""
+    before = int.from_bytes(documents[:-4], "little") << 32
+    return (int.from_bytes(documents, "little") - before).to_bytes(len(documents), "little")
+
+
+def _narrowed(values: bytes) -> tuple[int, bytes]:
+    """Spell 32-bit numbers in the narrowest of 8, 16 and 32 bits that holds them all, and say which."""
+    if values[2::4].strip(b"\0") or values[3::4].strip(b"\0"):
+        return 2, values
+    if not values[1::4].strip(b"\0"):
+        return 0, values[0::4]
+    narrow = bytearray(len(values) // 2)
+    narrow[0::2], narrow[1::2] = values[0::4], values[1::4]
+    return 1, bytes(narrow)
 
 
 def _digest(payload: bytes, label: str, key: bytes) -> bytes:

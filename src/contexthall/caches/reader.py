@@ -6,6 +6,7 @@ Both ways give the same `Snapshot` of a query; nothing after that knows which wa
 import hashlib
 from array import array
 from collections.abc import Callable, Sequence
+from operator import countOf
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from contexthall.caches import document as documents
@@ -113,7 +114,7 @@ def _scan(directory: Directory, terms: frozenset[str]) -> Snapshot:
         found = words(content)
         costs.append(tokens(content.encode()))
         totals.append(len(found))
-        matches.append(sum(map(terms.__contains__, found)))
+        matches.append(countOf(map(terms.__contains__, found), True))
     return Snapshot(Field(Columns.of(costs, totals), matches), manifest.documents.__getitem__)
 
 
