@@ -21,8 +21,8 @@ _BETWEEN_WORDS = re.compile(f"[{_WHITE_SPACE}]+")
 _SEPARATORS = "\x1c\x1d\x1e\x1f"
 
 # So many documents are put in order first; the rest only matter where they still fit.
-_FIRST_ROUND = 512
-_SAMPLE = 1024
+_FIRST_ROUND = 128
+_SAMPLE = 256
 _SMALLEST = sys.float_info.min
 _MANTISSA_BITS = 24
 _MOST_DIGITS = 9
@@ -122,7 +122,7 @@ class _Walk:
 
 
 def _floor(field: Field) -> float:
-    """Find, from a sample, a score above zero that some hundred documents reach."""
+    """Find, from a sample, a score above zero that a hundred documents or so reach."""
     step = max(1, len(field) // _SAMPLE)
     sample = sorted(field.scores(range(0, len(field), step)), reverse=True)
     return max(_SMALLEST, sample[min(len(sample) - 1, _FIRST_ROUND // step)]) if sample else _SMALLEST
