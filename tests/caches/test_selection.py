@@ -62,6 +62,23 @@ def test_the_walk_is_that_of_the_rule_where_few_match(touched: list[int], budget
     check_walk(Field(columns, matches, sorted(touched)), budget)
 
 
+def rounded_up_to_a_lane() -> tuple[int, int]:
+    """Find matches and words whose quotient lies below a multiple of 1/4096 but is rounded to it."""
+    for total in range(65_535, 60_000, -1):
+        for step in (3001, 3333, 4095):
+            matches = step * total // 4096
+            if matches * 4096 < step * total and scores([matches], divisors([total]))[0] == step / 4096:
+                return matches, total
+    raise AssertionError("there is none")
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+def test_a_score_that_was_rounded_up_reaches_what_it_was_rounded_to(narrow: bool) -> None:
+    matches, total = rounded_up_to_a_lane()
+    seen = field([matches, 1, 0], [total, 9, 9], [1, 1, 1], narrow=narrow)
+    assert 0 in seen.reaching(seen.scores([0])[0])
+
+
 def test_documents_that_do_not_fit_are_skipped_not_truncated() -> None:
     seen = field([9, 5], [10, 10], [9, 1])
     assert list(rank(seen, 5)) == [Ranked(1, fits=True)]

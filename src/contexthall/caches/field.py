@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import compress
+from itertools import compress, repeat
 from operator import le, mul
 
 from contexthall.caches.selection import divisors, scores
@@ -73,11 +73,13 @@ class Field:
         """Name every document whose score reaches `floor`, in order; some that do not may be among them."""
         if self._touched is not None:
             return self._touched
+        # A score is rounded, so what lies a little lower may still reach it.
+        floor *= 1 - 1e-6
         share = int(floor * 2**_FRACTION_BITS)
         if self.matches.typecode == "H" and share and self.columns.word_lanes:
             return self._reaching_in_lanes(share)
-        near = map(mul, self.columns.divisors, [floor * (1 - 1e-6)] * len(self))
-        return list(compress(range(len(self)), map(le, near, self.matches)))
+        needed = map(mul, self.columns.divisors, repeat(floor))
+        return list(compress(range(len(self)), map(le, needed, self.matches)))
 
     def within(self, cost: int) -> Sequence[int]:
         """Name every document that costs at most `cost`."""
