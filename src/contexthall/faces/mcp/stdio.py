@@ -97,7 +97,9 @@ class _PendingRequests:
 
     def _settle(self, request_id: object) -> None:
         if isinstance(request_id, str | int):
-            self._ids -= Counter([request_id])
+            self._ids[request_id] -= 1
+            if self._ids[request_id] <= 0:
+                del self._ids[request_id]
             self._settled.set()
 
 
