@@ -24,20 +24,24 @@ class Source(NamedTuple):
 
 def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[Source]:
     """Find the files whose name (or path, for a glob with a slash) matches, by ascending id."""
-    found = sorted(_source(path) for path in _walk(disk, folder, "") if _matches(path, globs))
+    found = sorted(_source(path) for path in _walk(disk, folder) if _matches(path, globs))
     for before, after in pairwise(found):
         if before.id == after.id:
             raise SourcesError(f"{before.source} and {after.source} have the same id, {before.id}")
     return found
 
 
-def _walk(disk: Disk, folder: str, below: str) -> Iterator[str]:
-    for entry in disk.list(os.path.join(folder, below)):
-        path = os.path.join(below, entry.name)
-        if entry.kind == "directory":
-            yield from _walk(disk, folder, path)
-        elif _is_file(disk, os.path.join(folder, path), entry):
-            yield path
+def _walk(disk: Disk, folder: str) -> Iterator[str]:
+    """Name every file below `folder`, however deep it lies."""
+    folders = [""]
+    while folders:
+        below = folders.pop()
+        for entry in disk.list(os.path.join(folder, below)):
+            path = os.path.join(below, entry.name)
+            if entry.kind == "directory":
+                folders.append(path)
+            elif _is_file(disk, os.path.join(folder, path), entry):
+                yield path
 
 
 def _is_file(disk: Disk, path: str, entry: Entry) -> bool:
