@@ -127,10 +127,12 @@ def test_which_files_become_documents(tmp_path: Path) -> None:
 def test_documents_may_lie_as_deep_as_a_path_reaches(tmp_path: Path) -> None:
     sources = write_sources(tmp_path / "sources", {})
     deep = "/".join("d" * 1500) + "/deep.md"
-    os.makedirs(sources / os.path.dirname(deep))
+    # Python's own makedirs and rmtree do not reach that deep.
+    subprocess.run(["mkdir", "-p", str(sources / os.path.dirname(deep))], check=True)
     (sources / deep).write_text("deep")
     compile_folder(sources, tmp_path / "cache")
     assert list(json.loads((tmp_path / "cache" / "index.json").read_text())) == [deep]
+    subprocess.run(["rm", "-rf", str(sources)], check=True)
 
 
 @pytest.mark.parametrize(
