@@ -26,7 +26,7 @@ def _run(arguments: list[str]) -> int:
         # A server told to stop while it still loads stops as quietly as one that serves.
         import signal
 
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: _leave(0))
     from contexthall.faces.cli.table import run
 

@@ -291,7 +291,7 @@ def test_a_killed_build_leaves_the_old_cache_and_the_next_one_cleans_up(tmp_path
     cache = build_cache(tmp_path, {"old.md": "word1"})
     old, new = oracle.resolve({"old.md": "word1"}, "word1", 50), oracle.resolve(corpus, "word1", 50)
     dice, seen = random.Random(1), set()
-    for _ in range(12):
+    for _ in range(8):
         process = subprocess.Popen(
             [*CONTEXT, "build", "--sources", str(sources), "--cache", str(cache), "--force"],
             stderr=subprocess.DEVNULL,
