@@ -46,7 +46,7 @@ def _print_version() -> int:
 def _leave(code: int) -> None:
     """End the process at once, with what was printed; whatever cannot be printed any more has been dealt with."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError, OSError, ValueError):
+        with suppress(AttributeError, OSError, RuntimeError, ValueError):
             stream.flush()
     os._exit(code)
 
