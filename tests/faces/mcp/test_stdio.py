@@ -342,7 +342,7 @@ def test_a_signal_ends_it_at_once_even_with_a_call_in_flight_and_a_client_that_d
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_that_keep_coming_do_not_spoil_the_end(project: Path, number: signal.Signals) -> None:
-    with RawServer(cwd=project) as server:
+    with RawServer(cwd=project, measured=False) as server:
         server.initialize()
         while server.process.poll() is None:
             server.process.send_signal(number)

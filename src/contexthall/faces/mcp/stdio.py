@@ -30,6 +30,7 @@ from contexthall.faces.mcp.lines import LineSplitter, RejectedLineError, decode,
 DRAIN_SECONDS = 10.0
 
 _CHUNK_BYTES = 64 * 1024
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # These end with the connection and not before it, so there is nothing to wait for.
 _ENDLESS_METHODS = frozenset({"subscriptions/listen"})
 
@@ -104,14 +105,16 @@ class _PendingRequests:
 
 
 def _cancel_on_signal(scope: anyio.CancelScope) -> None:
-    """Let SIGTERM and SIGINT end the scope, and nothing else happen however often they come, until the process ends."""
+    """Let the first SIGTERM or SIGINT end the scope; those after it are ignored until the process ends."""
     loop = asyncio.get_running_loop()
 
     def cancel(*_: object) -> None:
+        for number in _ENDING_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
         with suppress(RuntimeError):  # the loop has ended already
             loop.call_soon_threadsafe(scope.cancel)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _ENDING_SIGNALS:
         signal.signal(number, cancel)
 
 
