@@ -21,14 +21,14 @@ def resolved(
         flags=flags or {},
         environment=environment or {},
         files=files,
-        working_directory="/work",
+        working_directory="/here",
         project_root="/project",
     )
 
 
 def test_the_defaults() -> None:
     assert resolved() == Settings(
-        working_directory="/work",
+        working_directory="/here",
         project_root="/project",
         cache_root="/project/.context/caches",
         cache_root_is_named=False,
@@ -47,7 +47,7 @@ def test_flags_beat_the_environment_beats_the_project_beats_the_user() -> None:
         "project": {"cache_root": "project"},
         "user": {"cache_root": "user"},
     }
-    for expected in ("/work/flag", "/work/environment", "/project/project", "/home/user"):
+    for expected in ("/here/flag", "/here/environment", "/project/project", "/home/user"):
         settings = resolved(**sources)
         assert (settings.cache_root, settings.cache_root_is_named) == (expected, True)
         assert settings.cache_root_is_trusted == (expected != "/project/project")

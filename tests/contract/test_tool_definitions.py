@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
+from mcp_types import TextContent
 from tests.caches.making import build_cache
 
 from contexthall import open_hall
@@ -45,6 +46,7 @@ def test_a_time_out_is_told_as_each_tool_may(tmp_path: Path, name: str, argument
     async def ask() -> str:
         async with Client(server) as client:
             (block,) = (await client.call_tool(name, arguments)).content
-            return str(block.text)  # type: ignore[union-attr]
+            assert isinstance(block, TextContent)
+            return block.text
 
     assert json.loads(anyio.run(ask))["error"]["code"] == code

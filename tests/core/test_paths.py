@@ -9,9 +9,9 @@ from contexthall.core.paths import absolute, native, shown
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("caches", "/work/caches"),
-        ("./caches/", "/work/caches"),
-        ("a//b/../c", "/work/a/c"),
+        ("caches", "/here/caches"),
+        ("./caches/", "/here/caches"),
+        ("a//b/../c", "/here/a/c"),
         ("/abs/./x/", "/abs/x"),
         ("//abs", "/abs"),
         ("/", "/"),
@@ -19,7 +19,7 @@ from contexthall.core.paths import absolute, native, shown
     ],
 )
 def test_paths_become_absolute_and_normal(path: str, expected: str) -> None:
-    assert absolute(path, "/work") == expected
+    assert absolute(path, "/here") == expected
 
 
 def test_bytes_that_are_not_utf8_are_shown_as_replacement_characters() -> None:

@@ -69,62 +69,66 @@ INSPECT_OUTPUT: JsonObject = {
 
 def caches_capability(library: Library) -> Capability:
     """Offer `library` to agents."""
+    tools = (_resolve_tool(library), _list_tool(library), _inspect_tool(library))
+    return Capability("caches", guidance=GUIDANCE, tools=tools)
 
-    def list_caches(arguments: JsonObject, caller: Caller) -> ToolResult:
+
+def _resolve_tool(library: Library) -> Tool:
+    def run(arguments: JsonObject, caller: Caller) -> ToolResult:
+        directory = library.locate(native(arguments["cache"]), may_read=caller.may_read)
+        return ToolResult.of_text(library.resolve(directory, arguments["query"], int(arguments["budget"])))
+
+    return Tool(
+        name="context.resolve",
+        title="Resolve context for a query",
+        description=(
+            "Give the documents of a cache that answer a query, whole, best first, within a budget of tokens. "
+            "A document's score is the share of its words that are words of the query; each comes with its "
+            "score, its cost and the counts behind them. The same call gives the same bytes every time."
+        ),
+        input_schema=RESOLVE_INPUT,
+        annotations=READ_ONLY,
+        refusals={"query": InvalidQueryError, "budget": InvalidBudgetError},
+        run=run,
+    )
+
+
+def _list_tool(library: Library) -> Tool:
+    def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         root = native(arguments["root"]) if "root" in arguments else None
         caches = library.list_caches(root, may_read=caller.may_read)
         return ToolResult.of_json({"caches": [cache._asdict() for cache in caches]})
 
-    def inspect_cache(arguments: JsonObject, caller: Caller) -> ToolResult:
+    return Tool(
+        name="context.list_caches",
+        title="List caches",
+        description=(
+            "List the document caches that are there, and which of them have a manifest. Without `root`: those "
+            "of the hall, by the names that the other context.* tools take as `cache`."
+        ),
+        input_schema=LIST_INPUT,
+        output_schema=LIST_OUTPUT,
+        annotations=READ_ONLY,
+        failure=DiskError,
+        run=run,
+    )
+
+
+def _inspect_tool(library: Library) -> Tool:
+    def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         directory = library.locate(native(arguments["cache"]), may_read=caller.may_read)
         return ToolResult.of_json(library.inspect(directory)._asdict())
 
-    def resolve(arguments: JsonObject, caller: Caller) -> ToolResult:
-        directory = library.locate(native(arguments["cache"]), may_read=caller.may_read)
-        return ToolResult.of_text(library.resolve(directory, arguments["query"], int(arguments["budget"])))
-
-    return Capability(
-        "caches",
-        guidance=GUIDANCE,
-        tools=(
-            Tool(
-                name="context.resolve",
-                title="Resolve context for a query",
-                description=(
-                    "Give the documents of a cache that answer a query, whole, best first, within a budget of tokens. "
-                    "A document's score is the share of its words that are words of the query; each comes with its "
-                    "score, its cost and the counts behind them. The same call gives the same bytes every time."
-                ),
-                input_schema=RESOLVE_INPUT,
-                annotations=READ_ONLY,
-                refusals={"query": InvalidQueryError, "budget": InvalidBudgetError},
-                run=resolve,
-            ),
-            Tool(
-                name="context.list_caches",
-                title="List caches",
-                description=(
-                    "List the document caches that are there, and which of them have a manifest. Without `root`: those "
-                    "of the hall, by the names that the other context.* tools take as `cache`."
-                ),
-                input_schema=LIST_INPUT,
-                output_schema=LIST_OUTPUT,
-                annotations=READ_ONLY,
-                failure=DiskError,
-                run=list_caches,
-            ),
-            Tool(
-                name="context.inspect_cache",
-                title="Inspect a cache",
-                description=(
-                    "Tell the version, document count and size of one cache, and whether its manifest is sound. "
-                    "Reads no documents."
-                ),
-                input_schema=INSPECT_INPUT,
-                output_schema=INSPECT_OUTPUT,
-                annotations=READ_ONLY,
-                failure=DiskError,
-                run=inspect_cache,
-            ),
+    return Tool(
+        name="context.inspect_cache",
+        title="Inspect a cache",
+        description=(
+            "Tell the version, document count and size of one cache, and whether its manifest is sound. "
+            "Reads no documents."
         ),
+        input_schema=INSPECT_INPUT,
+        output_schema=INSPECT_OUTPUT,
+        annotations=READ_ONLY,
+        failure=DiskError,
+        run=run,
     )

@@ -1,9 +1,9 @@
 """How does a cache look on disk? The names in its directory, the shape of its manifest, its version. Pure."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from json.encoder import encode_basestring as quoted
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from contexthall.core import wire
 from contexthall.core.errors import CacheInvalidError
@@ -32,6 +32,10 @@ class Listed(NamedTuple):
     id: str
     version: str
     file: str
+
+
+Lookup: TypeAlias = Callable[[int], Listed]
+"""Says of a document, by its number, what the manifest says."""
 
 
 class Manifest(NamedTuple):

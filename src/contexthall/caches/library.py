@@ -153,7 +153,7 @@ class Library:
         terms = words(query)
 
         def answer(cache: OpenCache) -> Answer:
-            return cache.answer(terms, lambda snapshot: work(Ranking(query, terms, budget, snapshot), cache))
+            return cache.answer(terms, lambda field, listed: work(Ranking(query, terms, budget, field, listed), cache))
 
         return self._reading(directory, answer)
 

@@ -10,8 +10,8 @@ from json.encoder import encode_basestring as quoted
 from typing import NamedTuple, Self
 
 from contexthall.caches.document import Document
-from contexthall.caches.format import Listed
-from contexthall.caches.reader import Snapshot
+from contexthall.caches.field import Field
+from contexthall.caches.format import Listed, Lookup
 from contexthall.caches.selection import rank, score_text
 from contexthall.core.wire import compact
 
@@ -33,11 +33,12 @@ class Place(NamedTuple):
 class Ranking:
     """The documents of a cache in the order in which a query wants them."""
 
-    def __init__(self, query: str, terms: list[str], budget: int, snapshot: Snapshot) -> None:
+    def __init__(self, query: str, terms: list[str], budget: int, field: Field, listed: Lookup) -> None:
         self.query = query
         self.terms = terms
         self.budget = budget
-        self._field, self._listed = snapshot
+        self._field = field
+        self._listed = listed
 
     @cached_property
     def selected(self) -> list[int]:

@@ -1,18 +1,18 @@
 """How is a cache read? Through its index where that can be believed, else by reading every document.
 
-Both ways give the same `Snapshot` of a query; nothing after that knows which way it was.
+Both ways give the same field of documents to a query; nothing after that knows which way it was.
 """
 
 import hashlib
 from array import array
 from collections.abc import Callable, Sequence
 from operator import countOf
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from contexthall.caches import document as documents
 from contexthall.caches.document import Document
 from contexthall.caches.field import Columns, Field
-from contexthall.caches.format import DOCUMENTS, MANIFEST, POSTINGS, Listed, Manifest, read_manifest
+from contexthall.caches.format import DOCUMENTS, MANIFEST, POSTINGS, Listed, Lookup, Manifest, read_manifest
 from contexthall.caches.postings import DamagedPostingsError, PostingsReader
 from contexthall.caches.selection import tokens, words
 from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError, PathMissingError
@@ -20,13 +20,6 @@ from contexthall.disk import Directory, Disk
 
 Signature: TypeAlias = tuple[object, ...]
 Answer = TypeVar("Answer")
-
-
-class Snapshot(NamedTuple):
-    """A cache as one query sees it, and what the manifest says of each document."""
-
-    field: Field
-    listed: Callable[[int], Listed]
 
 
 class OpenCache:
@@ -37,14 +30,14 @@ class OpenCache:
         self._directory = directory
         self._index = _open_index(directory)
 
-    def answer(self, terms: Sequence[str], work: Callable[[Snapshot], Answer]) -> Answer:
+    def answer(self, terms: Sequence[str], work: Callable[[Field, Lookup], Answer]) -> Answer:
         """Let `work` see the cache as a query with these terms does."""
         if self._index is not None:
             try:
-                return work(Snapshot(self._index.field(terms), self._index.listed))
+                return work(self._index.field(terms), self._index.listed)
             except DamagedPostingsError:
                 self._index = None
-        return work(_scan(self._directory, frozenset(terms)))
+        return work(*_scan(self._directory, frozenset(terms)))
 
     def manifest(self) -> Manifest:
         """Read the manifest, which must keep its promises."""
@@ -104,7 +97,7 @@ def _open_index(directory: Directory) -> PostingsReader | None:
     return index
 
 
-def _scan(directory: Directory, terms: frozenset[str]) -> Snapshot:
+def _scan(directory: Directory, terms: frozenset[str]) -> tuple[Field, Lookup]:
     """Read every document, and count."""
     manifest = read_manifest(read_part(directory, MANIFEST))
     files = DocumentFiles(directory)
@@ -115,7 +108,7 @@ def _scan(directory: Directory, terms: frozenset[str]) -> Snapshot:
         costs.append(tokens(content.encode()))
         totals.append(len(found))
         matches.append(countOf(map(terms.__contains__, found), True))
-    return Snapshot(Field(Columns.of(costs, totals), matches), manifest.documents.__getitem__)
+    return Field(Columns.of(costs, totals), matches), manifest.documents.__getitem__
 
 
 class DocumentFiles:
