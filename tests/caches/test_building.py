@@ -366,3 +366,15 @@ def test_verification_names_every_violation(tmp_path: Path) -> None:
     (cache / "index.json").unlink()
     (cache / "documents" / "orphan").write_text("")
     assert len(library_of(tmp_path).verify(str(cache))) == 4
+
+
+def test_a_cache_of_others_may_have_its_files_deeper(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, DOCUMENTS)
+    (cache / "documents").rename(cache / "moved")
+    (cache / "documents").mkdir()
+    (cache / "moved").rename(cache / "documents" / "deeper")
+    for name in ("manifest.json", "index.json"):
+        (cache / name).write_text((cache / name).read_text().replace("documents/", "documents/deeper/"))
+    library = library_of(tmp_path)
+    assert library.verify(str(cache)) == ()
+    assert library.resolve(str(cache), "world", 99) == oracle.resolve(DOCUMENTS, "world", 99)
