@@ -9,7 +9,8 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from contexthall.core.errors import DiskError, PathMissingError
@@ -22,6 +23,8 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _ENTER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _CHUNK = 1 << 20
+TEMPORARY_PREFIX = ".contexthall-"
+"""How the names of our own half-written files begin."""
 LARGEST_FILE = 1 << 30
 _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 
@@ -33,12 +36,27 @@ class Status(NamedTuple):
     size: int
     stamp: tuple[int, int, int, int]
 
+    @property
+    def identity(self) -> tuple[int, int]:
+        """What changes only when something else is put there."""
+        return self.stamp[:2]
+
 
 class Entry(NamedTuple):
     """One name in a directory; symlinks are not followed."""
 
     name: str
     kind: Kind
+
+
+class Seen(NamedTuple):
+    """One name in a directory, and the size and stamp of a regular file; both are empty for anything else."""
+
+    name: str
+    kind: Kind
+    size: int = 0
+    stamp: tuple[int, ...] = ()
+    """Inode, modification and change time, in nanoseconds."""
 
 
 def perform(call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401 - as various as the calls
@@ -56,18 +74,35 @@ class Disk:
         """Say what stands at `path`, and behind it if it is a symlink and `follow` is set."""
         return _status(self.do(path, os.stat if follow else os.lstat, path))
 
+    def kind(self, path: str, *, follow: bool = True) -> Kind | None:
+        """Say of which kind is what stands at `path`; None for nothing."""
+        try:
+            return self.look(path, follow=follow).kind
+        except PathMissingError:
+            return None
+
     def is_there(self, path: str) -> bool:
         """Say whether anything stands at `path`."""
-        try:
-            self.look(path)
-        except PathMissingError:
-            return False
-        return True
+        return self.kind(path) is not None
 
     def list(self, path: str) -> tuple[Entry, ...]:
         """List a directory, sorted by the bytes of the names."""
         entries: list[Entry] = self.do(path, _scan, path)
         return tuple(sorted(entries, key=lambda entry: os.fsencode(entry.name)))
+
+    def survey(self, path: str, *, follow: bool = False) -> Sequence[Seen]:
+        """List a directory, in no particular order, with the sizes and stamps of its regular files."""
+        seen: Sequence[Seen] = self.do(path, _survey, path, _ENTER if follow else _ENTER | os.O_NOFOLLOW)
+        return seen
+
+    def pour(self, path: str, take: Callable[[bytes], object]) -> None:
+        """Hand a regular file to `take`, piece by piece; a symlink is a PathMissingError."""
+        self.do(path, _pour, path, take)
+
+    def read_small(self, path: str, most_bytes: int) -> tuple[Seen, bytes]:
+        """Read a regular file and its stamp; of one that is larger than `most_bytes`, one byte more than that."""
+        seen, data = self.do(path, _read_small, path, most_bytes)
+        return seen, data
 
     def read(self, path: str, *, follow: bool = False) -> bytes:
         """Read a regular file whole; anything else, and a symlink unless `follow` is set, is a DiskError."""
@@ -75,32 +110,45 @@ class Disk:
         with File(self, path, descriptor) as file:
             return file.read_all()
 
-    def enter(self, path: str) -> "Directory":
+    def enter(self, path: str, *, follow: bool = True) -> "Directory":
         """Open a directory, to look up names in that very one whatever happens to its path."""
-        return Directory(self, path, self.do(path, os.open, path, _ENTER))
+        flags = _ENTER if follow else _ENTER | os.O_NOFOLLOW
+        return Directory(self, path, self.do(path, os.open, path, flags))
 
     def make_directory(self, path: str) -> None:
         self.do(path, os.mkdir, path)
 
+    def make_directories(self, path: str) -> None:
+        """Make a directory that only the user may enter, and those above it, as far as they are not there."""
+        self.do(path, os.makedirs, path, 0o700, exist_ok=True)
+
     def rename(self, path: str, target: str) -> None:
         self.do(path, os.rename, path, target)
 
-    def remove_tree(self, path: str) -> None:
-        """Remove a directory and all below it, as far as it is there."""
-        try:
-            self.clear(path)
-            self.do(path, os.rmdir, path)
-        except PathMissingError:
-            pass
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory that is empty."""
+        self.do(path, os.rmdir, path)
 
     def clear(self, path: str) -> None:
-        """Remove all that is in a directory; symlinks are removed, never followed."""
-        for entry in self.list(path):
-            below = os.path.join(path, entry.name)
+        """Remove all that is in a directory, however deep and write-protected; symlinks are never followed."""
+        folders = [path]
+        for folder in folders:  # which grows on the way
+            folders += self._remove_files(folder)
+        for folder in reversed(folders[1:]):
+            self.remove_directory(folder)
+
+    def _remove_files(self, folder: str) -> Sequence[str]:
+        """Remove whatever is no directory; name the directories."""
+        with suppress(DiskError):  # those of others may let us all the same
+            self.do(folder, os.chmod, folder, stat.S_IRWXU)
+        folders = []
+        for entry in self.list(folder):
+            below = os.path.join(folder, entry.name)
             if entry.kind == "directory":
-                self.remove_tree(below)
+                folders.append(below)
             else:
                 self.do(below, os.unlink, below)
+        return folders
 
     def is_within(self, path: str, root: str) -> bool:
         """Say whether `path` lies in `root` once all symlinks are followed."""
@@ -247,13 +295,41 @@ class Directory(_Opened):
             raise
         return File(self._disk, os.path.join(self.path, name), descriptor)
 
-    def write(self, name: str, data: bytes) -> None:
-        """Write a new file whole."""
+    def write(self, name: str, data: bytes, *, sync: bool = False) -> None:
+        """Write a new file whole, to the disk itself if `sync` is set."""
         file = self.create(name)
         if file is None:
             raise DiskError(f"already there: {os.path.join(self.path, name)}")
         with file:
             file.write_all(data)
+            if sync:
+                file.sync()
+
+    def replace(self, name: str, data: bytes, *, unless_changed: Seen | None = None) -> bool:
+        """Put a new file in place of whatever is at `name`, in one step; it is there whole or not at all.
+
+        Given what is to be replaced, the new file gets its permissions, and False means that somebody else changed it.
+        """
+        temporary = f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
+        try:
+            self.write(temporary, data, sync=unless_changed is not None)
+            if unless_changed is not None and not self._take_over(name, temporary, unless_changed):
+                return False
+            self.rename(temporary, name)
+        finally:
+            self._remove_if_there(temporary)
+        return True
+
+    def _take_over(self, name: str, temporary: str, expected: Seen) -> bool:
+        found = self._do_at(name, os.stat, name, dir_fd=self._descriptor, follow_symlinks=False)
+        if _stamp(found) != expected.stamp or found.st_size != expected.size:
+            return False
+        self._do_at(temporary, os.chmod, temporary, stat.S_IMODE(found.st_mode), dir_fd=self._descriptor)
+        return True
+
+    def _remove_if_there(self, name: str) -> None:
+        with suppress(PathMissingError):
+            self._do_at(name, os.unlink, name, dir_fd=self._descriptor)
 
     def rename(self, name: str, new_name: str) -> None:
         """Give a file in this directory another name, in place of whatever has it."""
@@ -266,6 +342,64 @@ class Directory(_Opened):
 def _scan(path: str) -> list[Entry]:
     with os.scandir(path) as entries:
         return [Entry(entry.name, _entry_kind(entry)) for entry in entries]
+
+
+def _survey(path: str, flags: int) -> list[Seen]:
+    # By descriptor, so that the kernel looks up one name for each file and not a path.
+    descriptor = os.open(path, flags)
+    try:
+        with os.scandir(descriptor) as entries:
+            return [seen for entry in entries if (seen := _seen(entry)) is not None]
+    finally:
+        os.close(descriptor)
+
+
+def _seen(entry: "os.DirEntry[str]") -> Seen | None:
+    if not entry.is_file(follow_symlinks=False):
+        return Seen(entry.name, _entry_kind(entry))
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:  # since it was listed
+        return None
+    return Seen(entry.name, "file", found.st_size, _stamp(found))
+
+
+def _stamp(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _pour(path: str, take: Callable[[bytes], object]) -> None:
+    descriptor, found = _open_regular(path)
+    try:
+        # What is appended meanwhile is not read: a file that never stops growing would never end.
+        rest = found.st_size
+        while rest > 0 and (chunk := os.read(descriptor, min(rest, _CHUNK))):
+            take(chunk)
+            rest -= len(chunk)
+    finally:
+        os.close(descriptor)
+
+
+def _read_small(path: str, most_bytes: int) -> tuple[Seen, bytes]:
+    descriptor, found = _open_regular(path)
+    try:
+        stamp = _stamp(found)
+        chunks, rest = [], most_bytes + 1
+        while rest > 0 and (chunk := os.read(descriptor, rest)):
+            chunks.append(chunk)
+            rest -= len(chunk)
+        return Seen(os.path.basename(path), "file", found.st_size, stamp), b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
+def _open_regular(path: str) -> tuple[int, os.stat_result]:
+    descriptor = os.open(path, _READ | os.O_NOFOLLOW)
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode):
+        return descriptor, found
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "not a regular file")
 
 
 def _entry_kind(entry: "os.DirEntry[str]") -> Kind:

@@ -5,19 +5,22 @@ A room is imported when it is opened: a command that needs one room does not pay
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from contexthall.core.errors import PathMissingError, SettingsError, UsageError
 from contexthall.core.paths import absolute
 from contexthall.disk import Disk
-from contexthall.settings import SETTINGS_FILE, Settings, SettingsFile, resolve
+from contexthall.settings import SETTINGS_FILE, Settings, SettingsFile, resolve, user_directory
 
 if TYPE_CHECKING:
     from contexthall.caches.builder import Built, Progress
     from contexthall.caches.library import Library
+    from contexthall.contexts.project import Project, Projects, Report, Turn
     from contexthall.core.catalog import Caller, Capability, Catalog
+
+_FIRST_YEAR, _LAST_YEAR = 1000, 9999
 
 
 def open_hall(
@@ -47,7 +50,7 @@ def load_settings(
     project_root = absolute(path or "", working_directory)
     if path is not None and (not path or not _is_directory(project_root, disk)):
         raise UsageError(f"the project root is not a directory: {path}", hint="name one with --path DIR")
-    candidates = [(project_root, False), (_user_directory(environment), True)]
+    candidates = [(project_root, False), (user_directory(environment, "XDG_CONFIG_HOME", ".config"), True)]
     files = [_read_file(directory, disk, trusted=trusted) for directory, trusted in candidates if directory]
     settings = resolve(
         flags=flags,
@@ -80,6 +83,18 @@ def open_caches(settings: Settings, disk: Disk) -> "Library":
     )
 
 
+def open_contexts(settings: Settings, disk: Disk) -> "Projects":
+    from contexthall.contexts.project import Projects
+
+    return Projects(
+        disk,
+        home=settings.project_root,
+        working_directory=settings.working_directory,
+        memory=os.path.join(settings.user_cache, "contexts") if settings.user_cache else "",
+        clock=time.time_ns,
+    )
+
+
 class Hall:
     """The rooms of one hall, each opened on first use."""
 
@@ -92,11 +107,20 @@ class Hall:
         return open_caches(self.settings, self._disk)
 
     @cached_property
+    def contexts(self) -> "Projects":
+        return open_contexts(self.settings, self._disk)
+
+    @property
+    def project(self) -> "Project":
+        """The project whose contexts are the hall's own."""
+        return self.contexts.at(self.settings.project_root)
+
+    @cached_property
     def catalog(self) -> "Catalog":
         """The tools of the chosen toolsets that have any."""
         from contexthall.core.catalog import Catalog
 
-        capabilities = {"caches": self._caches_capability}
+        capabilities = {"caches": self._caches_capability, "contexts": self._contexts_capability}
         return Catalog(capabilities[name]() for name in self.settings.toolsets if name in capabilities)
 
     @cached_property
@@ -118,6 +142,9 @@ class Hall:
         """Compile the documents below `sources` into a cache; both are paths from the working directory."""
         from contexthall.caches.builder import build
 
+        if not sources or not cache:  # an unset variable of a script, not the working directory
+            raise UsageError("the sources or the cache have no name", hint="name them with --sources and --cache")
+
         return build(
             self._disk,
             sources=os.path.join(self.settings.working_directory, sources),
@@ -128,10 +155,28 @@ class Hall:
             progress=progress,
         )
 
+    def validate_contexts(self, *, strict: bool = False) -> "Report":
+        """Judge every context of the project by its schema, and if `strict` by the code as well."""
+        from contexthall.contexts.validation import validate
+
+        project = self.project
+        return validate(self._disk, project.root, project.look_around(), is_strict=strict)
+
+    def watch_contexts(self) -> "Iterator[list[Turn]]":
+        """Tell which contexts become fresh, stale or missing, until interrupted."""
+        from contexthall.contexts.watcher import turns
+
+        return turns(self.project)
+
     def _caches_capability(self) -> "Capability":
         from contexthall.caches.capability import caches_capability
 
         return caches_capability(self.caches)
+
+    def _contexts_capability(self) -> "Capability":
+        from contexthall.contexts.capability import contexts_capability
+
+        return contexts_capability(self.contexts)
 
     def _may_read(self, path: str, home: str) -> bool:
         roots = (home, *self.settings.allow_roots)
@@ -145,6 +190,8 @@ def _created_at(environment: Mapping[str, str], clock: Callable[[], float]) -> s
         moment = time.gmtime(int(epoch) if epoch else clock())
     except (ValueError, OverflowError, OSError):
         raise SettingsError(f"SOURCE_DATE_EPOCH must be a number of seconds, not {epoch!r}") from None
+    if not _FIRST_YEAR <= moment.tm_year <= _LAST_YEAR:
+        raise SettingsError(f"SOURCE_DATE_EPOCH must be in a year of four digits, not {moment.tm_year}")
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", moment)
 
 
@@ -153,14 +200,6 @@ def _is_directory(path: str, disk: Disk) -> bool:
         return disk.look(path).kind == "directory"
     except PathMissingError:
         return False
-
-
-def _user_directory(environment: Mapping[str, str]) -> str:
-    """Say where the user's own configuration stands; empty if there is no home."""
-    configuration, home = environment.get("XDG_CONFIG_HOME", ""), environment.get("HOME", "")
-    if not configuration.startswith("/"):  # the XDG rules: a relative one is to be ignored
-        configuration = os.path.join(home, ".config") if home.startswith("/") else ""
-    return os.path.join(configuration, "contexthall") if configuration else ""
 
 
 def _read_file(directory: str, disk: Disk, *, trusted: bool) -> SettingsFile | None:

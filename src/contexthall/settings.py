@@ -30,6 +30,8 @@ class Settings:
     confine: bool = False
     allow_roots: tuple[str, ...] = ()
     tool_timeout_seconds: float = 30.0
+    user_cache: str = ""
+    """Where things may be remembered that can be found out again; empty if there is no such place."""
 
 
 class SettingsFile(NamedTuple):
@@ -60,8 +62,19 @@ def resolve(
     }
     for source in sources:
         chosen = source | chosen
-    defaults = {"cache_root": absolute(DEFAULT_CACHE_ROOT, project_root)}
+    defaults = {
+        "cache_root": absolute(DEFAULT_CACHE_ROOT, project_root),
+        "user_cache": user_directory(environment, "XDG_CACHE_HOME", ".cache"),
+    }
     return Settings(working_directory=working_directory, project_root=project_root, **(defaults | chosen))
+
+
+def user_directory(environment: Mapping[str, str], variable: str, below_home: str) -> str:
+    """Say where the hall keeps the user's own things of one kind, by the XDG rules; empty if there is no home."""
+    base, home = environment.get(variable, ""), environment.get("HOME", "")
+    if not base.startswith("/"):  # a relative one is to be ignored
+        base = f"{home}/{below_home}" if home.startswith("/") else ""
+    return absolute("contexthall", base) if base else ""
 
 
 class _Key(NamedTuple):

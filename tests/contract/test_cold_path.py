@@ -22,6 +22,10 @@ ARGUMENTS = {
     "verify": ["verify", "--cache", "cache"],
     "caches": ["caches"],
     "inspect": ["inspect", "--cache", "handbook"],
+    "status": ["status"],
+    "show": ["show", "."],
+    "rehash": ["rehash"],
+    "validate": ["validate"],
 }
 
 SCRIPT = """
@@ -50,11 +54,14 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / ".context" / "caches" / "handbook").mkdir(parents=True)
     (tmp_path / "handbook").mkdir()
     build_cache(tmp_path, {"a.md": "a"})
+    (tmp_path / ".context.yaml").write_text(
+        "{version: 1, scope: ., fingerprint: x, last_updated: now, summary: x, maintenance: x}"
+    )
     return tmp_path
 
 
-def test_every_command_but_serve_is_looked_at() -> None:
-    assert set(ARGUMENTS) | {"serve"} == set(COMMANDS)
+def test_every_command_that_ends_is_looked_at() -> None:
+    assert set(ARGUMENTS) | {"serve", "watch"} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
@@ -67,6 +74,14 @@ def test_a_command_of_the_caches_loads_nothing_heavy_and_no_other_room(name: str
     loaded = modules_loaded_by(ARGUMENTS[name], project)
     assert not HEAVY & loaded
     others = {"contexthall.contexts", "contexthall.guild", "contexthall.core.catalog", "contexthall.caches.builder"}
+    assert not others & loaded
+
+
+@pytest.mark.parametrize("name", ["status", "show", "rehash"])
+def test_a_command_of_the_contexts_loads_nothing_heavy_and_no_other_room(name: str, project: Path) -> None:
+    loaded = modules_loaded_by(ARGUMENTS[name], project)
+    assert not (HEAVY | {"watchfiles"}) & loaded
+    others = {"contexthall.caches", "contexthall.guild", "contexthall.core.catalog", "contexthall.contexts.validation"}
     assert not others & loaded
 
 

@@ -4,7 +4,12 @@
     ├── UsageError           usage           1  what was asked for cannot be understood or done
     │   ├── SettingsError    usage           1  a setting has an unknown name or a bad value
     │   ├── SourcesError     usage           1  the sources cannot become a cache
-    │   └── UnknownToolError usage           1  no tool has that name
+    │   ├── UnknownToolError usage           1  no tool has that name
+    │   ├── ScopeError       usage           1  a scope leaves the project
+    │   └── ContextError     usage           1  a directory has no context that can be used
+    │       ├── ContextMissingError    usage 1  it has none
+    │       ├── ContextCorruptError    usage 1  it has one that cannot be read
+    │       └── ContextVersionError    usage 1  it has one of a newer schema; the detail is the version
     ├── InvalidQueryError    invalid_query   2  the query is missing or no string
     ├── InvalidBudgetError   invalid_budget  3  the budget is missing or no whole number in range
     ├── CacheMissingError    cache_missing   4  there is no cache, or none the caller may name
@@ -54,6 +59,26 @@ class SourcesError(UsageError):
 
 class UnknownToolError(UsageError):
     message = "Unknown tool"
+
+
+class ScopeError(UsageError):
+    message = "Invalid scope: path traversal detected"
+
+
+class ContextError(UsageError):
+    message = "No usable context"
+
+
+class ContextMissingError(ContextError):
+    message = "No .context.yaml found"
+
+
+class ContextCorruptError(ContextError):
+    message = "Invalid or corrupt .context.yaml"
+
+
+class ContextVersionError(ContextError):
+    message = "Unsupported schema version"
 
 
 class InvalidQueryError(HallError):

@@ -43,11 +43,16 @@ def parse(data: bytes, *, halves: bool = False) -> object:
     """
     try:
         value: object = _DECODER.decode(data.decode("utf-8"))
+        if not halves and b"\\u" in data:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if not halves and b"\\u" in data:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
     return value
+
+
+def whole(text: str) -> str:
+    """Give text that UTF-8 can spell: half of a surrogate pair becomes U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _integer(digits: str) -> int | float:

@@ -23,7 +23,14 @@ from tests.processes import (
     run_context,
 )
 
-NAMES = ["context.resolve", "context.list_caches", "context.inspect_cache"]
+NAMES = [
+    "context.resolve",
+    "context.list_caches",
+    "context.inspect_cache",
+    "list_contexts",
+    "check_freshness",
+    "query_context",
+]
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 0,

@@ -39,6 +39,11 @@ _ALLOW_ROOT = click.option(
 )
 
 
+def project_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """For commands about the contexts of a project: which one. It arrives as `hall`."""
+    return _gathered(command, _PATH)
+
+
 def roots_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """For commands that open one room: which project, which caches. They arrive as one `hall`."""
     return _gathered(command, _PATH, _CACHE_ROOT)

@@ -9,10 +9,10 @@ from contexthall.core.errors import DiskError, HallError
 
 
 def print_data(text: str) -> None:
-    """Print data as it is, in UTF-8 whatever the locale, with a newline at the end."""
+    """Print data as it is, in UTF-8 whatever the locale, with a newline at the end; nothing if it is empty."""
     if sys.stdout is None:
         raise DiskError("standard output is closed")
-    click.echo(text.encode("utf-8", "backslashreplace"), nl=not text.endswith("\n"))
+    click.echo(text.encode("utf-8", "backslashreplace"), nl=bool(text) and not text.endswith("\n"))
 
 
 def say(words: str) -> None:

@@ -36,6 +36,11 @@ COMMANDS = {
     "verify": Entry("caches", "Check that a cache is what it says it is, and name every violation."),
     "caches": Entry("caches", "List the document caches that are there."),
     "inspect": Entry("caches", "Tell the version, document count and size of a cache."),
+    "status": Entry("contexts", "Show which directories have a context, and which of them are stale."),
+    "show": Entry("contexts", "Show what is known of a directory, and whether it is still true."),
+    "rehash": Entry("contexts", "Say that contexts are true again, by writing new fingerprints into them."),
+    "validate": Entry("contexts", "Check contexts against their schema, and against the code."),
+    "watch": Entry("contexts", "Tell which contexts become stale, while people work."),
 }
 
 

@@ -1,0 +1,113 @@
+"""How are the answers about contexts worded? The shapes and sentences of the three tools.
+
+Pure. A fault of one directory is part of an answer, not an exception.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from contexthall.contexts.scan import ROOT, Census
+from contexthall.core.errors import (
+    ContextCorruptError,
+    ContextMissingError,
+    ContextVersionError,
+    DiskError,
+    HallError,
+    PathMissingError,
+    ScopeError,
+)
+from contexthall.core.paths import shown
+
+Answer: TypeAlias = dict[str, Any]
+
+_MISSING = (
+    'No .context.yaml found at scope "{scope}". This scope may be below the min_tokens threshold; '
+    "use list_contexts to see eligible scopes."
+)
+_SENTENCES: dict[type[HallError], str] = {
+    ScopeError: "Invalid scope: path traversal detected",
+    ContextMissingError: _MISSING,
+    PathMissingError: _MISSING,
+    ContextCorruptError: 'Invalid or corrupt .context.yaml at scope "{scope}"',
+    ContextVersionError: "Unsupported schema version {detail} (this tool supports version 1). "
+    "Upgrade dotcontext to read this file.",
+    DiskError: 'Cannot read the directory at scope "{scope}"',
+}
+FAULTS = {error.__name__: error for error in _SENTENCES}
+
+
+class Selection(NamedTuple):
+    """Which entries of a listing are wanted."""
+
+    under: str | None = None
+    states: Collection[str] = ()
+    offset: int = 0
+    limit: int | None = None
+
+
+EVERYTHING = Selection()
+VIOLATION, NOTE = "violation", "note"
+
+
+class Finding(NamedTuple):
+    """Something about a context: a violation, or a note that breaks nothing."""
+
+    scope: str
+    severity: str
+    field: str
+    message: str
+
+
+class Report(NamedTuple):
+    """What was found; each directory counts as valid, invalid or missing its context."""
+
+    valid: int
+    invalid: int
+    missing: int
+    findings: Sequence[Finding]
+
+
+class Turn(NamedTuple):
+    """A directory whose state is another one now; None for one that is not, or no longer, there."""
+
+    scope: str
+    was: str | None
+    state: str | None
+
+
+def sentence(error: HallError, scope: str) -> str:
+    """Say what is wrong with a scope."""
+    kind = next(each for each in type(error).__mro__ if each in _SENTENCES)
+    return _SENTENCES[kind].format(scope=scope, detail=error.detail)
+
+
+def listing(root: str, census: Census, entries: Sequence[Answer], selection: Selection) -> Answer:
+    """Answer with the wanted `entries`; the counts are those of the whole project."""
+    tracked = sum(entry["has_context"] for entry in entries)
+    answer = _counts(root, len(census.kept), census.skipped, tracked)
+    if selection == EVERYTHING:
+        return answer | {"entries": entries}
+    wanted = [entry for entry in entries if _is_wanted(entry, selection)]
+    end = None if selection.limit is None else selection.offset + selection.limit
+    return answer | {"entries": wanted[selection.offset : end], "matching": len(wanted)}
+
+
+def failed_listing(root: str, reason: str = "") -> Answer:
+    """Answer that nothing could be listed."""
+    error = f'Failed to scan project at "{shown(root)}"'
+    return _counts(root, 0, 0, 0) | {"entries": [], "error": f"{error}: {reason}" if reason else error}
+
+
+def refused_listing(root: str, error: HallError) -> Answer:
+    """Answer that what shall be listed may not be named."""
+    return _counts(root, 0, 0, 0) | {"entries": [], "error": sentence(error, "")}
+
+
+def _counts(root: str, total: int, skipped: int, tracked: int) -> Answer:
+    return {"root": shown(root), "total_directories": total, "skipped_directories": skipped, "tracked": tracked}
+
+
+def _is_wanted(entry: Answer, selection: Selection) -> bool:
+    scope, under = str(entry["scope"]), selection.under
+    is_under = under in {None, ROOT, scope} or scope.startswith(f"{under}/")
+    return is_under and (not selection.states or entry["state"] in selection.states)

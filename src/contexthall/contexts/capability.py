@@ -1,0 +1,136 @@
+"""What does an agent see of the contexts? The tools of the room, declared."""
+
+from contexthall.contexts.answers import Answer, failed_listing, sentence
+from contexthall.contexts.project import STATES, Projects, Selection
+from contexthall.contexts.schema import FILTERABLE
+from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
+from contexthall.core.errors import ScopeError
+from contexthall.core.paths import native
+from contexthall.core.wire import compact, whole
+
+GUIDANCE = (
+    "Code: call list_contexts to see what the directories of the project are for, query_context for what is known of "
+    "one (decisions, constraints, exports), and check_freshness before you rely on it: a stale context describes the "
+    "directory as it was."
+)
+
+_SCOPE: JsonObject = {
+    "type": "string",
+    "description": 'Directory, relative to the project root, such as "src/core"; "." is the root',
+}
+_PATH: JsonObject = {"type": "string", "description": "Root of another project. Default: the hall's own project"}
+
+LIST_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "path": _PATH,
+        "under": {"type": "string", "description": "List only this scope and those below it"},
+        "states": {
+            "type": "array",
+            "items": {"type": "string", "enum": [*STATES]},
+            "description": "List only directories in these states",
+        },
+        "limit": {"type": "integer", "minimum": 1, "description": "List at most so many directories"},
+        "offset": {"type": "integer", "minimum": 0, "description": "Leave out so many directories at the beginning"},
+    },
+}
+CHECK_INPUT: JsonObject = {
+    "type": "object",
+    "required": ["scope"],
+    "properties": {"scope": _SCOPE, "path": _PATH},
+}
+QUERY_INPUT: JsonObject = {
+    "type": "object",
+    "required": ["scope"],
+    "properties": {
+        "scope": _SCOPE,
+        "filter": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": f"Fields wanted, of {', '.join(FILTERABLE)}. Default: all. "
+            "version, scope, fingerprint and last_updated always come along",
+        },
+        "freshness": {"type": "boolean", "description": "Say as well whether the context is fresh"},
+        "path": _PATH,
+    },
+}
+
+
+def contexts_capability(projects: Projects) -> Capability:
+    """Offer `projects` to agents."""
+    tools = (_list_tool(projects), _check_tool(projects), _query_tool(projects))
+    return Capability("contexts", guidance=GUIDANCE, tools=tools)
+
+
+def _list_tool(projects: Projects) -> Tool:
+    def run(arguments: JsonObject, caller: Caller) -> ToolResult:
+        root = _root(projects, arguments)
+        if not caller.may_read(root, projects.home):
+            return _result(failed_listing(root))
+        under = whole(arguments["under"]) if "under" in arguments else None
+        limit = int(arguments["limit"]) if "limit" in arguments else None
+        selection = Selection(under, tuple(arguments.get("states", ())), int(arguments.get("offset", 0)), limit)
+        return _result(projects.at(root).list_contexts(selection))
+
+    return Tool(
+        name="list_contexts",
+        title="List contexts",
+        description=(
+            "List the directories of the project, what each is for, and whether what is said about it is fresh, stale "
+            "or missing. The counts are those of the whole project; `under`, `states`, `limit` and `offset` shorten "
+            "the list, and `matching` then tells how many there are."
+        ),
+        input_schema=LIST_INPUT,
+        annotations=READ_ONLY,
+        run=run,
+    )
+
+
+def _check_tool(projects: Projects) -> Tool:
+    def run(arguments: JsonObject, caller: Caller) -> ToolResult:
+        root, scope = _root(projects, arguments), whole(arguments["scope"])
+        if not caller.may_read(root, projects.home):
+            return _result({"scope": scope, "state": "missing", "error": sentence(ScopeError(), scope)})
+        return _result(projects.at(root).check_freshness(scope))
+
+    return Tool(
+        name="check_freshness",
+        title="Check freshness",
+        description=(
+            "Say whether the context of a directory is fresh: written for the files that are there now. A stale one "
+            "is no error; where it is known, `changed` names the files that were added, removed or modified since."
+        ),
+        input_schema=CHECK_INPUT,
+        annotations=READ_ONLY,
+        run=run,
+    )
+
+
+def _query_tool(projects: Projects) -> Tool:
+    def run(arguments: JsonObject, caller: Caller) -> ToolResult:
+        root, scope = _root(projects, arguments), whole(arguments["scope"])
+        if not caller.may_read(root, projects.home):
+            return _result({"found": False, "scope": scope, "error": sentence(ScopeError(), scope)})
+        fields, with_freshness = arguments.get("filter", ()), arguments.get("freshness", False)
+        answer = projects.at(root).query_context(scope, fields, with_freshness=with_freshness)
+        return _result(answer, is_error=not answer["found"])
+
+    return Tool(
+        name="query_context",
+        title="Query a context",
+        description=(
+            "Tell what is known of a directory: summary, decisions, constraints, exports and more. `filter` gives only "
+            "some fields, `freshness` says in the same call whether they are still true."
+        ),
+        input_schema=QUERY_INPUT,
+        annotations=READ_ONLY,
+        run=run,
+    )
+
+
+def _root(projects: Projects, arguments: JsonObject) -> str:
+    return projects.root_of(native(whole(arguments["path"])) if "path" in arguments else None)
+
+
+def _result(answer: Answer, *, is_error: bool | None = None) -> ToolResult:
+    return ToolResult.of_text(compact(answer), is_error="error" in answer if is_error is None else is_error)

@@ -1,0 +1,77 @@
+"""Is a context still true? Its fingerprint is compared with what its directory's files add up to now.
+
+The disk and the ledger are arguments.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import NamedTuple
+
+from contexthall.contexts.fingerprint import content_fingerprint, stat_fingerprint
+from contexthall.contexts.ledger import Ledger
+from contexthall.contexts.scan import Directory
+from contexthall.core.errors import DiskError, PathMissingError
+from contexthall.core.paths import shown
+from contexthall.disk import Disk
+
+FRESH, STALE, MISSING = STATES = ("fresh", "stale", "missing")
+_UNREADABLE = "unreadable"
+
+
+class Contents(NamedTuple):
+    """What the files of a directory hold: a digest for each, and which of them could not be read."""
+
+    digests: dict[str, str]
+    error: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        return content_fingerprint(self.digests)
+
+
+class Verdict(NamedTuple):
+    """Whether a context is fresh, and the fingerprint that says so."""
+
+    state: str
+    computed: str
+    error: str = ""
+
+
+def judge(disk: Disk, ledger: Ledger, directory: Directory, stored: str, seen_at: int) -> Verdict:
+    """Compare `stored` with a directory that was looked at no earlier than `seen_at`."""
+    known = ledger.fingerprint(directory.scope, directory.files)
+    if known != stored and stat_fingerprint(directory.every_file) == stored:
+        return Verdict(FRESH, stored, directory.error)
+    if known is not None:
+        return Verdict(FRESH if known == stored else STALE, known, directory.error)
+    contents = read_contents(disk, directory)
+    computed = contents.fingerprint
+    if not contents.error:
+        ledger.learn_fingerprint(directory.scope, directory.files, computed, seen_at)
+    return Verdict(FRESH if computed == stored else STALE, computed, contents.error or directory.error)
+
+
+def read_contents(disk: Disk, directory: Directory) -> Contents:
+    """Read the files of a directory; one that is gone is left out, one that cannot be read matches nothing."""
+    digests, error = {}, ""
+    for file in directory.files:
+        digest = sha256()
+        try:
+            disk.pour(f"{directory.path}/{file.name}", digest.update)
+        except PathMissingError:
+            continue
+        except DiskError:
+            digests[file.name], error = _UNREADABLE, f'Cannot read "{shown(file.name)}"'
+            continue
+        digests[file.name] = digest.hexdigest()
+    return Contents(digests, error)
+
+
+def changes(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:
+    """Name the files that were added, removed and modified."""
+    found = {
+        "added": after.keys() - before.keys(),
+        "removed": before.keys() - after.keys(),
+        "modified": {name for name in after.keys() & before.keys() if after[name] != before[name]},
+    }
+    return {kind: sorted(map(shown, names)) for kind, names in found.items()}

@@ -1,0 +1,164 @@
+"""What is remembered of a project between calls and between runs? Nothing that could not be found out again.
+
+Two things, in the user's cache directory: what the files of each directory added up to when they were last read, so
+that files whose times say that nothing changed need not be read again; and which files a context was written for, so
+that a stale one can say what changed. Where nothing can be kept, more is read and less is said.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from contexthall.contexts.schema import CONTEXT_FILE
+from contexthall.contexts.yaml_text import Value
+from contexthall.core.errors import DiskError
+from contexthall.core.wire import parse
+from contexthall.disk import Disk, Seen
+
+logger = logging.getLogger(__name__)
+
+_FORMAT = 1
+_SEEN_FILE = "seen.json"
+_WRITTEN = "written"
+_TOO_RECENT = 2_000_000_000
+"""Nanoseconds: what changed so shortly before it was read may change again without its times showing it."""
+
+
+class Head(NamedTuple):
+    """What a listing tells of a context; if it cannot be read, which error that is, and its detail."""
+
+    fingerprint: str = ""
+    last_updated: str = ""
+    summary: Value = None
+    has_summary: bool = False
+    fault: str = ""
+    detail: str = ""
+
+
+class Sum(NamedTuple):
+    """What the files of a directory added up to; those that an earlier run saw are known by their signature only."""
+
+    fingerprint: str
+    signature: str = ""
+    files: Sequence[Seen] = ()
+
+    def is_of(self, files: Sequence[Seen]) -> bool:
+        return self.signature == sign(files) if self.signature else self.files == files
+
+
+class Ledger:
+    """The memory of one project, kept in `directory`; an empty one is nowhere."""
+
+    def __init__(self, disk: Disk, directory: str, clock: Callable[[], int]) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._clock = clock
+        self._sums: dict[str, Sum] = {}
+        self._heads: dict[str, tuple[Seen, Head]] = {}
+        self._is_changed = False
+        self._load()
+
+    def now(self) -> int:
+        """Say what time it is, in nanoseconds: to be asked before looking at what shall be remembered."""
+        return self._clock()
+
+    def fingerprint(self, scope: str, files: Sequence[Seen]) -> str | None:
+        """Give the content fingerprint of these very files, if it is known."""
+        known = self._sums.get(scope)
+        if known is None or not known.is_of(files):
+            return None
+        if known.signature:
+            self._sums[scope] = Sum(known.fingerprint, files=files)
+        return known.fingerprint
+
+    def head(self, scope: str, context: Seen) -> Head | None:
+        """Give the head of this very context, if it is known."""
+        known, head = self._heads.get(scope, (None, None))
+        return head if known == context else None
+
+    def learn_fingerprint(self, scope: str, files: Sequence[Seen], fingerprint: str, seen_at: int) -> None:
+        if all(_is_settled(file, seen_at) for file in files):
+            self._sums[scope] = Sum(fingerprint, files=files)
+            self._is_changed = True
+
+    def learn_head(self, scope: str, context: Seen, head: Head, seen_at: int) -> None:
+        if _is_settled(context, seen_at):
+            self._heads[scope] = (context, head)
+            self._is_changed = True
+
+    def keep(self, scopes: Collection[str]) -> None:
+        """Write down what is known, of these directories only."""
+        if not (self._is_changed and self._directory):
+            return
+        rows = {scope: self._row(scope) for scope in scopes if scope in self._sums or scope in self._heads}
+        self._write(self._directory, _SEEN_FILE, {"format": _FORMAT, "directories": rows})
+        self._is_changed = False
+
+    def learn_written(self, scope: str, fingerprint: str, digests: Mapping[str, str]) -> None:
+        """Remember for which files a context was written."""
+        if self._directory:
+            directory = os.path.join(self._directory, _WRITTEN)
+            self._write(directory, _file_name(scope), {"fingerprint": fingerprint, "files": digests})
+
+    def written(self, scope: str, fingerprint: str) -> Mapping[str, str] | None:
+        """Give the digests of the files for which the context with this fingerprint was written, if they are known."""
+        written = self._read(os.path.join(_WRITTEN, _file_name(scope)))
+        files = written.get("files")
+        return files if isinstance(files, dict) and written.get("fingerprint") == fingerprint else None
+
+    def _row(self, scope: str) -> list[object]:
+        known, (context, head) = self._sums.get(scope), self._heads.get(scope, (None, None))
+        total = [known.signature or sign(known.files), known.fingerprint] if known else None
+        return [total, [context.size, *context.stamp] if context else None, head]
+
+    def _load(self) -> None:
+        kept = self._read(_SEEN_FILE)
+        if kept.get("format") != _FORMAT:
+            return
+        try:
+            for scope, (total, context, head) in kept["directories"].items():
+                if total:
+                    signature, fingerprint = total
+                    self._sums[scope] = Sum(str(fingerprint), str(signature))
+                if context and head:
+                    size, *stamp = context
+                    self._heads[scope] = (Seen(CONTEXT_FILE, "file", size, tuple(stamp)), Head(*head))
+        except (TypeError, ValueError, AttributeError):
+            logger.info("what was remembered of the project is no longer understood")
+            self._sums, self._heads = {}, {}
+
+    def _read(self, name: str) -> dict[str, Value]:
+        if not self._directory:
+            return {}
+        try:
+            kept = parse(self._disk.read(os.path.join(self._directory, name)), halves=True)
+        except (DiskError, ValueError):
+            return {}
+        return kept if isinstance(kept, dict) else {}
+
+    def _write(self, directory: str, name: str, value: object) -> None:
+        try:
+            self._disk.make_directories(directory)
+            with self._disk.enter(directory) as opened:
+                # ASCII, because a name that is not UTF-8 has halves of surrogate pairs in it.
+                opened.replace(name, json.dumps(value, separators=(",", ":")).encode("ascii"))
+        except DiskError as error:
+            logger.info("cannot remember: %s", error)
+
+
+def sign(files: Sequence[Seen]) -> str:
+    """Give a short text that stands for these files, their sizes and their times."""
+    told = sorted((file.name, file.size, file.stamp) for file in files)
+    return sha256(repr(told).encode("ascii", "backslashreplace")).hexdigest()[:32]
+
+
+def _is_settled(file: Seen, seen_at: int) -> bool:
+    _, modified, changed = file.stamp
+    return max(modified, changed) < seen_at - _TOO_RECENT
+
+
+def _file_name(scope: str) -> str:
+    return sha256(os.fsencode(scope)).hexdigest()[:16] + ".json"

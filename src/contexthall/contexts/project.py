@@ -1,0 +1,266 @@
+"""What do the contexts of a project say, and are they still true? The room's public module.
+
+Its answers are those of the three tools, errors included: one bad directory never costs the others theirs.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+
+from contexthall.contexts.answers import (
+    EVERYTHING,
+    FAULTS,
+    Answer,
+    Report,
+    Selection,
+    Turn,
+    failed_listing,
+    listing,
+    refused_listing,
+    sentence,
+)
+from contexthall.contexts.config import CONFIG_FILE, Config, read_config
+from contexthall.contexts.context_file import MOST_BYTES, read_context, replace_fingerprint
+from contexthall.contexts.freshness import FRESH, MISSING, STALE, STATES, changes, judge, read_contents
+from contexthall.contexts.ledger import Head, Ledger
+from contexthall.contexts.scan import ROOT, Census, Directory, count, look_at_one, walk
+from contexthall.contexts.schema import CONTEXT_FILE, FILTERABLE, chosen
+from contexthall.contexts.yaml_text import Value, finite, write
+from contexthall.core.errors import (
+    ContextCorruptError,
+    ContextMissingError,
+    ContextVersionError,
+    DiskError,
+    HallError,
+    PathMissingError,
+    ScopeError,
+    SettingsError,
+    UsageError,
+)
+from contexthall.core.paths import absolute, native, shown
+from contexthall.disk import Disk, Seen
+
+__all__ = [
+    "FIELDS",
+    "FRESH",
+    "STALE",
+    "STATES",
+    "Answer",
+    "Project",
+    "Projects",
+    "Report",
+    "Selection",
+    "Turn",
+    "as_yaml",
+]
+
+FIELDS = FILTERABLE
+as_yaml = write
+
+_MOST_PROJECTS = 8
+
+
+class Projects:
+    """The projects whose contexts are served; `home` is the one that is meant unless another is named."""
+
+    def __init__(self, disk: Disk, *, home: str, working_directory: str, memory: str, clock: Callable[[], int]) -> None:
+        self.home = home
+        self._disk = disk
+        self._working_directory = working_directory
+        self._memory = memory
+        self._clock = clock
+        self._opened: dict[str, Project] = {}
+
+    def root_of(self, path: str | None) -> str:
+        """Say which project root `path` names."""
+        return self.home if path is None else absolute(path, self._working_directory)
+
+    def at(self, root: str) -> "Project":
+        """Open the project at `root`; the last few stay open, because what was learnt about them saves work."""
+        project = self._opened.pop(root, None) or Project(self._disk, root, self._ledger(root))
+        self._opened[root] = project
+        if len(self._opened) > _MOST_PROJECTS:
+            self._opened.pop(next(iter(self._opened)), None)
+        return project
+
+    def _ledger(self, root: str) -> Ledger:
+        name = sha256(os.fsencode(root)).hexdigest()[:16] if "\0" not in root else ""
+        return Ledger(self._disk, os.path.join(self._memory, name) if self._memory else "", self._clock)
+
+
+class Project:
+    """One project."""
+
+    def __init__(self, disk: Disk, root: str, ledger: Ledger) -> None:
+        self.root = root
+        self._disk = disk
+        self._ledger = ledger
+
+    def list_contexts(self, selection: Selection = EVERYTHING) -> Answer:
+        """Answer `list_contexts`."""
+        try:
+            if selection.under is not None:
+                selection = selection._replace(under=shown(self.locate(selection.under)))
+            entries, census = self._entries()
+        except SettingsError as error:
+            return failed_listing(self.root, error.detail)
+        except HallError as error:
+            return failed_listing(self.root) if isinstance(error, DiskError) else refused_listing(self.root, error)
+        return listing(self.root, census, entries, selection)
+
+    def check_freshness(self, scope: str) -> Answer:
+        """Answer `check_freshness`."""
+        try:
+            freshness = self._freshness(self.locate(scope))
+        except HallError as error:
+            return {"scope": scope, "state": MISSING, "error": sentence(error, scope)}
+        return {"scope": scope, **freshness}
+
+    def query_context(self, scope: str, fields: Sequence[str] = (), *, with_freshness: bool = False) -> Answer:
+        """Answer `query_context`."""
+        try:
+            place = self.locate(scope)
+            values = self.read(place)
+            freshness = self._freshness(place) if with_freshness else {}
+        except HallError as error:
+            return {"found": False, "scope": scope, "error": sentence(error, scope)}
+        freshness.pop("last_updated", None)  # which the context itself says
+        return {"found": True, "scope": scope, "context": finite(chosen(values, fields)), **freshness}
+
+    def rehash(self, place: str) -> bool:
+        """Write the fingerprint of a directory as it is now into its context, and nothing else; False if it was there.
+
+        A context that somebody else writes at the same time is left to them.
+        """
+        directory = self._look(place)
+        if self._disk.real(directory.path) != os.path.normpath(os.path.join(self._disk.real(self.root), place)):
+            raise UsageError(f"{place} leads through a symlink", hint="name the directory itself")
+        context, data = self._read_bytes(directory.path)
+        stored = read_context(data)["fingerprint"]
+        contents = read_contents(self._disk, directory)
+        if contents.error:
+            raise DiskError(f"{place}: {contents.error}")
+        computed = contents.fingerprint
+        if stored != computed:
+            self._replace(directory.path, replace_fingerprint(data, computed), context)
+        self._ledger.learn_written(place, computed, contents.digests)
+        return bool(stored != computed)
+
+    def locate(self, scope: str) -> str:
+        """Say which directory `scope` names, as a path from the root; ScopeError if it is not in the project."""
+        text = native(scope).replace("\\", "/")
+        target = absolute(text, self.root)
+        base = self.root.rstrip("/") + "/"
+        if "\0" in text or not f"{target}/".startswith(base):
+            raise ScopeError(scope)
+        if not self._disk.is_within(target, self.root):
+            raise ScopeError(f"{scope} leads out of the project")
+        return target[len(base) :] or ROOT
+
+    def read(self, place: str) -> dict[str, Value]:
+        """Read the context of a directory."""
+        return self._read(os.path.join(self.root, place))[1]
+
+    def look_around(self) -> list[Directory]:
+        """Look at every directory that may be entered."""
+        return [*walk(self._disk, self.root, self.config())]
+
+    def places(self) -> list[str]:
+        """Name every directory that has a context, as paths from the root."""
+        return sorted(directory.scope for directory in self.look_around() if directory.context is not None)
+
+    def config(self) -> Config:
+        """Read the project's configuration; SettingsError says what is wrong with it."""
+        try:
+            _, data = self._disk.read_small(os.path.join(self.root, CONFIG_FILE), MOST_BYTES)
+        except PathMissingError:
+            return Config()
+        except DiskError as error:
+            self._disk.survey(self.root, follow=True)  # if the root itself cannot be read, that is the fault
+            raise SettingsError(f"{CONFIG_FILE} cannot be read") from error
+        return read_config(data)
+
+    def _entries(self) -> tuple[list[Answer], Census]:
+        seen_at, config = self._ledger.now(), self.config()
+        directories = [*walk(self._disk, self.root, config)]
+        census = count(directories, config)
+        entries = [self._entry(directory, seen_at) for directory in census.kept]
+        self._ledger.keep([directory.scope for directory in directories])
+        return sorted(entries, key=lambda entry: str(entry["scope"])), census
+
+    def _entry(self, directory: Directory, seen_at: int) -> Answer:
+        scope = shown(directory.scope)
+        try:
+            head = self._head(directory, seen_at)
+        except ContextMissingError:
+            error = {"error": directory.error} if directory.error else {}
+            return {"scope": scope, "state": MISSING, "has_context": False, **error}
+        except HallError as error:
+            return {"scope": scope, "state": MISSING, "has_context": False, "error": sentence(error, scope)}
+        verdict = judge(self._disk, self._ledger, directory, head.fingerprint, seen_at)
+        entry = {"scope": scope, "state": verdict.state, "has_context": True, "last_updated": head.last_updated}
+        if head.has_summary:
+            entry["summary"] = finite(head.summary)
+        return entry | ({"error": verdict.error} if verdict.error else {})
+
+    def _freshness(self, place: str) -> Answer:
+        """Give the part of an answer that says whether a context is fresh."""
+        seen_at = self._ledger.now()
+        directory = self._look(place)
+        head = self._head(directory, seen_at)
+        verdict = judge(self._disk, self._ledger, directory, head.fingerprint, seen_at)
+        answer: Answer = {
+            "state": verdict.state,
+            "fingerprint": {"stored": head.fingerprint, "computed": verdict.computed},
+            "last_updated": head.last_updated,
+        }
+        written = self._ledger.written(place, head.fingerprint) if verdict.state == STALE else None
+        if written is not None:
+            answer["changed"] = changes(written, read_contents(self._disk, directory).digests)
+        return answer | ({"error": verdict.error} if verdict.error else {})
+
+    def _look(self, place: str) -> Directory:
+        try:
+            return look_at_one(self._disk, self.root, place)
+        except PathMissingError as error:
+            raise ContextMissingError(place) from error
+
+    def _head(self, directory: Directory, seen_at: int) -> Head:
+        """Give what is needed of a directory's context, which is read only if it is not known."""
+        context = directory.context
+        if context is None:
+            raise ContextMissingError(directory.scope)
+        if context.kind != "file":
+            raise ContextCorruptError(f"a {context.kind} in the place of a file")
+        head = self._ledger.head(directory.scope, context)
+        if head is None:
+            context, head = self._read_head(directory, context)
+            self._ledger.learn_head(directory.scope, context, head, seen_at)
+        if head.fault:
+            raise FAULTS[head.fault](head.detail)
+        return head
+
+    def _read_head(self, directory: Directory, context: Seen) -> tuple[Seen, Head]:
+        try:
+            context, values = self._read(directory.path)
+        except (ContextCorruptError, ContextVersionError) as error:
+            return context, Head(fault=type(error).__name__, detail=error.detail)
+        summary, has_summary = values.get("summary"), "summary" in values
+        return context, Head(values["fingerprint"], values["last_updated"], summary, has_summary)
+
+    def _read(self, directory: str) -> tuple[Seen, dict[str, Value]]:
+        seen, data = self._read_bytes(directory)
+        return seen, read_context(data)
+
+    def _read_bytes(self, directory: str) -> tuple[Seen, bytes]:
+        try:
+            return self._disk.read_small(os.path.join(directory, CONTEXT_FILE), MOST_BYTES)
+        except PathMissingError as error:
+            raise ContextMissingError(directory) from error
+        except DiskError as error:
+            raise ContextCorruptError(error.detail) from error
+
+    def _replace(self, directory: str, data: bytes, expected: Seen) -> None:
+        with self._disk.enter(directory) as opened:
+            if not opened.replace(CONTEXT_FILE, data, unless_changed=expected):
+                raise UsageError(f"somebody else is writing {directory}/{CONTEXT_FILE}", hint="try again")

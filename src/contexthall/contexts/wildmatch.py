@@ -1,0 +1,132 @@
+"""Which names does one of git's patterns match? An expression for RE2 that matches the same ones.
+
+Pure, and bytes throughout, as in git: `?` is one byte. RE2 takes time linear in the name, whatever the pattern is.
+"""
+
+import re
+from collections.abc import Iterable
+
+_SPECIAL = re.compile(rb"[*?\[\\]")
+_STARS = re.compile(rb"\*+")
+_NAMED_CLASS = re.compile(rb"\[:([^\]]*)\]")
+
+_LOWER, _UPPER, _DIGITS = set(b"abcdefghijklmnopqrstuvwxyz"), set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"), set(b"0123456789")
+_PRINTABLE, _SPACES = set(range(0x20, 0x7F)), set(b" \t\n\r")
+_CLASSES: dict[bytes, set[int]] = {
+    b"alnum": _LOWER | _UPPER | _DIGITS,
+    b"alpha": _LOWER | _UPPER,
+    b"blank": set(b" \t"),
+    b"cntrl": {*range(0x20), 0x7F},
+    b"digit": _DIGITS,
+    b"graph": _PRINTABLE - _SPACES,
+    b"lower": _LOWER,
+    b"print": _PRINTABLE,
+    b"punct": _PRINTABLE - _SPACES - _LOWER - _UPPER - _DIGITS,
+    b"space": _SPACES,
+    b"upper": _UPPER,
+    b"xdigit": _DIGITS | set(b"abcdefABCDEF"),
+}
+
+
+class NeverMatchesError(ValueError):
+    """A pattern that no name can match, such as one with a bracket that is not closed."""
+
+
+def literal_length(pattern: bytes) -> int:
+    """Say how much of `pattern` stands for itself."""
+    special = _SPECIAL.search(pattern)
+    return special.start() if special else len(pattern)
+
+
+def expression(pattern: bytes, *, by_path: bool) -> bytes:
+    """Translate `pattern`; in a path, a star stops at slashes and two of them between slashes do not."""
+    # As git does it: in a path, what stands before the first special character is compared as it is, and the rest is a
+    # pattern of its own, so that two stars right after it count as standing at the beginning.
+    start = literal_length(pattern) if by_path else 0
+    return _spell(pattern[:start]) + b"".join(_pieces(pattern[start:], by_path=by_path))
+
+
+def _pieces(pattern: bytes, *, by_path: bool) -> Iterable[bytes]:
+    at = 0
+    while at < len(pattern):
+        character = pattern[at : at + 1]
+        if character == b"*":
+            piece, at = _stars(pattern, at, by_path=by_path)
+        elif character == b"[":
+            piece, at = _bracket(pattern, at + 1)
+        elif character == b"?":
+            piece, at = b"[^/]", at + 1
+        elif character == b"\\":
+            piece, at = _spell(_escaped(pattern, at)), at + 2
+        else:
+            piece, at = _spell(character), at + 1
+        yield piece
+
+
+def _stars(pattern: bytes, at: int, *, by_path: bool) -> tuple[bytes, int]:
+    stars = _STARS.match(pattern, at)
+    end = stars.end() if stars else at
+    rest = pattern[end:]
+    stands_alone = (at == 0 or pattern[at - 1 : at] == b"/") and (not rest or rest.startswith((b"/", b"\\/")))
+    if not by_path or end - at == 1 or not stands_alone:
+        return b"[^/]*", end
+    return (b"(?s:.*/)?", end + 1) if rest.startswith(b"/") else (b"(?s:.*)", end)
+
+
+def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
+    """Translate the set that begins at `at`, behind its bracket."""
+    negated = pattern[at : at + 1] in {b"!", b"^"}
+    members, at = _members(pattern, at + negated)
+    found = (set(range(1, 256)) - members if negated else members) - set(b"/")
+    if not found:
+        raise NeverMatchesError
+    return b"[" + b"".join(b"\\x%02x" % byte for byte in sorted(found)) + b"]", at
+
+
+def _members(pattern: bytes, at: int) -> tuple[set[int], int]:
+    """Give the bytes of a set, and where the pattern goes on behind it; a closing bracket may come first in it."""
+    members: set[int] = set()
+    low, is_first = b"", True  # `low` is what a dash would make a range from
+    while is_first or pattern[at : at + 1] != b"]":
+        character, is_first = pattern[at : at + 1], False
+        named = _NAMED_CLASS.match(pattern, at)
+        if character == b"-" and low and pattern[at + 1 : at + 2] not in {b"", b"]"}:
+            high, at = _member(pattern, at + 1)
+            members |= set(range(low[0], high[0] + 1))
+            low = b""
+        elif named and named[1].endswith(b":"):
+            members |= _named(named[1][:-1])
+            low, at = b"", named.end()
+        elif character == b"[" and pattern[at + 1 : at + 2] == b":" and not named:
+            raise NeverMatchesError
+        else:
+            low, at = _member(pattern, at)
+            members.add(low[0])
+    return members, at + 1
+
+
+def _named(name: bytes) -> set[int]:
+    if name not in _CLASSES:
+        raise NeverMatchesError
+    return _CLASSES[name]
+
+
+def _member(pattern: bytes, at: int) -> tuple[bytes, int]:
+    character = pattern[at : at + 1]
+    if character == b"\\":
+        return _escaped(pattern, at), at + 2
+    if not character:
+        raise NeverMatchesError
+    return character, at + 1
+
+
+def _escaped(pattern: bytes, at: int) -> bytes:
+    """Give the character behind the backslash at `at`; the end of a pattern cannot be escaped."""
+    if at + 1 >= len(pattern):
+        raise NeverMatchesError
+    return pattern[at + 1 : at + 2]
+
+
+def _spell(text: bytes) -> bytes:
+    """Write bytes that stand for themselves."""
+    return b"".join(b"%c" % byte if byte in _CLASSES[b"alnum"] else b"\\x%02x" % byte for byte in text)

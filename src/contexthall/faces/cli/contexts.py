@@ -1,0 +1,184 @@
+"""`context status`, `show`, `rehash`, `validate` and `watch`."""
+
+from collections.abc import Sequence
+
+import click
+
+from contexthall.contexts.project import FIELDS, FRESH, STALE, Answer, Project, Report, Turn, as_yaml
+from contexthall.core.errors import CheckFailedError, DiskError, HallError, UsageError
+from contexthall.core.paths import shown
+from contexthall.core.wire import compact
+from contexthall.faces.cli.options import HallChoice, project_options
+from contexthall.faces.cli.output import harmless, print_data, print_error, say
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_WIDEST_NAME = 40
+_WIDEST_SUMMARY = 80
+
+
+@click.command
+@click.option("--check", "must_be_fresh", is_flag=True, help="Exit with 8 unless every context is there and fresh.")
+@_JSON
+@project_options
+def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
+    """Show which directories have a context, and which of them are stale.
+
+    With --json it prints the same JSON as the tool list_contexts.
+    """
+    project = hall.open().project
+    answer = _listing(project)
+    print_data(compact(answer) if as_json else _tree(project, answer["entries"]))
+    counts = _counts(answer)
+    if must_be_fresh and any(entry["state"] != FRESH for entry in answer["entries"]):
+        raise CheckFailedError(counts, hint="look at what is stale or missing, then type `context rehash`")
+    if not as_json:
+        say(counts)
+
+
+@click.command
+@click.argument("scope")
+@click.option("--field", "fields", multiple=True, metavar="FIELD", help="A field wanted instead of all. Repeatable.")
+@_JSON
+@project_options
+def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
+    """Show what is known of a directory, and whether it is still true.
+
+    SCOPE is the directory, relative to the project root. With --json it prints the same JSON as the tool
+    query_context, called with freshness.
+    """
+    unknown = [field for field in fields if field not in FIELDS]
+    if unknown:
+        raise UsageError(f"{unknown[0]} is no field that can be shown", hint=f"the fields are {', '.join(FIELDS)}")
+    answer = hall.open().project.query_context(scope, fields, with_freshness=True)
+    if not answer["found"]:
+        raise UsageError(answer["error"], hint="`context status` shows which directories have a context")
+    print_data(compact(answer) if as_json else harmless(as_yaml(answer["context"])))
+    if not as_json:
+        say(f"{answer['state']}{_changed(answer)}")
+
+
+@click.command
+@click.argument("scopes", nargs=-1, metavar="[SCOPE]...")
+@_JSON
+@project_options
+@click.pass_context
+def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
+    """Say that contexts are true again, by writing new fingerprints into them.
+
+    Without a SCOPE, all contexts of the project. Nothing else in the files is touched.
+    """
+    project = hall.open().project
+    places = [project.locate(scope) for scope in scopes] or project.places()
+    done, errors = _rehash(project, places)
+    if errors and not any(done.values()):
+        raise errors[-1]
+    for error in errors:
+        print_error(error)
+    told = {name: [shown(place) for place in places] for name, places in done.items()}
+    if as_json:
+        print_data(compact(told | {"failed": len(errors)}))
+    else:
+        print_data("".join(f"{harmless(place)}\n" for place in told["rehashed"]))
+        say(f"{len(told['rehashed'])} rehashed, {len(told['unchanged'])} unchanged, {len(errors)} failed")
+    if errors:
+        context.exit(errors[0].exit_code)
+
+
+@click.command
+@click.option("--strict", is_flag=True, help="Compare files, exports and dependencies with the code as well.")
+@_JSON
+@project_options
+def validate(strict: bool, as_json: bool, hall: HallChoice) -> None:
+    """Check contexts against their schema, and against the code.
+
+    Exits with 8 if there is a violation; notes break nothing.
+    """
+    report = hall.open().validate_contexts(strict=strict)
+    if as_json:
+        findings = [finding._asdict() for finding in report.findings]
+        print_data(compact(report._asdict() | {"findings": findings}))
+    else:
+        print_data(_findings(report))
+    counts = f"{report.valid} valid, {report.invalid} invalid, {report.missing} without a context"
+    if report.invalid:
+        raise CheckFailedError(counts, hint="mend the files that are named, then type `context validate` again")
+    if not as_json:
+        say(counts)
+
+
+@click.command
+@_JSON
+@project_options
+def watch(as_json: bool, hall: HallChoice) -> None:
+    """Tell which contexts become stale, while people work.
+
+    At first every directory that is not fresh, then every change, new directories included. With --json one object a
+    line. Ends when it is interrupted.
+    """
+    opened = hall.open()
+    say(f"watching {opened.project.root}; press Ctrl+C to end")
+    for turns in opened.watch_contexts():
+        for turn in turns:
+            if as_json or turn.was is not None or turn.state != FRESH:
+                print_data(compact(turn._asdict()) if as_json else _turn(turn))
+
+
+def _listing(project: Project) -> Answer:
+    project.config()  # so that a bad one is told as such
+    answer = project.list_contexts()
+    if "error" in answer:
+        raise DiskError(answer["error"])
+    return answer
+
+
+def _counts(answer: Answer) -> str:
+    states = [entry["state"] for entry in answer["entries"]]
+    told = ", ".join(f"{states.count(state)} {state}" for state in ("fresh", "stale", "missing"))
+    return f"{len(states)} directories: {told}; {answer['skipped_directories']} too small to count"
+
+
+def _tree(project: Project, entries: Sequence[Answer]) -> str:
+    """Lay the directories out by depth, each with its state and what is to be known at a glance."""
+    rows = [_row(project, entry) for entry in sorted(entries, key=lambda entry: str(entry["scope"]).split("/"))]
+    width = min(max(len(name) for _, name, _ in rows), _WIDEST_NAME)
+    return "\n".join(harmless(f"{state:<8} {name:<{width}}  {told}").rstrip() for state, name, told in rows)
+
+
+def _row(project: Project, entry: Answer) -> tuple[str, str, str]:
+    scope, state = str(entry["scope"]), str(entry["state"])
+    name = scope if scope == "." else "  " * (scope.count("/") + 1) + scope.rpartition("/")[2] + "/"
+    if "error" in entry:
+        return state, name, f"! {entry['error']}"
+    changed = _changed(project.check_freshness(scope)) if state == STALE else ""
+    summary = " ".join(str(entry.get("summary", "")).split())
+    shortened = summary if len(summary) <= _WIDEST_SUMMARY else summary[: _WIDEST_SUMMARY - 1] + "…"
+    return state, name, f"{shortened}{changed}"
+
+
+def _changed(answer: Answer) -> str:
+    names = [f"{kind} {', '.join(files)}" for kind, files in answer.get("changed", {}).items() if files]
+    return f" ({'; '.join(names)})" if names else ""
+
+
+def _rehash(project: Project, places: Sequence[str]) -> tuple[dict[str, list[str]], list[HallError]]:
+    done: dict[str, list[str]] = {"rehashed": [], "unchanged": []}
+    errors: list[HallError] = []
+    for place in places:
+        try:
+            done["rehashed" if project.rehash(place) else "unchanged"].append(place)
+        except HallError as error:
+            errors.append(error)
+    return done, errors
+
+
+def _findings(report: Report) -> str:
+    lines = [
+        f"{finding.severity:<9}  {finding.scope}: {finding.field + ': ' if finding.field else ''}{finding.message}\n"
+        for finding in report.findings
+    ]
+    return harmless("".join(lines))
+
+
+def _turn(turn: Turn) -> str:
+    was = f" (was {turn.was})" if turn.was else ""
+    return harmless(f"{turn.state or 'gone':<8} {turn.scope}{was}")

@@ -1,0 +1,242 @@
+"""A context is fresh exactly as long as it was written for the files that are there."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from tests.contexts.making import fingerprint_of, make_project, open_project, write_context, write_files
+
+from contexthall.contexts.ledger import Ledger
+from contexthall.contexts.project import Project
+from contexthall.disk import Disk
+
+FILES = {"a.py": "print(1)\n", "b.md": "# b\n", "src/core.py": "x = 1\n"}
+
+
+def state(project: Project, scope: str = ".") -> str:
+    return str(project.check_freshness(scope)["state"])
+
+
+def git(directory: Path, *arguments: str) -> None:
+    settings = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "-C", str(directory), *settings, *arguments], check=True, capture_output=True)
+
+
+def commit(directory: Path) -> None:
+    git(directory, "add", "--all")
+    git(directory, "commit", "--quiet", "--message", "x")
+
+
+def test_a_clone_is_as_fresh_as_what_was_cloned(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "origin", FILES)
+    git(Path(project.root), "init", "--quiet")
+    commit(Path(project.root))
+    git(tmp_path, "clone", "--quiet", project.root, "clone")
+    entries = open_project(tmp_path / "clone").list_contexts()["entries"]
+    assert [(entry["scope"], entry["state"]) for entry in entries] == [(".", "fresh"), ("src", "fresh")]
+
+
+def test_another_branch_is_stale_and_coming_back_makes_it_fresh(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", FILES)
+    root = Path(project.root)
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    commit(root)
+    git(root, "checkout", "--quiet", "-b", "other")
+    write_files(root, {"a.py": "print(2)\n"})
+    commit(root)
+    assert (state(project), state(project, "src")) == ("stale", "fresh")
+    git(root, "checkout", "--quiet", "main")
+    assert state(project) == "fresh"
+
+
+def touch(root: Path) -> None:
+    os.utime(root / "a.py", (1, 1))
+
+
+def edit_with_size_and_time_kept(root: Path) -> None:
+    found = (root / "a.py").stat()
+    (root / "a.py").write_text("print(2)\n")
+    os.utime(root / "a.py", ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def add(root: Path) -> None:
+    (root / "new.bin").write_bytes(b"\0")
+
+
+def delete(root: Path) -> None:
+    (root / "b.md").unlink()
+
+
+def rename(root: Path) -> None:
+    (root / "b.md").rename(root / "c.md")
+
+
+def edit_below(root: Path) -> None:
+    (root / "src" / "core.py").write_text("x = 2\n")
+
+
+def edit_an_ignored_file(root: Path) -> None:
+    (root / "debug.log").write_text("more")
+
+
+def edit_the_context_itself(root: Path) -> None:
+    with (root / ".context.yaml").open("a") as file:
+        file.write("# a comment\n")
+
+
+def replace_by_a_symlink(root: Path) -> None:
+    (root / "b.md").rename(root / "src" / "b.md")
+    (root / "b.md").symlink_to("src/b.md")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (touch, "fresh"),
+        (edit_below, "fresh"),
+        (edit_an_ignored_file, "fresh"),
+        (edit_the_context_itself, "fresh"),
+        (edit_with_size_and_time_kept, "stale"),
+        (add, "stale"),
+        (delete, "stale"),
+        (rename, "stale"),
+        (replace_by_a_symlink, "stale"),
+    ],
+)
+@pytest.mark.parametrize("is_remembered", [False, True])
+def test_only_a_change_of_content_is_a_change(
+    tmp_path: Path, change: Callable[[Path], None], expected: str, is_remembered: bool
+) -> None:
+    root = tmp_path / "p"
+    make_project(root, FILES | {".gitignore": "*.log\n", "debug.log": "x"})
+    later = time.time_ns() + 10**12 if is_remembered else 0
+    project = open_project(root, memory=tmp_path / "memory", clock=later)
+    assert state(project) == "fresh"
+    change(root)
+    assert state(project) == expected
+    assert project.list_contexts()["entries"][0]["state"] == expected
+
+
+def test_what_has_not_changed_is_not_read_again(tmp_path: Path) -> None:
+    make_project(tmp_path / "p", FILES)
+    later = time.time_ns() + 10**12
+    open_project(tmp_path / "p", tmp_path / "memory", later).list_contexts()
+    read: list[str] = []
+
+    def watched(call: Callable[..., object], *arguments: object, **options: object) -> object:
+        read.append(call.__name__)
+        return call(*arguments, **options)
+
+    disk = Disk(watched)
+    answer = Project(disk, str(tmp_path / "p"), Ledger(disk, str(tmp_path / "memory"), lambda: later)).list_contexts()
+    assert [entry["state"] for entry in answer["entries"]] == ["fresh", "fresh"]
+    assert "_pour" not in read
+    assert read.count("_read_small") == 1  # the configuration
+
+
+def test_an_edit_within_the_same_tick_of_the_clock_is_seen(tmp_path: Path) -> None:
+    """A file system may stamp two edits alike; what was read right after the first is not trusted."""
+    project = make_project(tmp_path / "p", {"a.py": "1"})
+    edited = tmp_path / "p" / "a.py"
+    project = open_project(tmp_path / "p", tmp_path / "memory", clock=edited.stat().st_ctime_ns + 1000)
+    assert state(project) == "fresh"
+    frozen = edited.stat()
+
+    def within_the_tick(call: Callable[..., object], *arguments: object, **options: object) -> object:
+        found = call(*arguments, **options)
+        if call.__name__ == "_survey":
+            return [
+                seen._replace(stamp=(frozen.st_ino, frozen.st_mtime_ns, frozen.st_ctime_ns))
+                if seen.name == "a.py"
+                else seen
+                for seen in found  # type: ignore[attr-defined]
+            ]
+        return found
+
+    project._disk = Disk(within_the_tick)
+    edited.write_text("2")
+    assert state(project) == "stale"
+
+
+def test_the_fingerprint_of_another_tool_is_accepted(tmp_path: Path) -> None:
+    """It is made of names, times and sizes, of ignored files too."""
+    write_files(tmp_path, {"a.txt": "hello\n", "b.log": "", ".gitignore": "*.log"})
+    os.utime(tmp_path / "a.txt", ns=(0, 1_700_000_000_123_456_789))
+    os.utime(tmp_path / "b.log", ns=(0, 5_000_000))
+    os.utime(tmp_path / ".gitignore", ns=(0, 0))
+    lines = ".gitignore:0:5\na.txt:1700000000123:6\nb.log:5:0"
+    stored = sha256(lines.encode()).hexdigest()[:8]
+    write_context(tmp_path, ".", stored)
+    answer = open_project(tmp_path).check_freshness(".")
+    assert (answer["state"], answer["fingerprint"]) == ("fresh", {"stored": stored, "computed": stored})
+    os.utime(tmp_path / "a.txt", ns=(0, 0))
+    answer = open_project(tmp_path).check_freshness(".")
+    expected = {"stored": stored, "computed": fingerprint_of(tmp_path)}
+    assert (answer["state"], answer["fingerprint"]) == ("stale", expected)
+
+
+def test_a_stale_context_says_what_changed_where_that_is_known(tmp_path: Path) -> None:
+    make_project(tmp_path / "p", FILES)
+    project = open_project(tmp_path / "p", tmp_path / "memory")
+    assert not project.rehash(".")
+    edit_with_size_and_time_kept(tmp_path / "p")
+    delete(tmp_path / "p")
+    add(tmp_path / "p")
+    changed = {"added": ["new.bin"], "removed": ["b.md"], "modified": ["a.py"]}
+    assert project.check_freshness(".")["changed"] == changed
+    assert project.query_context(".", with_freshness=True)["changed"] == changed
+    assert "changed" not in open_project(tmp_path / "p").check_freshness(".")
+    write_context(tmp_path / "p", ".", "00000000")  # written by somebody else meanwhile
+    assert "changed" not in project.check_freshness(".")
+
+
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_a_file_that_cannot_be_read_makes_a_context_stale_and_says_so(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", FILES)
+    (tmp_path / "p" / "a.py").chmod(0)
+    answer = project.check_freshness(".")
+    assert (answer["state"], answer["error"]) == ("stale", 'Cannot read "a.py"')
+    first, second = project.list_contexts()["entries"]
+    assert (first["state"], first["error"]) == ("stale", 'Cannot read "a.py"')
+    assert second["state"] == "fresh"
+
+
+def test_a_file_that_vanishes_while_it_is_read_is_not_there(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", FILES)
+
+    def vanishing(call: Callable[..., object], *arguments: object, **options: object) -> object:
+        if call.__name__ == "_pour":
+            (tmp_path / "p" / "b.md").unlink(missing_ok=True)
+        return call(*arguments, **options)
+
+    project._disk = Disk(vanishing)
+    answer = project.check_freshness(".")
+    assert answer["state"] == "stale"
+    assert "error" not in answer
+
+
+@pytest.mark.parametrize("content", [b"", b"no json", b'{"format":1,"directories":{".":[1]}}', b'{"format":9}'])
+def test_a_damaged_memory_is_forgotten(tmp_path: Path, content: bytes) -> None:
+    make_project(tmp_path / "p", FILES)
+    later = time.time_ns() + 10**12
+    open_project(tmp_path / "p", tmp_path / "memory", later).list_contexts()
+    (tmp_path / "memory" / "seen.json").write_bytes(content)
+    assert state(open_project(tmp_path / "p", tmp_path / "memory", later)) == "fresh"
+
+
+def test_where_nothing_can_be_remembered_everything_works(tmp_path: Path) -> None:
+    make_project(tmp_path / "p", FILES)
+    (tmp_path / "memory").write_text("a file in the way")
+    project = open_project(tmp_path / "p", tmp_path / "memory", time.time_ns() + 10**12)
+    assert [entry["state"] for entry in project.list_contexts()["entries"]] == ["fresh", "fresh"]
+    assert not project.rehash(".")
+
+
+def test_half_written_files_of_ours_do_not_count(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", FILES)
+    (tmp_path / "p" / ".contexthall-1-abcd").write_text("version: 1")
+    assert state(project) == "fresh"
