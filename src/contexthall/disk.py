@@ -11,12 +11,21 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from contexthall.core.errors import DiskError, PathMissingError
 
 Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 Perform: TypeAlias = Callable[..., Any]
+
+
+class Digest(Protocol):
+    """What bytes are poured into, such as a SHA-256."""
+
+    def update(self, data: bytes, /) -> None: ...
+
+    def hexdigest(self) -> str: ...
+
 
 # What others may have prepared is never waited for: a FIFO opens at once and is refused.
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
@@ -25,6 +34,8 @@ _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _CHUNK = 1 << 20
 TEMPORARY_PREFIX = ".contexthall-"
 """How the names of our own half-written files begin."""
+TOO_RECENT = 2_000_000_000
+"""Nanoseconds: what changed so shortly before it was seen may change again without its stamp showing it."""
 LARGEST_FILE = 1 << 30
 _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 
@@ -58,6 +69,25 @@ class Seen(NamedTuple):
     stamp: tuple[int, ...] = ()
     """Inode, modification and change time, in nanoseconds."""
 
+    def is_settled(self, seen_at: int) -> bool:
+        """Say whether the stamp of what was seen at that time tells it from everything that comes after it."""
+        return is_settled(self.stamp, seen_at)
+
+
+class Survey(NamedTuple):
+    """All that was seen in a directory, in no particular order, and the directory's own stamp."""
+
+    stamp: tuple[int, ...]
+    seen: tuple[Seen, ...]
+
+    def is_settled(self, seen_at: int) -> bool:
+        return is_settled(self.stamp, seen_at) and all(each.is_settled(seen_at) for each in self.seen)
+
+
+def is_settled(stamp: tuple[int, ...], seen_at: int) -> bool:
+    """Say whether a stamp is so old that another change would have got another one, however coarse the clock."""
+    return all(changed < seen_at - TOO_RECENT for changed in stamp[1:])
+
 
 def perform(call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401 - as various as the calls
     """Make a call to the operating system."""
@@ -90,14 +120,15 @@ class Disk:
         entries: list[Entry] = self.do(path, _scan, path)
         return tuple(sorted(entries, key=lambda entry: os.fsencode(entry.name)))
 
-    def survey(self, path: str, *, follow: bool = False) -> Sequence[Seen]:
-        """List a directory, in no particular order, with the sizes and stamps of its regular files."""
-        seen: Sequence[Seen] = self.do(path, _survey, path, _ENTER if follow else _ENTER | os.O_NOFOLLOW)
-        return seen
+    def survey(self, path: str, known: Survey | None = None, *, follow: bool = False) -> Survey:
+        """Look at all that is in a directory; if a settled survey, `known`, still says it, then that very one."""
+        survey: Survey = self.do(path, _survey, path, _ENTER if follow else _ENTER | os.O_NOFOLLOW, known)
+        return survey
 
-    def pour(self, path: str, take: Callable[[bytes], object]) -> None:
-        """Hand a regular file to `take`, piece by piece; a symlink is a PathMissingError."""
-        self.do(path, _pour, path, take)
+    def digests(self, path: str, names: Sequence[str], new: Callable[[], Digest]) -> dict[str, str | None]:
+        """Digest regular files of a directory; None stands for one that cannot be read; what is gone is left out."""
+        digests: dict[str, str | None] = self.do(path, _digests, path, names, new)
+        return digests
 
     def read_small(self, path: str, most_bytes: int) -> tuple[Seen, bytes]:
         """Read a regular file and its stamp; of one that is larger than `most_bytes`, one byte more than that."""
@@ -344,14 +375,30 @@ def _scan(path: str) -> list[Entry]:
         return [Entry(entry.name, _entry_kind(entry)) for entry in entries]
 
 
-def _survey(path: str, flags: int) -> list[Seen]:
+def _survey(path: str, flags: int, known: Survey | None) -> Survey:
     # By descriptor, so that the kernel looks up one name for each file and not a path.
     descriptor = os.open(path, flags)
     try:
+        stamp = _stamp(os.fstat(descriptor))
+        if known is not None and known.stamp == stamp and _are_unchanged(descriptor, known.seen):
+            return known
         with os.scandir(descriptor) as entries:
-            return [seen for entry in entries if (seen := _seen(entry)) is not None]
+            return Survey(stamp, tuple(seen for entry in entries if (seen := _seen(entry)) is not None))
     finally:
         os.close(descriptor)
+
+
+def _are_unchanged(descriptor: int, files: Sequence[Seen]) -> bool:
+    """Look at the files of a directory in which no name has been added, removed or changed."""
+    try:
+        for name, kind, size, stamp in files:
+            if kind == "file":
+                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if (found.st_ino, found.st_mtime_ns, found.st_ctime_ns) != stamp or found.st_size != size:
+                    return False
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _seen(entry: "os.DirEntry[str]") -> Seen | None:
@@ -361,23 +408,40 @@ def _seen(entry: "os.DirEntry[str]") -> Seen | None:
         found = entry.stat(follow_symlinks=False)
     except FileNotFoundError:  # since it was listed
         return None
-    return Seen(entry.name, "file", found.st_size, _stamp(found))
+    return Seen(entry.name, "file", found.st_size, (found.st_ino, found.st_mtime_ns, found.st_ctime_ns))
 
 
 def _stamp(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _pour(path: str, take: Callable[[bytes], object]) -> None:
-    descriptor, found = _open_regular(path)
+def _digests(path: str, names: Sequence[str], new: Callable[[], Digest]) -> dict[str, str | None]:
+    directory = os.open(path, _ENTER)
+    digests: dict[str, str | None] = {}
+    try:
+        for name in names:
+            try:
+                digests[name] = _digest(name, directory, new())
+            except FileNotFoundError:
+                continue
+            except OSError:
+                digests[name] = None
+    finally:
+        os.close(directory)
+    return digests
+
+
+def _digest(name: str, directory: int, digest: Digest) -> str:
+    descriptor, found = _open_regular(name, directory)
     try:
         # What is appended meanwhile is not read: a file that never stops growing would never end.
         rest = found.st_size
         while rest > 0 and (chunk := os.read(descriptor, min(rest, _CHUNK))):
-            take(chunk)
+            digest.update(chunk)
             rest -= len(chunk)
     finally:
         os.close(descriptor)
+    return digest.hexdigest()
 
 
 def _read_small(path: str, most_bytes: int) -> tuple[Seen, bytes]:
@@ -393,8 +457,8 @@ def _read_small(path: str, most_bytes: int) -> tuple[Seen, bytes]:
         os.close(descriptor)
 
 
-def _open_regular(path: str) -> tuple[int, os.stat_result]:
-    descriptor = os.open(path, _READ | os.O_NOFOLLOW)
+def _open_regular(path: str, directory: int | None = None) -> tuple[int, os.stat_result]:
+    descriptor = os.open(path, _READ | os.O_NOFOLLOW, dir_fd=directory)
     found = os.fstat(descriptor)
     if stat.S_ISREG(found.st_mode):
         return descriptor, found

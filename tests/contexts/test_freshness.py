@@ -2,17 +2,20 @@
 
 import os
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from tests.contexts.making import fingerprint_of, make_project, open_project, write_context, write_files
 
+from contexthall.contexts import heads
+from contexthall.contexts.heads import Head
 from contexthall.contexts.ledger import Ledger
 from contexthall.contexts.project import Project
-from contexthall.disk import Disk
+from contexthall.disk import Disk, Seen, Survey
 
 FILES = {"a.py": "print(1)\n", "b.md": "# b\n", "src/core.py": "x = 1\n"}
 
@@ -134,7 +137,7 @@ def test_what_has_not_changed_is_not_read_again(tmp_path: Path) -> None:
     disk = Disk(watched)
     answer = Project(disk, str(tmp_path / "p"), Ledger(disk, str(tmp_path / "memory"), lambda: later)).list_contexts()
     assert [entry["state"] for entry in answer["entries"]] == ["fresh", "fresh"]
-    assert "_pour" not in read
+    assert "_digests" not in read
     assert read.count("_read_small") == 1  # the configuration
 
 
@@ -144,22 +147,49 @@ def test_an_edit_within_the_same_tick_of_the_clock_is_seen(tmp_path: Path) -> No
     edited = tmp_path / "p" / "a.py"
     project = open_project(tmp_path / "p", tmp_path / "memory", clock=edited.stat().st_ctime_ns + 1000)
     assert state(project) == "fresh"
-    frozen = edited.stat()
+    frozen, before = edited.stat(), Disk().survey(str(tmp_path / "p"))
 
     def within_the_tick(call: Callable[..., object], *arguments: object, **options: object) -> object:
         found = call(*arguments, **options)
-        if call.__name__ == "_survey":
-            return [
-                seen._replace(stamp=(frozen.st_ino, frozen.st_mtime_ns, frozen.st_ctime_ns))
-                if seen.name == "a.py"
-                else seen
-                for seen in found  # type: ignore[attr-defined]
-            ]
+        if isinstance(found, Survey):
+            stamp = (frozen.st_ino, frozen.st_mtime_ns, frozen.st_ctime_ns)
+            seen = [each._replace(stamp=stamp) if each.name == "a.py" else each for each in found.seen]
+            return Survey(before.stamp, tuple(seen))
         return found
 
     project._disk = Disk(within_the_tick)
     edited.write_text("2")
     assert state(project) == "stale"
+    assert project.list_contexts()["entries"][0]["state"] == "stale"
+
+
+def test_a_project_with_many_contexts_is_read_by_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "MANY", 2)
+    root = tmp_path / "p"
+    make_project(root, {f"{name}/x.py": name for name in "abcdef"} | {"new\nline/x.py": ""})
+    write_files(root, {"c/.context.yaml": "a: [", "d/.context.yaml": "version: 2", "e/x.py": "edited"})
+    (root / "f" / ".context.yaml").chmod(0)
+    asked: set[str] = set()
+    answered: set[str] = set()
+
+    class Listening(heads.SecondReader):
+        def ask_for(self, directory: str) -> None:
+            asked.add(os.path.basename(directory))
+            super().ask_for(directory)
+
+        def answers(self) -> Mapping[str, tuple[Seen, Head]]:
+            told = super().answers()
+            answered.update(map(os.path.basename, told))
+            return told
+
+    monkeypatch.setattr("contexthall.contexts.project.SecondReader", Listening)
+    later = time.time_ns() + 10**12
+    for executable in (sys.executable, "/nonexistent", "/bin/false"):
+        monkeypatch.setattr(sys, "executable", executable)
+        alone = open_project(root, clock=0).list_contexts()
+        assert open_project(root, clock=later).list_contexts() == alone
+    assert asked == {*"abcdef", "new\nline"}
+    assert answered == asked
 
 
 def test_the_fingerprint_of_another_tool_is_accepted(tmp_path: Path) -> None:
@@ -209,7 +239,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_not_there(tmp_path: Path) -> N
     project = make_project(tmp_path / "p", FILES)
 
     def vanishing(call: Callable[..., object], *arguments: object, **options: object) -> object:
-        if call.__name__ == "_pour":
+        if call.__name__ == "_digests":
             (tmp_path / "p" / "b.md").unlink(missing_ok=True)
         return call(*arguments, **options)
 

@@ -108,7 +108,7 @@ def test_somebody_elses_edit_is_not_lost(tmp_path: Path) -> None:
     write_files(tmp_path / "p", {"x.py": "2"})
 
     def edited_meanwhile(call: Callable[..., object], *arguments: object, **options: object) -> object:
-        if call.__name__ == "_pour":
+        if call.__name__ == "_digests":
             context.write_text(context.read_text() + "todos: [mine]\n")
         return call(*arguments, **options)
 

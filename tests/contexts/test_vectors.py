@@ -28,11 +28,9 @@ def load(name: str) -> Any:
     return json.loads((VECTORS / name).read_text("utf-8"))
 
 
-def cases(name: str, section: str | None = None) -> Any:
-    found = load(name)
-    return pytest.mark.parametrize(
-        "case", [pytest.param(case, id=case["name"]) for case in (found[section] if section else found)]
-    )
+def cases(name: str, section: str | None = None) -> list[Any]:
+    found = load(name)[section] if section else load(name)
+    return [pytest.param(case, id=case["name"]) for case in found]
 
 
 def data_of(case: dict[str, Any]) -> bytes:
@@ -42,7 +40,7 @@ def data_of(case: dict[str, Any]) -> bytes:
     return "".join(part if isinstance(part, str) else part["repeat"] * part["times"] for part in parts).encode()
 
 
-@cases("reading.json", "reading")
+@pytest.mark.parametrize("case", cases("reading.json", "reading"))
 def test_a_context_reads_as_it_should(case: dict[str, Any]) -> None:
     data = data_of(case)
     if case["outcome"] == "corrupt":
@@ -57,13 +55,13 @@ def test_a_context_reads_as_it_should(case: dict[str, Any]) -> None:
         assert json.dumps(served, sort_keys=True) == json.dumps(case["values"], sort_keys=True)
 
 
-@cases("reading.json", "serving")
+@pytest.mark.parametrize("case", cases("reading.json", "serving"))
 def test_a_context_is_served_in_order(case: dict[str, Any]) -> None:
     values = read_context(case["text"].encode())
     assert compact(finite(chosen(values, case.get("filter", [])))) == case["output"]
 
 
-@cases("fingerprints.json", "content")
+@pytest.mark.parametrize("case", cases("fingerprints.json", "content"))
 def test_contents_have_this_fingerprint(case: dict[str, Any], tmp_path: Path) -> None:
     for name, content in case["files"].items():
         data = content.encode() if isinstance(content, str) else base64.b64decode(content["base64"])
@@ -72,7 +70,7 @@ def test_contents_have_this_fingerprint(case: dict[str, Any], tmp_path: Path) ->
     assert read_contents(Disk(), directory).fingerprint == case["fingerprint"]
 
 
-@cases("fingerprints.json", "stat")
+@pytest.mark.parametrize("case", cases("fingerprints.json", "stat"))
 def test_sizes_and_times_have_this_fingerprint(case: dict[str, Any]) -> None:
     files = [
         Seen(name, "file", found["size"], (1, found["seconds"] * 10**9 + found["nanoseconds"], 0))
@@ -82,14 +80,14 @@ def test_sizes_and_times_have_this_fingerprint(case: dict[str, Any]) -> None:
     assert stat_fingerprint(files) == case["fingerprint"]
 
 
-@cases("fingerprints.json", "times")
+@pytest.mark.parametrize("case", cases("fingerprints.json", "times"))
 def test_a_time_is_rounded_as_in_doubles(case: dict[str, Any]) -> None:
     file = Seen("x", "file", 1, (1, case["seconds"] * 10**9 + case["nanoseconds"], 0))
     expected = sha256(f"x:{case['mtime_ms']}:1".encode()).hexdigest()[:8]
     assert stat_fingerprint([file]) == expected
 
 
-@cases("scopes.json")
+@pytest.mark.parametrize("case", cases("scopes.json"))
 def test_a_scope_leads_to_this_directory(case: dict[str, Any]) -> None:
     project = Project(Disk(), case["root"], Ledger(Disk(), "", lambda: 0))
     if case["directory"] is None:
@@ -112,7 +110,7 @@ def plant(tree: dict[str, Any], root: Path) -> None:
                 file.truncate(what)
 
 
-@cases("counting.json")
+@pytest.mark.parametrize("case", cases("counting.json"))
 def test_these_directories_count(case: dict[str, Any], tmp_path: Path) -> None:
     plant(case["tree"], tmp_path / "project")
     config = Config(**case["config"])

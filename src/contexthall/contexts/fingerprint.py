@@ -4,7 +4,7 @@ Pure: names, digests, sizes and times are arguments.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import floor
 
@@ -17,15 +17,22 @@ _NANOSECONDS = 1_000_000_000
 
 def content_fingerprint(digests: Mapping[str, str]) -> str:
     """Fingerprint a directory by what is in its files; `digests` has the hex SHA-256 of each."""
-    names = sorted(digests, key=os.fsencode)
-    return _digits(b"\n".join(os.fsencode(name) + b":" + digests[name].encode() for name in names))
+    try:
+        # The order of UTF-8 bytes is that of code points.
+        return _digits("\n".join(f"{name}:{digests[name]}" for name in sorted(digests)).encode())
+    except UnicodeEncodeError:  # a name that is not UTF-8
+        names = sorted(digests, key=os.fsencode)
+        return _digits(b"\n".join(os.fsencode(name) + b":" + digests[name].encode() for name in names))
 
 
-def stat_fingerprint(files: Iterable[Seen]) -> str:
+def stat_fingerprint(files: Sequence[Seen]) -> str:
     """Fingerprint a directory by the sizes and times of its files, as another tool does."""
+    text = "\n".join(sorted(f"{file.name}:{_milliseconds(file.stamp[1])}:{file.size}" for file in files))
+    if text.isascii():
+        return _digits(text.encode())
     lines = [f"{shown(file.name)}:{_milliseconds(file.stamp[1])}:{file.size}" for file in files]
-    lines.sort(key=lambda line: line.encode("utf-16-be", "surrogatepass"))
-    return _digits("\n".join(lines).encode("utf-8", "surrogatepass"))
+    lines.sort(key=lambda line: line.encode("utf-16-be"))
+    return _digits("\n".join(lines).encode())
 
 
 def _milliseconds(modified: int) -> int:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from contexthall.contexts.fingerprint import content_fingerprint, stat_fingerprint
 from contexthall.contexts.ledger import Ledger
 from contexthall.contexts.scan import Directory
-from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.core.paths import shown
 from contexthall.disk import Disk
 
@@ -44,27 +43,25 @@ def judge(disk: Disk, ledger: Ledger, directory: Directory, stored: str, seen_at
         return Verdict(FRESH, stored, directory.error)
     if known is not None:
         return Verdict(FRESH if known == stored else STALE, known, directory.error)
+    computed, error = add_up(disk, ledger, directory, seen_at)
+    return Verdict(FRESH if computed == stored else STALE, computed, error or directory.error)
+
+
+def add_up(disk: Disk, ledger: Ledger, directory: Directory, seen_at: int) -> tuple[str, str]:
+    """Read the files of a directory, and remember what they add up to; say that, and what could not be read."""
     contents = read_contents(disk, directory)
-    computed = contents.fingerprint
+    fingerprint = contents.fingerprint
     if not contents.error:
-        ledger.learn_fingerprint(directory.scope, directory.files, computed, seen_at)
-    return Verdict(FRESH if computed == stored else STALE, computed, contents.error or directory.error)
+        ledger.learn_fingerprint(directory.scope, directory.files, fingerprint, seen_at)
+    return fingerprint, contents.error
 
 
 def read_contents(disk: Disk, directory: Directory) -> Contents:
     """Read the files of a directory; one that is gone is left out, one that cannot be read matches nothing."""
-    digests, error = {}, ""
-    for file in directory.files:
-        digest = sha256()
-        try:
-            disk.pour(f"{directory.path}/{file.name}", digest.update)
-        except PathMissingError:
-            continue
-        except DiskError:
-            digests[file.name], error = _UNREADABLE, f'Cannot read "{shown(file.name)}"'
-            continue
-        digests[file.name] = digest.hexdigest()
-    return Contents(digests, error)
+    found = disk.digests(directory.path, [file.name for file in directory.files], sha256)
+    unreadable = sorted(shown(name) for name, digest in found.items() if digest is None)
+    digests = {name: digest or _UNREADABLE for name, digest in found.items()}
+    return Contents(digests, f'Cannot read "{unreadable[0]}"' if unreadable else "")
 
 
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
+from contexthall.contexts.heads import Head
 from contexthall.contexts.schema import CONTEXT_FILE
 from contexthall.contexts.yaml_text import Value
 from contexthall.core.errors import DiskError
@@ -23,19 +24,6 @@ logger = logging.getLogger(__name__)
 _FORMAT = 1
 _SEEN_FILE = "seen.json"
 _WRITTEN = "written"
-_TOO_RECENT = 2_000_000_000
-"""Nanoseconds: what changed so shortly before it was read may change again without its times showing it."""
-
-
-class Head(NamedTuple):
-    """What a listing tells of a context; if it cannot be read, which error that is, and its detail."""
-
-    fingerprint: str = ""
-    last_updated: str = ""
-    summary: Value = None
-    has_summary: bool = False
-    fault: str = ""
-    detail: str = ""
 
 
 class Sum(NamedTuple):
@@ -80,12 +68,12 @@ class Ledger:
         return head if known == context else None
 
     def learn_fingerprint(self, scope: str, files: Sequence[Seen], fingerprint: str, seen_at: int) -> None:
-        if all(_is_settled(file, seen_at) for file in files):
+        if all(file.is_settled(seen_at) for file in files):
             self._sums[scope] = Sum(fingerprint, files=files)
             self._is_changed = True
 
     def learn_head(self, scope: str, context: Seen, head: Head, seen_at: int) -> None:
-        if _is_settled(context, seen_at):
+        if context.is_settled(seen_at):
             self._heads[scope] = (context, head)
             self._is_changed = True
 
@@ -153,11 +141,6 @@ def sign(files: Sequence[Seen]) -> str:
     """Give a short text that stands for these files, their sizes and their times."""
     told = sorted((file.name, file.size, file.stamp) for file in files)
     return sha256(repr(told).encode("ascii", "backslashreplace")).hexdigest()[:32]
-
-
-def _is_settled(file: Seen, seen_at: int) -> bool:
-    _, modified, changed = file.stamp
-    return max(modified, changed) < seen_at - _TOO_RECENT
 
 
 def _file_name(scope: str) -> str:

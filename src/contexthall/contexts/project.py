@@ -4,7 +4,8 @@ Its answers are those of the three tools, errors included: one bad directory nev
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 
 from contexthall.contexts.answers import (
@@ -21,15 +22,15 @@ from contexthall.contexts.answers import (
 )
 from contexthall.contexts.config import CONFIG_FILE, Config, read_config
 from contexthall.contexts.context_file import MOST_BYTES, read_context, replace_fingerprint
-from contexthall.contexts.freshness import FRESH, MISSING, STALE, STATES, changes, judge, read_contents
-from contexthall.contexts.ledger import Head, Ledger
+from contexthall.contexts.freshness import FRESH, MISSING, STALE, STATES, add_up, changes, judge, read_contents
+from contexthall.contexts.heads import Head, SecondReader, read_bytes_of, read_context_of, read_head
+from contexthall.contexts.ledger import Ledger
 from contexthall.contexts.scan import ROOT, Census, Directory, count, look_at_one, walk
 from contexthall.contexts.schema import CONTEXT_FILE, FILTERABLE, chosen
 from contexthall.contexts.yaml_text import Value, finite, write
 from contexthall.core.errors import (
     ContextCorruptError,
     ContextMissingError,
-    ContextVersionError,
     DiskError,
     HallError,
     PathMissingError,
@@ -95,6 +96,10 @@ class Project:
         self.root = root
         self._disk = disk
         self._ledger = ledger
+        self._known: dict[str, Directory] = {}
+        """The directories that were seen at last, as far as they can be told from what comes after."""
+        self._told: dict[str, tuple[Directory, Answer]] = {}
+        """What was said of them."""
 
     def list_contexts(self, selection: Selection = EVERYTHING) -> Answer:
         """Answer `list_contexts`."""
@@ -135,7 +140,7 @@ class Project:
         directory = self._look(place)
         if self._disk.real(directory.path) != os.path.normpath(os.path.join(self._disk.real(self.root), place)):
             raise UsageError(f"{place} leads through a symlink", hint="name the directory itself")
-        context, data = self._read_bytes(directory.path)
+        context, data = read_bytes_of(self._disk, directory.path)
         stored = read_context(data)["fingerprint"]
         contents = read_contents(self._disk, directory)
         if contents.error:
@@ -159,7 +164,7 @@ class Project:
 
     def read(self, place: str) -> dict[str, Value]:
         """Read the context of a directory."""
-        return self._read(os.path.join(self.root, place))[1]
+        return read_context_of(self._disk, os.path.join(self.root, place))[1]
 
     def look_around(self) -> list[Directory]:
         """Look at every directory that may be entered."""
@@ -182,22 +187,64 @@ class Project:
 
     def _entries(self) -> tuple[list[Answer], Census]:
         seen_at, config = self._ledger.now(), self.config()
-        directories = [*walk(self._disk, self.root, config)]
+        directories = self._look_at_all(config, seen_at)
         census = count(directories, config)
         entries = [self._entry(directory, seen_at) for directory in census.kept]
         self._ledger.keep([directory.scope for directory in directories])
         return sorted(entries, key=lambda entry: str(entry["scope"])), census
 
+    def _look_at_all(self, config: Config, seen_at: int) -> list[Directory]:
+        """Look at every directory, and see to it that their contexts and files are known, as far as they can be."""
+        directories: list[Directory] = []
+        settled: dict[str, Directory] = {}
+        unknown: dict[str, Directory] = {}
+        with SecondReader() as second:
+            for directory in walk(self._disk, self.root, config, self._known):
+                directories.append(directory)
+                is_known = self._known.get(directory.scope) is directory
+                if is_known or (not directory.error and directory.survey.is_settled(seen_at)):
+                    settled[directory.scope] = directory
+                if not is_known and directory.scope in settled and self._is_unread(directory):
+                    unknown[directory.path] = directory
+                    second.ask_for(directory.path)
+            if second.is_busy:
+                self._learn(unknown, second, seen_at)
+        self._known = settled
+        return directories
+
+    def _is_unread(self, directory: Directory) -> bool:
+        context = directory.context
+        return context is not None and context.kind == "file" and self._ledger.head(directory.scope, context) is None
+
+    def _learn(self, unknown: Mapping[str, Directory], second: SecondReader, seen_at: int) -> None:
+        """Read the files of directories while somebody else reads their contexts."""
+        for directory in unknown.values():
+            if self._ledger.fingerprint(directory.scope, directory.files) is None:
+                with suppress(DiskError):  # whoever needs it will meet it again
+                    add_up(self._disk, self._ledger, directory, seen_at)
+        for path, (context, head) in second.answers().items():
+            self._ledger.learn_head(unknown[path].scope, context, head, seen_at)
+
     def _entry(self, directory: Directory, seen_at: int) -> Answer:
+        """Say what there is to say of a directory, or what was said when it was the same."""
+        known, told = self._told.get(directory.scope, (None, {}))
+        if known is directory:
+            return told
+        entry = self._new_entry(directory, seen_at)
+        if self._known.get(directory.scope) is directory and "error" not in entry:
+            self._told[directory.scope] = (directory, entry)
+        return entry
+
+    def _new_entry(self, directory: Directory, seen_at: int) -> Answer:
         scope = shown(directory.scope)
         try:
             head = self._head(directory, seen_at)
+            verdict = judge(self._disk, self._ledger, directory, head.fingerprint, seen_at)
         except ContextMissingError:
             error = {"error": directory.error} if directory.error else {}
             return {"scope": scope, "state": MISSING, "has_context": False, **error}
         except HallError as error:
             return {"scope": scope, "state": MISSING, "has_context": False, "error": sentence(error, scope)}
-        verdict = judge(self._disk, self._ledger, directory, head.fingerprint, seen_at)
         entry = {"scope": scope, "state": verdict.state, "has_context": True, "last_updated": head.last_updated}
         if head.has_summary:
             entry["summary"] = finite(head.summary)
@@ -234,31 +281,11 @@ class Project:
             raise ContextCorruptError(f"a {context.kind} in the place of a file")
         head = self._ledger.head(directory.scope, context)
         if head is None:
-            context, head = self._read_head(directory, context)
+            context, head = read_head(self._disk, directory.path, context)
             self._ledger.learn_head(directory.scope, context, head, seen_at)
         if head.fault:
             raise FAULTS[head.fault](head.detail)
         return head
-
-    def _read_head(self, directory: Directory, context: Seen) -> tuple[Seen, Head]:
-        try:
-            context, values = self._read(directory.path)
-        except (ContextCorruptError, ContextVersionError) as error:
-            return context, Head(fault=type(error).__name__, detail=error.detail)
-        summary, has_summary = values.get("summary"), "summary" in values
-        return context, Head(values["fingerprint"], values["last_updated"], summary, has_summary)
-
-    def _read(self, directory: str) -> tuple[Seen, dict[str, Value]]:
-        seen, data = self._read_bytes(directory)
-        return seen, read_context(data)
-
-    def _read_bytes(self, directory: str) -> tuple[Seen, bytes]:
-        try:
-            return self._disk.read_small(os.path.join(directory, CONTEXT_FILE), MOST_BYTES)
-        except PathMissingError as error:
-            raise ContextMissingError(directory) from error
-        except DiskError as error:
-            raise ContextCorruptError(error.detail) from error
 
     def _replace(self, directory: str, data: bytes, expected: Seen) -> None:
         with self._disk.enter(directory) as opened:

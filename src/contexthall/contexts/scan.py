@@ -4,15 +4,16 @@ The disk is an argument; what was seen on it is judged by pure rules.
 """
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from contexthall.contexts.config import CONFIG_FILE, Config
 from contexthall.contexts.ignore import IGNORE_FILES, MOST_BYTES, Level, Rules, is_ignored, parse_rules
 from contexthall.contexts.schema import CONTEXT_FILE
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.disk import TEMPORARY_PREFIX, Disk, Seen
+from contexthall.disk import TEMPORARY_PREFIX, Disk, Seen, Survey
 
 ROOT = "."
 SMALL_PROJECT = 64
@@ -46,6 +47,11 @@ class Directory(NamedTuple):
 
     scope: str
     path: str
+    survey: Survey = Survey((), ())
+    above: tuple[Level, ...] = ()
+    """The ignore rules of the directories above it."""
+    levels: tuple[Level, ...] = ()
+    """Those that hold in it."""
     every_file: Sequence[Seen] = ()
     """Its regular files, but for the context."""
     files: Sequence[Seen] = ()
@@ -54,8 +60,6 @@ class Directory(NamedTuple):
     """The names of those that may be entered."""
     context: Seen | None = None
     """What stands at `.context.yaml`, unless that is a symlink."""
-    levels: tuple[Level, ...] = ()
-    """The ignore rules that hold in it."""
     error: str = ""
     """What of it could not be read."""
 
@@ -67,10 +71,21 @@ class Census(NamedTuple):
     skipped: int
 
 
-def look(disk: Disk, root: str, scope: str, above: tuple[Level, ...], *, follow: bool = False) -> Directory:
-    """Look at one directory; `above` are the rules of the directories above it."""
+def look(
+    disk: Disk,
+    root: str,
+    scope: str,
+    above: tuple[Level, ...],
+    known: Directory | None = None,
+    *,
+    follow: bool = False,
+) -> Directory:
+    """Look at one directory; `above` are the rules of the directories above it. If it is as `known`, then that one."""
     path = _path(root, scope)
-    seen = disk.survey(path, follow=follow)
+    survey = disk.survey(path, known.survey if known else None, follow=follow)
+    if known is not None and survey is known.survey and above == known.above:
+        return known
+    seen = survey.seen
     context = next((each for each in seen if each.name == CONTEXT_FILE and each.kind != "symlink"), None)
     every_file = [each for each in seen if each.kind == "file" and _is_counted(each.name)]
     names = [each.name for each in seen if each.kind == "directory" and is_entered(each.name)]
@@ -79,7 +94,7 @@ def look(disk: Disk, root: str, scope: str, above: tuple[Level, ...], *, follow:
     if levels:
         files = [each for each in files if not is_ignored(levels, base + each.name, each.name, is_directory=False)]
         names = [name for name in names if not is_ignored(levels, base + name, name, is_directory=True)]
-    return Directory(scope, path, every_file, files, names, context, levels, error)
+    return Directory(scope, path, survey, above, levels, every_file, files, names, context, error)
 
 
 def look_at_one(disk: Disk, root: str, scope: str) -> Directory:
@@ -90,13 +105,18 @@ def look_at_one(disk: Disk, root: str, scope: str) -> Directory:
     return look(disk, root, scope, levels, follow=True)
 
 
-def walk(disk: Disk, root: str, config: Config) -> Iterator[Directory]:
-    """Look at the root, and at every directory below it that may be entered, parents first."""
+def walk(
+    disk: Disk, root: str, config: Config, known: Mapping[str, Directory] = MappingProxyType({})
+) -> Iterator[Directory]:
+    """Look at the root, and at every directory below it that may be entered, parents first.
+
+    What has not changed since it became `known` is not looked at more closely than it takes to see that.
+    """
     unwanted = _rules(tuple(os.fsencode(pattern) for pattern in config.ignore))
     waiting: list[tuple[str, tuple[Level, ...], int]] = [(ROOT, (), 0)]
     while waiting:
         scope, above, depth = waiting.pop()
-        directory = _look_if_there(disk, root, scope, above)
+        directory = _look_if_there(disk, root, scope, above, known.get(scope))
         if directory is None:
             continue
         yield directory
@@ -153,10 +173,12 @@ def _source_bytes(directory: Directory) -> int:
     return sum(file.size for file in directory.files if is_source(file.name))
 
 
-def _look_if_there(disk: Disk, root: str, scope: str, above: tuple[Level, ...]) -> Directory | None:
+def _look_if_there(
+    disk: Disk, root: str, scope: str, above: tuple[Level, ...], known: Directory | None
+) -> Directory | None:
     """Look at a directory; None if it is gone or nobody's work. Only the root must be readable."""
     try:
-        directory = look(disk, root, scope, above, follow=scope == ROOT)
+        directory = look(disk, root, scope, above, known, follow=scope == ROOT)
     except DiskError as error:
         if scope == ROOT:
             raise

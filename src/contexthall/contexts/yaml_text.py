@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import yaml
 from yaml import CSafeDumper, YAMLError
 from yaml._yaml import CParser
-from yaml.events import AliasEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent, StreamEndEvent
+from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, StreamEndEvent
 
 Value: TypeAlias = Any
 """What JSON can spell: None, bool, int, float (infinities and NaN too), str, list, dict with string keys."""
@@ -31,7 +31,8 @@ _BOOLEANS = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("fals
 _WORDS: dict[str, bool | None] = _NULLS | _BOOLEANS
 _NOT_A_NUMBER = {".nan", ".NaN", ".NAN"}
 _NO_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
-_NUMBERS_BEGIN = frozenset("+-.0123456789")
+_BEGINNINGS = frozenset(["", *"+-.0123456789", *"~nNtTfF"])
+"""How a plain scalar begins that may be something else than text."""
 
 
 class BadYamlError(ValueError):
@@ -101,8 +102,8 @@ def _unmasked(value: Value, mask: dict[int, int]) -> Value:
     return value.translate(mask) if isinstance(value, str) else value
 
 
-class _Node(NamedTuple):
-    """A value, how many levels it has, and what it costs to write out."""
+class _Anchored(NamedTuple):
+    """A value that aliases may name, how many levels it has, and how much text it is once written out."""
 
     value: Value
     levels: int
@@ -114,9 +115,9 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._next = CParser(text).get_event
-        self._anchors: dict[str, _Node | None] = {}
-        """What has been anchored; None for a node that is not complete yet."""
-        self._weight = 0
+        self._anchored: dict[str, _Anchored | None] = {}
+        """None for a node that is not complete yet."""
+        self._expanded = 0
 
     def document(self) -> Value:
         self._next()  # the stream's start
@@ -139,75 +140,80 @@ class _Reader:
 
     def _node(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401 - libyaml's events have no types
         """Build the value that begins with `event`, and say how many levels it has."""
-        kind = type(event)
-        if kind is AliasEvent:
+        if type(event) is AliasEvent:
             return self._alias(event, level)
-        weight = self._weight
         if event.anchor is not None:
-            self._anchors[event.anchor] = None
-        if kind is ScalarEvent:
-            self._weight += len(event.value) + 1
-            value, levels = _scalar(event), 0
-        elif level > MOST_LEVELS:
-            raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
-        else:
-            self._weight += 1
-            value, levels = self._mapping(level) if kind is MappingStartEvent else self._sequence(level)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = _Node(value, levels, self._weight - weight)
+            return self._anchor(event, level)
+        value, levels, _ = self._content(event, level)
         return value, levels
 
-    def _mapping(self, level: int) -> tuple[Value, int]:
+    def _content(self, event: Any, level: int) -> tuple[Value, int, int]:  # noqa: ANN401
+        """Build a scalar or a collection; say how many levels it has, and where in the text it ends."""
+        if type(event) is ScalarEvent:
+            return _scalar(event), 0, event.end_mark.index
+        if level > MOST_LEVELS:
+            raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
+        return self._mapping(level) if type(event) is MappingStartEvent else self._sequence(level)
+
+    def _mapping(self, level: int) -> tuple[Value, int, int]:
         mapping: dict[str, Value] = {}
-        levels = 0
-        while type(event := self._next()) in _BEGINNINGS:
-            key = self._key(event)
+        levels, following = 0, self._next
+        while type(event := following()) is not MappingEndEvent:
+            key = event.value if type(event) is ScalarEvent and event.anchor is None else self._key(event)
             if key in mapping:
                 raise BadYamlError(f"line {_line(event)}: the key {key!r} again")
-            mapping[key], below = self._node(self._next(), level + 1)
-            levels = max(levels, below)
-        return mapping, levels + 1
+            event = following()
+            if type(event) is ScalarEvent and event.anchor is None:  # by far the most of them
+                mapping[key] = _scalar(event)
+            else:
+                mapping[key], below = self._node(event, level + 1)
+                levels = max(levels, below)
+        return mapping, levels + 1, event.end_mark.index
 
-    def _sequence(self, level: int) -> tuple[Value, int]:
-        sequence = []
-        levels = 0
-        while type(event := self._next()) in _BEGINNINGS:
-            value, below = self._node(event, level + 1)
-            sequence.append(value)
-            levels = max(levels, below)
-        return sequence, levels + 1
+    def _sequence(self, level: int) -> tuple[Value, int, int]:
+        sequence: list[Value] = []
+        levels, following = 0, self._next
+        while type(event := following()) is not SequenceEndEvent:
+            if type(event) is ScalarEvent and event.anchor is None:
+                sequence.append(_scalar(event))
+            else:
+                value, below = self._node(event, level + 1)
+                sequence.append(value)
+                levels = max(levels, below)
+        return sequence, levels + 1, event.end_mark.index
 
     def _key(self, event: Any) -> str:  # noqa: ANN401
         if type(event) is ScalarEvent:
-            if event.anchor is None:
-                self._weight += len(event.value) + 1
-                return str(event.value)
-            self._node(event, MOST_LEVELS)
+            self._node(event, 1)  # which may be anchored
             return str(event.value)
         if type(event) is AliasEvent and isinstance(value := self._alias(event, 1)[0], str):
             return value
         raise BadYamlError(f"line {_line(event)}: a key that is no scalar")
 
+    def _anchor(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401
+        self._anchored[event.anchor] = None
+        expanded = self._expanded
+        value, levels, end = self._content(event, level)
+        weight = end - event.start_mark.index + self._expanded - expanded
+        self._anchored[event.anchor] = _Anchored(value, levels, weight)
+        return value, levels
+
     def _alias(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401
-        node = self._anchors.get(event.anchor)
+        node = self._anchored.get(event.anchor)
         if node is None:
             raise BadYamlError(f"line {_line(event)}: nothing is anchored as {event.anchor!r}")
         if level + node.levels - 1 > MOST_LEVELS:
             raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
-        self._weight += node.weight
-        if self._weight > _MOST_EXPANDED:
+        self._expanded += node.weight
+        if self._expanded > _MOST_EXPANDED:
             raise BadYamlError(f"line {_line(event)}: too large once its aliases are written out")
         return node.value, node.levels
 
 
-_BEGINNINGS = {ScalarEvent, AliasEvent, MappingStartEvent, SequenceStartEvent}
-
-
 def _scalar(event: Any) -> Value:  # noqa: ANN401
-    text, tag = event.value, event.tag
-    if tag is not None and tag.startswith(_CORE):
-        return _tagged(event, tag[len(_CORE) :])
-    return text if event.style else _plain(text)
+    if event.tag is not None and event.tag.startswith(_CORE):
+        return _tagged(event, event.tag[len(_CORE) :])
+    return event.value if event.style else _plain(event.value)
 
 
 def _tagged(event: Any, tag: str) -> Value:  # noqa: ANN401
@@ -232,9 +238,9 @@ _ACCEPTED: dict[str, tuple[type, ...]] = {
 
 def _plain(text: str) -> Value:
     """Resolve a plain scalar by the core schema."""
-    if text in _WORDS:
-        return _WORDS[text]
-    return _number(text) if text[0] in _NUMBERS_BEGIN else text
+    if text[:1] not in _BEGINNINGS:
+        return text
+    return _WORDS[text] if text in _WORDS else _number(text)
 
 
 def _number(text: str) -> Value:
