@@ -108,3 +108,26 @@ def test_containment_is_judged_after_symlinks(tmp_path: Path) -> None:
     assert not disk.is_within(f"{root}/out", root)
     assert not disk.is_within(f"{root}/../outside", root)
     assert not disk.is_within(str(tmp_path / "root-like"), root)
+
+
+def test_a_symlink_to_a_directory_is_entered_only_if_it_may_be_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    disk, link = Disk(), str(tmp_path / "link")
+    with disk.enter(link) as entered:
+        assert entered.status().identity == disk.look(str(tmp_path / "real")).identity
+    with pytest.raises(PathMissingError):
+        disk.enter(link, follow=False)
+    assert [disk.kind(link), disk.kind(link, follow=False), disk.kind("/nowhere")] == ["directory", "symlink", None]
+
+
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_clearing_removes_what_is_write_protected_and_follows_no_symlink(tmp_path: Path) -> None:
+    (tmp_path / "kept" / "deep").mkdir(parents=True)
+    (tmp_path / "cleared" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "cleared" / "a" / "b" / "file").touch()
+    (tmp_path / "cleared" / "a" / "link").symlink_to(tmp_path / "kept")
+    (tmp_path / "cleared" / "a" / "b").chmod(0)
+    (tmp_path / "cleared" / "a").chmod(0o555)
+    Disk().clear(str(tmp_path / "cleared"))
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["cleared", "deep", "kept"]

@@ -1,7 +1,8 @@
 """Caches for tests, built by the builder."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from contexthall.caches.builder import Built, build
 from contexthall.caches.library import Library
@@ -30,3 +31,15 @@ def compile_folder(sources: Path, target: Path, *, force: bool = False, disk: Di
 
 def library_of(root: Path, disk: Disk | None = None) -> Library:
     return Library(disk or Disk(), root=str(root), root_is_named=True, working_directory=str(root))
+
+
+def disturbed(call: Callable[..., Any], name: str, disturb: Callable[[], object]) -> Disk:
+    """A disk on which something happens once: before the first such call on what ends in `name`."""
+    pending = [disturb]
+
+    def perform(each: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        if pending and each is call and str(arguments[0]).endswith(name):
+            pending.pop()()
+        return each(*arguments, **options)
+
+    return Disk(perform)

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.caches.making import build_cache, compile_folder, disturbed, write_sources
 
-from contexthall.caches.library import CacheEntry, Inspection, Library
+from contexthall.caches.inspection import Inspection
+from contexthall.caches.library import CacheEntry, Library
 from contexthall.core.errors import CacheMissingError, DiskError
 from contexthall.disk import Disk
 
@@ -26,12 +28,21 @@ def cache(path: Path, manifest: str = GOOD) -> Path:
 def refusing(name: str, call: Callable[..., Any]) -> Disk:
     """A disk that refuses one kind of call on what ends in `name`."""
 
-    def perform(each: Callable[..., Any], *arguments: Any) -> Any:
+    def perform(each: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         if each is call and str(arguments[0]).endswith(name):
             raise PermissionError(errno.EACCES, "Permission denied")
-        return each(*arguments)
+        return each(*arguments, **options)
 
     return Disk(perform)
+
+
+def test_a_cache_that_is_replaced_while_it_is_inspected_is_not_mixed_with_the_new_one(tmp_path: Path) -> None:
+    here = build_cache(tmp_path, {"a.md": "one"})
+    others = write_sources(tmp_path / "others", {"b.md": "two", "c.md": "three"})
+    disk = disturbed(os.open, "manifest.json", lambda: compile_folder(others, here, force=True))
+    found = library(tmp_path, disk=disk).inspect(str(here))
+    assert found == library(tmp_path).inspect(str(here))
+    assert (found.document_count, found.valid) == (2, True)
 
 
 def test_own_caches_are_listed_by_name_and_others_by_absolute_path(tmp_path: Path) -> None:
@@ -155,7 +166,7 @@ def test_without_a_regular_manifest_a_cache_is_not_valid(tmp_path: Path) -> None
 def test_a_size_or_a_manifest_that_cannot_be_read_costs_the_sum(tmp_path: Path) -> None:
     here = cache(tmp_path / "here")
     (here / "more").write_text("1234")
-    no_size = library(tmp_path, disk=refusing("more", os.lstat))
+    no_size = library(tmp_path, disk=refusing("more", os.stat))
     assert no_size.inspect(str(here)) == Inspection("sha256:ab", 3, 0, False)
     no_manifest = library(tmp_path, disk=refusing("manifest.json", os.open))
     assert no_manifest.inspect(str(here)) == Inspection("", 0, 0, False)

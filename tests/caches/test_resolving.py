@@ -1,10 +1,15 @@
 """Resolving: the oracle's answer, with the index and without, on whole caches, damaged ones and swapped ones."""
 
+import errno
 import hashlib
+import json
 import os
 import shutil
+import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,8 +17,11 @@ from hypothesis import strategies as st
 from tests.caches.making import build_cache, compile_folder, library_of, write_sources
 from tests.contract import oracle
 
+from contexthall.caches.field import Field
 from contexthall.caches.format import POSTINGS
+from contexthall.caches.library import Library
 from contexthall.caches.postings import DamagedPostingsError, PostingsReader
+from contexthall.caches.reader import open_cache
 from contexthall.core.errors import (
     CacheInvalidError,
     CacheMissingError,
@@ -163,6 +171,91 @@ def test_an_index_that_is_no_regular_file_is_not_read(tmp_path: Path) -> None:
     assert library_of(tmp_path).resolve(str(cache), "rotate", 99) == oracle.resolve(HANDBOOK, "rotate", 99)
 
 
+def failing(call: Callable[..., Any], number: int, when: Callable[[str], bool]) -> Disk:
+    """A disk on which a call fails as long as `when` says so."""
+
+    def perform(each: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        if each is call and when(str(arguments[0])):
+            raise OSError(number, os.strerror(number))
+        return each(*arguments, **options)
+
+    return Disk(perform)
+
+
+def is_read_through_the_index(library: Library, cache: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Say whether an answer is given without a scan."""
+    with monkeypatch.context() as watching:
+        watching.setattr("contexthall.caches.reader._scan", None)
+        try:
+            library.resolve(str(cache), "rotate", 99)
+        except TypeError:
+            return False
+    return True
+
+
+def test_an_index_that_cannot_be_opened_for_a_moment_is_used_again_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    failures = [True]
+    disk = failing(os.open, errno.EMFILE, lambda name: name == POSTINGS and failures.pop() if failures else False)
+    library = library_of(tmp_path, disk)
+    assert library.resolve(str(cache), "rotate", 99) == oracle.resolve(HANDBOOK, "rotate", 99)
+    assert failures == []
+    assert is_read_through_the_index(library, cache, monkeypatch)
+
+
+def test_an_index_that_cannot_be_read_for_a_moment_is_used_again_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = build_cache(tmp_path, HANDBOOK)
+    failures: list[bool] = []
+    library = library_of(tmp_path, failing(os.pread, errno.EIO, lambda _: bool(failures)))
+    assert is_read_through_the_index(library, cache, monkeypatch)
+    failures.append(True)
+    assert library.resolve(str(cache), "keys", 99) == oracle.resolve(HANDBOOK, "keys", 99)
+    failures.clear()
+    assert is_read_through_the_index(library, cache, monkeypatch)
+
+
+def test_an_index_that_another_thread_finds_damaged_meanwhile_still_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))
+    index = cache._index
+    assert index is not None
+    look = index.field
+
+    def meanwhile(terms: list[str]) -> Field:
+        cache._index = None
+        return look(terms)
+
+    monkeypatch.setattr(index, "field", meanwhile)
+    assert cache.answer(["keys"], lambda field, listed: [listed(0).id, len(field)]) == ["copy.md", len(HANDBOOK)]
+
+
+def test_a_term_that_another_thread_lets_go_of_meanwhile_is_still_found(tmp_path: Path) -> None:
+    cache = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))
+
+    class Forgetful(dict[str, Any]):
+        def __setitem__(self, word: str, term: Any) -> None:
+            pass
+
+    assert cache._index is not None
+    cache._index._remembered = Forgetful()
+    assert sum(cache._index.field(["rotate"]).matches) == 503
+
+
+def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = 20_000
+    monkeypatch.setattr("contexthall.caches.postings._REMEMBERED_BYTES", limit)
+    cache = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))
+    assert cache._index is not None
+    for number in range(100):
+        cache._index.field([f"{number}" * 500, "rotate", "x" * 2 * limit])
+        assert 0 < sum(map(len, cache._index._remembered)) <= limit
+
+
 def document_file(cache: Path, identifier: str) -> Path:
     return next(path for path in (cache / "documents").iterdir() if f'"id":"{identifier}"' in path.read_text())
 
@@ -182,7 +275,7 @@ def test_a_document_that_is_gone_makes_the_cache_invalid_even_if_it_is_not_asked
 
 
 @pytest.mark.parametrize("index", [True, False])
-@pytest.mark.parametrize("damage", ["content", "swap", "json", "symlink", "directory", "deep"])
+@pytest.mark.parametrize("damage", ["content", "swap", "json", "symlink", "directory", "fifo", "socket", "deep"])
 def test_a_damaged_document_that_is_asked_for_makes_the_cache_invalid(tmp_path: Path, index: bool, damage: str) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
     if not index:
@@ -201,9 +294,13 @@ def test_a_damaged_document_that_is_asked_for_makes_the_cache_invalid(tmp_path: 
     elif damage == "symlink":
         (tmp_path / "elsewhere").write_text(text)
         file.symlink_to(tmp_path / "elsewhere")
+    elif damage == "fifo":
+        os.mkfifo(file)
+    elif damage == "socket":
+        os.mknod(file, stat.S_IFSOCK | 0o600)
     else:
         file.mkdir()
-    with pytest.raises((CacheInvalidError, DiskError)):
+    with pytest.raises(CacheInvalidError):
         library_of(tmp_path).resolve(str(cache), "rotate keys", 100)
 
 
@@ -231,6 +328,42 @@ def test_a_damaged_manifest_makes_the_cache_invalid(tmp_path: Path, damage: str)
     manifest.write_text(manifest.read_text().replace(*change, 1) if change else "[]")
     with pytest.raises(CacheInvalidError):
         library_of(tmp_path).resolve(str(cache), "rotate", 100)
+
+
+def scatter(cache: Path) -> None:
+    """Give every document's file a folder of its own, as other builders may."""
+    manifest = json.loads((cache / "manifest.json").read_text())
+    for number, each in enumerate(manifest["documents"]):
+        file, each["file"] = cache / each["file"], f"documents/{number}/deeper/file.json"
+        (cache / each["file"]).parent.mkdir(parents=True)
+        file.rename(cache / each["file"])
+    (cache / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_a_file_below_more_folders_than_python_recurses_makes_the_cache_invalid(tmp_path: Path) -> None:
+    cache = build_cache(tmp_path, {"a.md": "a"})
+    manifest = cache / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("documents/", f"documents/{'d/' * 2000}"))
+    with pytest.raises(CacheInvalidError):
+        library_of(tmp_path).resolve(str(cache), "a", 9)
+    assert any("the file of a.md is not there" in each for each in library_of(tmp_path).verify(str(cache)))
+
+
+def test_of_many_folders_only_a_few_are_open_at_a_time(tmp_path: Path) -> None:
+    corpus = {f"{number}.md": f"word{number}" for number in range(60)}
+    cache = build_cache(tmp_path, corpus)
+    scatter(cache)
+    descriptors = []
+
+    def perform(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        answer = call(*arguments, **options)
+        if call is os.open:
+            descriptors.append(answer)
+        return answer
+
+    library = library_of(tmp_path, Disk(perform))
+    assert library.resolve(str(cache), "word7", 99) == oracle.resolve(corpus, "word7", 99)
+    assert max(descriptors) - min(descriptors) < 30
 
 
 def test_what_has_no_regular_manifest_is_invalid_and_what_is_no_directory_missing(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
 import json
+import sys
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -49,6 +51,12 @@ def test_pretty_is_two_spaces_a_level() -> None:
 def test_what_is_not_strict_json_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - each form has its own words
         parse(data)
+
+
+def test_at_every_depth_json_is_read_or_refused() -> None:
+    for depth in range(sys.getrecursionlimit() - 150, sys.getrecursionlimit() + 1):
+        with suppress(ValueError):
+            parse(b"[" * depth + b'"\\u0041"' + b"]" * depth)
 
 
 def test_halves_of_surrogate_pairs_pass_where_they_are_welcome() -> None:

@@ -1,10 +1,9 @@
 """How does a folder of documents become a cache? Whole or not at all.
 
-The new cache grows in a workshop, a directory beside the target, and takes the target's name in one step. Whoever is
-killed on the way leaves the old cache as it was, and the next build clears what was left in the workshop.
+The new cache grows in a workshop and takes the target's name once it is whole. Whoever is killed on the way leaves the
+old cache as it was, and the next build clears what was left in the workshop.
 """
 
-import hashlib
 import os
 from array import array
 from collections import Counter
@@ -22,7 +21,6 @@ from contexthall.caches.format import (
     INDEX,
     MANIFEST,
     POSTINGS,
-    TEMPORARY_PREFIX,
     Listed,
     cache_version,
     spell_index,
@@ -30,14 +28,13 @@ from contexthall.caches.format import (
 )
 from contexthall.caches.postings import PARTS, PostingsWriter, bucket_count
 from contexthall.caches.sources import DEFAULT_GLOBS, Source, find_sources
-from contexthall.core.errors import DiskError, PathMissingError, UsageError
-from contexthall.disk import Directory, Disk
+from contexthall.caches.workshop import NEW, Workshop, replaceable, workshop_of
+from contexthall.core.errors import UsageError
+from contexthall.disk import TEMPORARY_PREFIX, Directory, Disk
 
 Progress = Callable[[int, int], None]
 
 _WORTH_SHARING = 500
-_NEW = "new"
-_LONGEST_NAME = 200
 
 
 class Built(NamedTuple):
@@ -45,6 +42,8 @@ class Built(NamedTuple):
 
     document_count: int
     cache_version: str
+    left_behind: str = ""
+    """Why the workshop could not be removed, if so; the cache is whole all the same."""
 
 
 def build(
@@ -61,87 +60,43 @@ def build(
     folder, target = disk.real(sources), disk.real(target)
     _check_folder(disk, folder)
     _check_apart(folder, target)
-    with _claim_workshop(disk, target) as workshop:
-        try:
-            _check_target(disk, target, force=force)
-            found = find_sources(disk, folder, globs or DEFAULT_GLOBS)
-            built = _fill(disk, folder, found, workshop, created_at, progress)
-            workshop.sync_file_system(kernel.sync_file_system)
-            _put_in_place(disk, os.path.join(workshop.path, _NEW), target)
-        finally:
-            disk.remove_tree(workshop.path)
-    return built
+    _check_name(target)
+    with Workshop(disk, target) as workshop:
+        replaced = replaceable(disk, target, force=force)
+        found = find_sources(disk, folder, globs or DEFAULT_GLOBS)
+        built = _fill(disk, folder, found, workshop.directory, created_at, progress)
+        workshop.directory.sync_file_system(kernel.sync_file_system)
+        workshop.put_in_place(replaced)
+    return built._replace(left_behind=workshop.left_behind)
 
 
 def _check_folder(disk: Disk, folder: str) -> None:
-    try:
-        kind = disk.look(folder).kind
-    except PathMissingError:
-        kind = None
-    if kind != "directory":
+    if disk.kind(folder) != "directory":
         raise UsageError(f"the sources are not a directory: {folder}", hint="name a folder with --sources DIR")
 
 
 def _check_apart(folder: str, target: str) -> None:
-    inside = os.path.commonpath([folder, target])
-    if inside in {folder, target}:
-        raise UsageError(f"sources and cache lie in each other: {folder}, {target}", hint="build the cache elsewhere")
+    for place in (target, workshop_of(target)):
+        if os.path.commonpath([folder, place]) in {folder, place}:
+            raise UsageError(
+                f"sources and cache lie in each other: {folder}, {place}", hint="build the cache elsewhere"
+            )
 
 
-def _check_target(disk: Disk, target: str, *, force: bool) -> None:
-    try:
-        names = [entry.name for entry in disk.list(target)]
-    except PathMissingError:
-        if disk.is_there(target):
-            raise UsageError(f"the cache cannot be built over a file: {target}") from None
-        return
-    if not force:
-        raise UsageError(f"something is there already: {target}", hint="replace a cache with --force")
-    if names and MANIFEST not in names:
-        raise UsageError(f"not a cache, so it is not replaced: {target}", hint="choose another --cache")
-
-
-def _claim_workshop(disk: Disk, target: str) -> Directory:
-    """Make the workshop of `target`, or take over what a killed build left, and keep others out of it."""
-    parent, name = os.path.split(target)
-    if len(os.fsencode(name)) > _LONGEST_NAME:
-        name = hashlib.sha256(os.fsencode(name)).hexdigest()
-    path = os.path.join(parent, TEMPORARY_PREFIX + name)
-    while True:
-        _make_directories(disk, path)
-        try:
-            workshop = disk.enter(path)
-        except PathMissingError:
-            continue
-        if not workshop.lock():
-            workshop.close()
-            raise UsageError(f"another build of {target} is under way", hint="wait for it, then try again")
-        # Whoever had the lock before us may have removed the directory that we opened.
-        if disk.is_there(path) and disk.look(path).stamp[:2] == workshop.status().stamp[:2]:
-            disk.clear(path)
-            return workshop
-        workshop.close()
-
-
-def _make_directories(disk: Disk, path: str) -> None:
-    if not disk.is_there(path):
-        _make_directories(disk, os.path.dirname(path))
-        try:
-            disk.make_directory(path)
-        except DiskError as error:
-            if not isinstance(error.__cause__, FileExistsError):
-                raise
+def _check_name(target: str) -> None:
+    if os.path.basename(target).startswith(TEMPORARY_PREFIX):
+        raise UsageError(f"what is half built has such a name: {target}", hint="choose another --cache")
 
 
 def _fill(
     disk: Disk, folder: str, sources: Sequence[Source], workshop: Directory, created_at: str, progress: Progress | None
 ) -> Built:
     """Make the whole cache in the workshop."""
-    new = os.path.join(workshop.path, _NEW)
+    new = os.path.join(workshop.path, NEW)
     disk.make_directory(new)
     disk.make_directory(os.path.join(new, DOCUMENTS))
     compiled, runs = _compile(disk, folder, sources, workshop, progress)
-    cache = workshop.enter(_NEW)
+    cache = workshop.enter(NEW)
     names = _settle_names(cache.enter(DOCUMENTS), compiled)
     listed = [
         Listed(source.id, document.version, f"{DOCUMENTS}/{name}")
@@ -206,13 +161,3 @@ def _write_postings(
         for part in range(PARTS):
             writer.add_part(part, merge(workshop, runs, part))
         writer.finish()
-
-
-def _put_in_place(disk: Disk, new: str, target: str) -> None:
-    """Let the new cache have the target's name; what had it until now stays in the workshop."""
-    if disk.is_there(target):  # by force, as was checked under the lock
-        disk.do(target, kernel.exchange, new, target)
-    else:
-        disk.rename(new, target)
-    with disk.enter(os.path.dirname(target)) as parent:
-        parent.sync()

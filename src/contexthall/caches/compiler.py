@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 from contexthall.caches.crew import Report
 from contexthall.caches.document import Document, file_stem, spell, version_of
+from contexthall.caches.format import DOCUMENTS
 from contexthall.caches.postings import PARTS, Postings, part_of
 from contexthall.caches.selection import tokens, words
 from contexthall.caches.sources import Source
+from contexthall.caches.workshop import NEW, RUN_PREFIX
 from contexthall.core.errors import SourcesError
 from contexthall.disk import Directory, Disk
 
@@ -54,18 +56,18 @@ def compile_share(
     disk: Disk, folder: str, sources: Sequence[Source], first: int, workshop: Directory, report: Report
 ) -> Share:
     """Compile `sources`, the first of which is document number `first`, into the workshop's documents."""
-    files = workshop.enter("new").enter("documents")
+    files = workshop.enter(NEW).enter(DOCUMENTS)
     done: list[Compiled] = []
     runs: list[Run] = []
     postings = _Postings()
     for number, source in enumerate(sources, first):
         done.append(_compile(disk, folder, source, number, files, postings))
         if postings.is_full():
-            runs.append(postings.write(workshop, f"run-{first}-{len(runs)}"))
+            runs.append(postings.write(workshop, f"{RUN_PREFIX}{first}-{len(runs)}"))
             postings = _Postings()
         if len(done) % _REPORT_EVERY == 0:
             report(_REPORT_EVERY)
-    runs.append(postings.write(workshop, f"run-{first}-{len(runs)}"))
+    runs.append(postings.write(workshop, f"{RUN_PREFIX}{first}-{len(runs)}"))
     report(len(done) % _REPORT_EVERY)
     return Share(done, runs)
 

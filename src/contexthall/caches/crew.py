@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
-from contexthall.core.errors import HallError, InternalError
+from contexthall.core.errors import DiskError, HallError, InternalError
 
 Report: TypeAlias = Callable[[int], None]
 Share: TypeAlias = Callable[[Report], Any]
@@ -26,8 +26,10 @@ def run_shares(shares: Sequence[Share], report: Report) -> list[Any]:
     # A fork of a process with threads may copy a lock that nobody will ever release.
     if len(shares) == 1 or threading.active_count() > 1:
         return [share(report) for share in shares]
-    workers = [_Worker(share) for share in shares]
+    workers: list[_Worker] = []
     try:
+        for share in shares:
+            workers.append(_Worker(share))  # noqa: PERF401 - those that were started must be ended if the next cannot be
         with selectors.DefaultSelector() as selector:
             for worker in workers:
                 selector.register(worker.pipe, selectors.EVENT_READ, worker)
@@ -49,7 +51,12 @@ class _Worker:
 
     def __init__(self, share: Share) -> None:
         self.pipe, writing = os.pipe()
-        self.process = os.fork()
+        try:
+            self.process = _fork()
+        except DiskError:
+            os.close(self.pipe)
+            os.close(writing)
+            raise
         if self.process == 0:
             os.close(self.pipe)
             _work(share, writing)
@@ -78,6 +85,13 @@ class _Worker:
         while len(data) < length and (chunk := os.read(self.pipe, length - len(data))):
             data += chunk
         return data
+
+
+def _fork() -> int:
+    try:
+        return os.fork()
+    except OSError as error:
+        raise DiskError(f"no further process can be started: {error.strerror}") from error
 
 
 def _work(share: Share, pipe: int) -> NoReturn:

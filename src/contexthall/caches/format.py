@@ -1,7 +1,9 @@
 """How does a cache look on disk? The names in its directory, the shape of its manifest, its version. Pure."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple, TypeAlias
 
@@ -12,10 +14,11 @@ MANIFEST = "manifest.json"
 INDEX = "index.json"
 POSTINGS = "postings.bin"
 DOCUMENTS = "documents"
-TEMPORARY_PREFIX = ".contexthall-"
+CACHE_NAMES = frozenset({MANIFEST, INDEX, POSTINGS, DOCUMENTS})
 BUILD_CONFIG = {"version": "1", "hash_algorithm": "sha256"}
 
 _LARGEST_COUNT = 2**63 - 1
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", re.ASCII)
 
 
 class ManifestHead(NamedTuple):
@@ -39,10 +42,14 @@ Lookup: TypeAlias = Callable[[int], Listed]
 
 
 class Manifest(NamedTuple):
-    """A manifest that keeps its promises, documents by ascending id."""
+    """What a manifest lists, by ascending id, and the promises that it breaks."""
 
-    cache_version: str
-    documents: tuple[Listed, ...]
+    documents: tuple[Listed, ...] | None
+    """None if it lists nothing that could be read."""
+    faults: tuple[str, ...]
+    """Why it cannot be believed."""
+    lapses: tuple[str, ...] = ()
+    """What is wrong besides, although no answer depends on it."""
 
 
 def read_head(manifest: bytes) -> ManifestHead:
@@ -61,28 +68,29 @@ def read_head(manifest: bytes) -> ManifestHead:
     return ManifestHead(version or "", count or 0, complete=version is not None and count is not None)
 
 
-def read_manifest(data: bytes) -> Manifest:
-    """Read a manifest whole; a CacheInvalidError says what is wrong with it."""
+def read_manifest(data: bytes) -> tuple[Listed, ...]:
+    """Read what a manifest lists, by ascending id; a CacheInvalidError says why it cannot be believed."""
+    manifest = examine_manifest(data)
+    if manifest.documents is None or manifest.faults:
+        raise CacheInvalidError(manifest.faults[0])
+    return manifest.documents
+
+
+def examine_manifest(data: bytes) -> Manifest:
+    """Take from a manifest what can be taken, and name every promise that it breaks."""
     try:
         fields = wire.parse(data)
     except ValueError as error:
-        raise CacheInvalidError(f"the manifest is not JSON: {error}") from None
+        return Manifest(None, (f"the manifest is not JSON: {error}",))
     if not isinstance(fields, dict):
-        raise CacheInvalidError("the manifest is not an object")
-    _check_config(fields.get("build_config"))
-    documents = fields.get("documents")
-    if not isinstance(documents, list):
-        raise CacheInvalidError("the manifest has no list of documents")
-    listed = sorted(_listed(entry) for entry in documents)
-    if len({entry.id for entry in listed}) != len(listed):
-        raise CacheInvalidError("the manifest lists a document twice")
-    count = fields.get("document_count")
-    if not _is_count(count) or count != len(listed):
-        raise CacheInvalidError("the manifest's document_count is not the number of its documents")
-    version = fields.get("cache_version")
-    if version != cache_version(listed):
-        raise CacheInvalidError("the manifest's cache_version does not follow from its documents")
-    return Manifest(version, tuple(listed))
+        return Manifest(None, ("the manifest is not an object",))
+    entries = fields.get("documents")
+    if not isinstance(entries, list):
+        return Manifest(None, (*_config_faults(fields), "the manifest has no list of documents"))
+    listed, faults = _read_entries(entries)
+    documents = tuple(sorted(listed))
+    faults += [*_config_faults(fields), *_repetitions(documents), *_sum_faults(fields, len(entries), documents)]
+    return Manifest(documents, tuple(faults), tuple(_lapses(fields, listed, documents)))
 
 
 def cache_version(documents: Iterable[Listed]) -> str:
@@ -110,12 +118,23 @@ def spell_index(documents: Iterable[Listed]) -> bytes:
     return wire.pretty({each.id: each.file for each in documents}).encode()
 
 
-def _listed(entry: object) -> Listed:
+def _read_entries(entries: Iterable[object]) -> tuple[list[Listed], list[str]]:
+    """Read the entries of a manifest, as far as they can be read, and say why the others cannot."""
+    listed, faults = [], []
+    for number, entry in enumerate(entries, 1):
+        try:
+            listed.append(_listed(number, entry))
+        except CacheInvalidError as error:
+            faults.append(error.detail)
+    return listed, faults
+
+
+def _listed(number: int, entry: object) -> Listed:
     if not isinstance(entry, dict):
-        raise CacheInvalidError("the manifest lists something that is no document")
+        raise CacheInvalidError(f"number {number} in the manifest is no document")
     values = [entry.get(name) for name in Listed._fields]
     if not all(isinstance(value, str) for value in values):
-        raise CacheInvalidError("the manifest lists a document without id, version or file")
+        raise CacheInvalidError(f"number {number} in the manifest has no id, version or file")
     listed = Listed(*map(str, values))
     if not stays_inside(listed.file):
         raise CacheInvalidError(f"the file of {listed.id} is outside the cache")
@@ -127,9 +146,32 @@ def stays_inside(file: str) -> bool:
     return all(name not in {"", ".", ".."} and "\0" not in name for name in file.split("/"))
 
 
-def _check_config(config: object) -> None:
-    if not isinstance(config, dict) or config.get("version") != BUILD_CONFIG["version"]:
-        raise CacheInvalidError("the cache was built in a version of the format that is not known here")
+def _config_faults(fields: Mapping[str, object]) -> Iterator[str]:
+    if fields.get("build_config") != BUILD_CONFIG:
+        yield "the cache was built in a version of the format that is not known here"
+
+
+def _repetitions(documents: Iterable[Listed]) -> Iterator[str]:
+    for before, after in pairwise(documents):
+        if before.id == after.id:
+            yield f"the manifest lists {after.id} twice"
+
+
+def _sum_faults(fields: Mapping[str, object], entries: int, documents: Sequence[Listed]) -> Iterator[str]:
+    count = fields.get("document_count")
+    if not _is_count(count) or count != entries:
+        yield "the manifest's document_count is not the number of its documents"
+    # Of documents that cannot all be read no version can be computed.
+    if len(documents) == entries and fields.get("cache_version") != cache_version(documents):
+        yield "the manifest's cache_version does not follow from its documents"
+
+
+def _lapses(fields: Mapping[str, object], listed: Sequence[Listed], documents: Sequence[Listed]) -> Iterator[str]:
+    created_at = fields.get("created_at")
+    if not isinstance(created_at, str) or not _MOMENT.fullmatch(created_at):
+        yield "the manifest's created_at is not a time in UTC, as RFC 3339 spells it"
+    if tuple(listed) != documents:
+        yield "the manifest's documents are not sorted by id"
 
 
 def _is_count(value: object) -> bool:

@@ -1,11 +1,13 @@
 """Which caches are there, and what is known of one? The room's public module."""
 
 import os.path
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
+from operator import not_
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from contexthall.caches.format import MANIFEST, TEMPORARY_PREFIX, read_head
+from contexthall.caches.format import MANIFEST
+from contexthall.caches.inspection import Inspection, inspect
 from contexthall.caches.ranking import Place, Ranking
 from contexthall.caches.reader import OpenCache, open_cache
 from contexthall.caches.selection import words
@@ -20,7 +22,7 @@ from contexthall.core.errors import (
     UsageError,
 )
 from contexthall.core.paths import absolute, shown
-from contexthall.disk import Disk, Entry
+from contexthall.disk import TEMPORARY_PREFIX, Directory, Disk, Entry
 
 MayRead: TypeAlias = Callable[[str, str], bool]
 
@@ -38,15 +40,6 @@ class CacheEntry(NamedTuple):
 
     path: str
     has_manifest: bool
-
-
-class Inspection(NamedTuple):
-    """What a cache says of itself, and whether that can be believed."""
-
-    cache_version: str
-    document_count: int
-    total_bytes: int
-    valid: bool
 
 
 class Explanation(NamedTuple):
@@ -115,16 +108,21 @@ class Library:
 
     def inspect(self, directory: str) -> Inspection:
         """Say what the cache in `directory` holds, as far as its manifest and its file sizes tell."""
-        entries = self._entries(directory)
-        total_bytes = self._total_bytes(directory, entries)
-        if Entry(MANIFEST, "file") not in entries:
-            return Inspection("", 0, total_bytes or 0, valid=False)
+        return self._reading(directory, lambda: inspect(self._enter(directory)), is_sound=lambda found: found.valid)
+
+    @staticmethod
+    def check_query(query: str) -> None:
+        """Refuse a query that is no text."""
         try:
-            head = read_head(self._disk.read(os.path.join(directory, MANIFEST)))
-        except DiskError:
-            return Inspection("", 0, 0, valid=False)
-        valid = head.complete and total_bytes is not None
-        return Inspection(head.cache_version, head.document_count, total_bytes or 0, valid)
+            query.encode()
+        except UnicodeEncodeError:
+            raise InvalidQueryError("the query is not Unicode text") from None
+
+    @staticmethod
+    def check_budget(budget: int) -> None:
+        """Refuse a budget that is out of range."""
+        if not 0 <= budget <= LARGEST_BUDGET:
+            raise InvalidBudgetError(f"{budget} is not between 0 and {LARGEST_BUDGET}")
 
     def resolve(self, directory: str, query: str, budget: int) -> str:
         """Answer a query: the text of `context.resolve`."""
@@ -140,33 +138,35 @@ class Library:
 
     def verify(self, directory: str) -> tuple[str, ...]:
         """Name everything that is wrong with a cache."""
-        try:
-            opened = self._disk.enter(directory)
-        except PathMissingError:
-            raise CacheMissingError(directory, hint=_HINT) from None
-        return tuple(violations(opened))
+        return self._reading(directory, lambda: tuple(violations(self._enter(directory))), is_sound=not_)
 
     def _with_ranking(
         self, directory: str, query: str, budget: int, work: Callable[[Ranking, OpenCache], Answer]
     ) -> Answer:
-        _check_request(query, budget)
+        self.check_query(query)
+        self.check_budget(budget)
         terms = words(query)
 
         def answer(cache: OpenCache) -> Answer:
             return cache.answer(terms, lambda field, listed: work(Ranking(query, terms, budget, field, listed), cache))
 
-        return self._reading(directory, answer)
+        return self._reading(directory, lambda: answer(self._open(directory)))
 
-    def _reading(self, directory: str, work: Callable[[OpenCache], Answer]) -> Answer:
-        """Let `work` read a cache; if another took its place meanwhile, let it read that one."""
+    def _reading(
+        self, directory: str, read: Callable[[], Answer], *, is_sound: Callable[[Answer], bool] = lambda _: True
+    ) -> Answer:
+        """Read a cache; if that goes wrong and another took its place meanwhile, read that one."""
         for _ in range(_MOST_SWAPS):
             before = self._identity(directory)
             try:
-                return work(self._open(directory))
+                answer = read()
             except (CacheInvalidError, DiskError):
                 if self._identity(directory) == before:
                     raise
-        raise CacheInvalidError(f"{directory} is being replaced all the time")
+            else:
+                if is_sound(answer) or self._identity(directory) == before:
+                    return answer
+        raise DiskError(f"{directory} is being replaced all the time")
 
     def _open(self, directory: str) -> OpenCache:
         """Open a cache, or take it from the few that were opened last."""
@@ -181,7 +181,7 @@ class Library:
 
     def _identity(self, directory: str) -> object:
         try:
-            return self._disk.look(directory).stamp[:2]
+            return self._disk.look(directory).identity
         except PathMissingError:
             return None
 
@@ -208,28 +208,17 @@ class Library:
         except PathMissingError:
             raise CacheMissingError(directory, hint=_HINT) from None
 
+    def _enter(self, directory: str) -> Directory:
+        try:
+            return self._disk.enter(directory)
+        except PathMissingError:
+            raise CacheMissingError(directory, hint=_HINT) from None
+
     def _has_manifest(self, directory: str) -> bool:
         try:
             return self._disk.look(os.path.join(directory, MANIFEST), follow=False).kind == "file"
         except DiskError:
             return False
-
-    def _total_bytes(self, directory: str, entries: Iterable[Entry]) -> int | None:
-        """Add up the sizes of the files; None if one of them cannot be told."""
-        files = (os.path.join(directory, entry.name) for entry in entries if entry.kind == "file")
-        try:
-            return sum(self._disk.look(file, follow=False).size for file in files)
-        except DiskError:
-            return None
-
-
-def _check_request(query: str, budget: int) -> None:
-    try:
-        query.encode()
-    except UnicodeEncodeError:
-        raise InvalidQueryError("the query is not Unicode text") from None
-    if not 0 <= budget <= LARGEST_BUDGET:
-        raise InvalidBudgetError(f"{budget} is not between 0 and {LARGEST_BUDGET}")
 
 
 def _explain(document_id: str, ranking: Ranking, cache: OpenCache) -> Explanation:
@@ -237,6 +226,6 @@ def _explain(document_id: str, ranking: Ranking, cache: OpenCache) -> Explanatio
     place = next((place for place in places if place.id == document_id), None)
     if place is None:
         raise UsageError(f"the cache has no document {document_id}", hint="an id is a path in lower case")
-    listed = next(each for each in cache.manifest().documents if each.id == document_id)
+    listed = next(each for each in cache.listed() if each.id == document_id)
     found = set(words(cache.documents().read(listed).content))
     return Explanation(place, len(places), tuple(term for term in dict.fromkeys(ranking.terms) if term in found))

@@ -10,22 +10,25 @@
 
 Every block ends in a checksum that is keyed with the manifest's hash and the block's own place, so a block that is
 damaged, misplaced or of another cache is not believed. A term is absent only if the bucket that would hold it says so.
-What cannot be believed raises DamagedPostingsError, and the caller reads the documents instead.
+What cannot be believed raises DamagedPostingsError, and the caller reads the documents instead; so it does for
+UnreadPostingsError, but may come back.
 """
 
 import hashlib
 import struct
+import sys
 import unicodedata
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from operator import add
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from contexthall.caches.field import Columns, Field, numbers, spelt, sum_lanes
 from contexthall.caches.format import DOCUMENTS, Listed, stays_inside
 from contexthall.core import wire
+from contexthall.core.errors import DiskError
 from contexthall.disk import File
 
 PARTS = 64
@@ -42,21 +45,37 @@ _LONGEST_INLINE = 64
 _DENSE_SHARE = 4
 _LANE = 2**16
 _REMEMBERED_BYTES = 24 * 1024 * 1024
+_ENTRY_BYTES = 256
 _WIDTHS = "BHI"
 _INLINE, _SPARSE, _DENSE = range(3)
 
 
-class DamagedPostingsError(Exception):
-    """The index cannot be believed."""
+class PostingsError(Exception):
+    """The index gives no answer."""
 
 
-class _Term(NamedTuple):
+class DamagedPostingsError(PostingsError):
+    """The index cannot be believed, now or later."""
+
+
+class UnreadPostingsError(PostingsError):
+    """The system refused to read the index, which may pass."""
+
+
+class Term(NamedTuple):
     """Where a term is found: how often at most, and either a lane per document or gaps and counts."""
 
     peak: int
     lanes: bytes
     documents: Sequence[int]
     counts: Sequence[int]
+
+    def postings(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Name the documents that have the term, and how often each has it."""
+        if not self.lanes:
+            return self.documents, self.counts
+        counts = numbers("H", self.lanes)
+        return range(len(counts)), counts
 
 
 class Postings(NamedTuple):
@@ -170,7 +189,9 @@ class PostingsReader:
     def __init__(self, file: File, manifest: bytes) -> None:
         """Believe the index in `file` if it belongs to this manifest; `manifest` is its sha256."""
         self._file = file
-        self._size = file.status().size
+        kind, self._size, _ = file.status()
+        if kind != "file":
+            raise DamagedPostingsError("not a regular file")
         self._key = manifest
         header = self._read((0, _HEADER.size), "header")
         magic, unicode_version, key, documents, self._buckets, *places = _HEADER.unpack(header)
@@ -183,8 +204,8 @@ class PostingsReader:
         together = numbers("I", self._read(columns, "columns"))
         self.columns = Columns(*(together[start * documents : (start + 1) * documents] for start in range(3)))
         self._records = numbers("Q", self._read(records, "records"))
-        self._remembered: dict[str, _Term | None] = {}
-        self._most_remembered = max(8, _REMEMBERED_BYTES // max(1, 2 * documents))
+        self._remembered: dict[str, Term | None] = {}
+        self._remembered_bytes = 0
 
     def files(self) -> list[str]:
         """Name the files of all documents, which are in one directory."""
@@ -193,14 +214,15 @@ class PostingsReader:
 
     def listed(self, document: int) -> Listed:
         """Say what the manifest says of a document."""
-        start = document - document % _DOCUMENTS_PER_RECORD
-        at, end = self._records[start // _DOCUMENTS_PER_RECORD], self._records[start // _DOCUMENTS_PER_RECORD + 1]
-        record = wire.parse(self._read((at, end - at - _DIGEST_BYTES), f"record {start}"))
-        assert isinstance(record, list)
-        listed = Listed(*record[document - start])
+        number, place = divmod(document, _DOCUMENTS_PER_RECORD)
+        listed = Listed(*self._record(number)[place])
         if not stays_inside(listed.file):
             raise DamagedPostingsError("a file outside the cache")
         return listed
+
+    def all_listed(self) -> list[Listed]:
+        """Say what the manifest says of every document."""
+        return [Listed(*each) for number in range(len(self._records) - 1) for each in self._record(number)]
 
     def field(self, terms: Iterable[str]) -> Field:
         """See the documents as a query with these terms does."""
@@ -215,36 +237,74 @@ class PostingsReader:
                 matches[document] += count
         return Field(self.columns, matches, None if dense else sorted(touched))
 
-    def _term(self, word: str) -> _Term | None:
-        if word not in self._remembered:
-            if len(self._remembered) >= self._most_remembered:
-                self._remembered.clear()
-            self._remembered[word] = self._look_up(word)
-        return self._remembered[word]
+    def terms(self) -> Iterator[tuple[str, Term]]:
+        """Give every term that can be looked up, and where it is found."""
+        for bucket in range(self._buckets):
+            entries = {name: (entry, found) for name, entry, found in reversed([*self._bucket(bucket)])}
+            for name, (entry, found) in entries.items():
+                if bucket_of(name, self._buckets) == bucket:
+                    yield name.decode(), self._postings(name, entry, found)
 
-    def _look_up(self, word: str) -> _Term | None:
+    def _term(self, word: str) -> Term | None:
+        try:
+            return self._remembered[word]
+        except KeyError:
+            found = self._look_up(word)
+        self._remember(word, found)
+        return found
+
+    def _remember(self, word: str, term: Term | None) -> None:
+        """Keep a term for the next query, within a limit that counts words which are nowhere found as well."""
+        size = sum(map(sys.getsizeof, (word, *(term or ()))), _ENTRY_BYTES)
+        if size > _REMEMBERED_BYTES:
+            return
+        if self._remembered_bytes + size > _REMEMBERED_BYTES:
+            self._remembered.clear()
+            self._remembered_bytes = 0
+        self._remembered[word] = term
+        self._remembered_bytes += size
+
+    def _look_up(self, word: str) -> Term | None:
         term = word.encode()
-        bucket = bucket_of(term, self._buckets)
-        place = self._file.read_at(self._directory + _BUCKET.size * bucket, _BUCKET.size)
+        for name, entry, found in self._bucket(bucket_of(term, self._buckets)):
+            if name == term:
+                return self._postings(name, entry, found)
+        return None
+
+    def _bucket(self, bucket: int) -> Iterator[tuple[bytes, "_Entry", bytes]]:
+        place = self._read_at(self._directory + _BUCKET.size * bucket, _BUCKET.size)
         if len(place) != _BUCKET.size:
             raise DamagedPostingsError("the directory ends early")
-        for name, entry, found in _entries(self._read(_pair(_BUCKET, place), f"bucket {bucket}")):
-            if name == term and entry.kind == _INLINE:
-                return _decode(entry, found)
-            if name == term:
-                return _decode(entry, self._read(_pair(_PLACE, found), f"term {zlib.crc32(term)}"))
-        return None
+        return _entries(self._read(_pair(_BUCKET, place), f"bucket {bucket}"))
+
+    def _postings(self, name: bytes, entry: "_Entry", found: bytes) -> Term:
+        if entry.kind != _INLINE:
+            found = self._read(_pair(_PLACE, found), f"term {zlib.crc32(name)}")
+        return _decode(entry, found)
+
+    def _record(self, number: int) -> list[list[str]]:
+        """Read id, version and file of the documents of a record."""
+        at, end = self._records[number], self._records[number + 1]
+        label = f"record {number * _DOCUMENTS_PER_RECORD}"
+        record: Any = wire.parse(self._read((at, end - at - _DIGEST_BYTES), label))
+        return list(record)
 
     def _read(self, place: tuple[int, int], label: str) -> bytes:
         """Read a block that must be this one."""
         at, length = place
         if at + length + _DIGEST_BYTES > self._size:
             raise DamagedPostingsError(f"{label} lies outside the file")
-        data = self._file.read_at(at, length + _DIGEST_BYTES)
+        data = self._read_at(at, length + _DIGEST_BYTES)
         payload, digest = data[:length], data[length:]
         if digest != _digest(payload, label, self._key):
             raise DamagedPostingsError(f"{label} is damaged")
         return payload
+
+    def _read_at(self, at: int, length: int) -> bytes:
+        try:
+            return self._file.read_at(at, length)
+        except DiskError as error:
+            raise UnreadPostingsError(error.detail) from error
 
 
 class _Entry(NamedTuple):
@@ -271,13 +331,13 @@ def _entries(bucket: bytes) -> Iterator[tuple[bytes, _Entry, bytes]]:
         at += size
 
 
-def _decode(entry: _Entry, payload: bytes) -> _Term:
+def _decode(entry: _Entry, payload: bytes) -> Term:
     if entry.kind == _DENSE:
-        return _Term(entry.peak, payload, (), ())
+        return Term(entry.peak, payload, (), ())
     gaps, counts = (_WIDTHS[width] for width in payload[:2])
     cut = 2 + entry.documents * array(gaps).itemsize
     documents = array("I", accumulate(numbers(gaps, payload[2:cut])))
-    return _Term(entry.peak, b"", documents, numbers(counts, payload[cut:]))
+    return Term(entry.peak, b"", documents, numbers(counts, payload[cut:]))
 
 
 def _sum_widely(columns: Sequence[bytes], documents: int) -> "array[int]":

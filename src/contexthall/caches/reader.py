@@ -12,14 +12,16 @@ from typing import TypeAlias, TypeVar
 from contexthall.caches import document as documents
 from contexthall.caches.document import Document
 from contexthall.caches.field import Columns, Field
-from contexthall.caches.format import DOCUMENTS, MANIFEST, POSTINGS, Listed, Lookup, Manifest, read_manifest
-from contexthall.caches.postings import DamagedPostingsError, PostingsReader
+from contexthall.caches.format import DOCUMENTS, MANIFEST, POSTINGS, Listed, Lookup, read_manifest
+from contexthall.caches.postings import DamagedPostingsError, PostingsReader, UnreadPostingsError
 from contexthall.caches.selection import tokens, words
 from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError, PathMissingError
 from contexthall.disk import Directory, Disk
 
 Signature: TypeAlias = tuple[object, ...]
 Answer = TypeVar("Answer")
+
+_MOST_FOLDERS = 8
 
 
 class OpenCache:
@@ -28,19 +30,25 @@ class OpenCache:
     def __init__(self, directory: Directory) -> None:
         self.signature = _signature(directory)
         self._directory = directory
-        self._index = _open_index(directory)
+        try:
+            self._index = _open_index(directory)
+        except UnreadPostingsError:  # which may pass, so the next call opens this cache anew
+            self._index, self.signature = None, ()
 
     def answer(self, terms: Sequence[str], work: Callable[[Field, Lookup], Answer]) -> Answer:
         """Let `work` see the cache as a query with these terms does."""
-        if self._index is not None:
+        index = self._index  # another thread may find out meanwhile that it is damaged
+        if index is not None:
             try:
-                return work(self._index.field(terms), self._index.listed)
+                return work(index.field(terms), index.listed)
             except DamagedPostingsError:
                 self._index = None
+            except UnreadPostingsError:
+                pass
         return work(*_scan(self._directory, frozenset(terms)))
 
-    def manifest(self) -> Manifest:
-        """Read the manifest, which must keep its promises."""
+    def listed(self) -> tuple[Listed, ...]:
+        """Read what the manifest lists, which must keep its promises."""
         return read_manifest(read_part(self._directory, MANIFEST))
 
     def documents(self) -> "DocumentFiles":
@@ -61,7 +69,7 @@ def open_cache(disk: Disk, path: str, known: OpenCache | None = None) -> OpenCac
 
 def _signature(directory: Directory) -> Signature:
     """Say what changes when the cache, its manifest, its index or its set of documents is replaced."""
-    stamps: list[object] = [directory.status().stamp[:2]]
+    stamps: list[object] = [directory.status().identity]
     for name in (MANIFEST, POSTINGS, DOCUMENTS):
         try:
             stamps.append(directory.look(name))
@@ -72,21 +80,29 @@ def _signature(directory: Directory) -> Signature:
 
 def read_part(cache: Directory, name: str) -> bytes:
     """Read a file that every cache has."""
+    data = _read_regular(cache, name)
+    if data is None:
+        raise CacheInvalidError(f"there is no file {name}")
+    return data
+
+
+def open_postings(directory: Directory, manifest: bytes) -> PostingsReader:
+    """Open the index that belongs to this manifest; a PostingsError if there is none that can be believed."""
     try:
-        if cache.look(name).kind == "file":
-            return cache.read(name)
+        return PostingsReader(directory.open(POSTINGS), hashlib.sha256(manifest).digest())
     except PathMissingError:
-        pass
-    raise CacheInvalidError(f"there is no file {name}")
+        raise DamagedPostingsError("there is none") from None
+    except DiskError as error:
+        raise UnreadPostingsError(error.detail) from error
 
 
 def _open_index(directory: Directory) -> PostingsReader | None:
     """Open the index if there is one that can be believed, and see that no document's file is missing."""
-    manifest = hashlib.sha256(read_part(directory, MANIFEST)).digest()
+    manifest = read_part(directory, MANIFEST)
     try:
-        index = PostingsReader(directory.open(POSTINGS), manifest)
+        index = open_postings(directory, manifest)
         expected = index.files()
-    except (DamagedPostingsError, DiskError):
+    except DamagedPostingsError:
         return None
     try:
         present = set(directory.enter(DOCUMENTS).names())
@@ -99,35 +115,55 @@ def _open_index(directory: Directory) -> PostingsReader | None:
 
 def _scan(directory: Directory, terms: frozenset[str]) -> tuple[Field, Lookup]:
     """Read every document, and count."""
-    manifest = read_manifest(read_part(directory, MANIFEST))
+    listing = read_manifest(read_part(directory, MANIFEST))
     files = DocumentFiles(directory)
     costs, totals, matches = array("Q"), array("Q"), array("Q")
-    for listed in manifest.documents:
+    for listed in listing:
         content = files.read(listed).content
         found = words(content)
         costs.append(tokens(content.encode()))
         totals.append(len(found))
         matches.append(countOf(map(terms.__contains__, found), True))
-    return Field(Columns.of(costs, totals), matches), manifest.documents.__getitem__
+    return Field(Columns.of(costs, totals), matches), listing.__getitem__
 
 
 class DocumentFiles:
     """The files of a cache's documents; a symlink on the way to one counts as nothing there."""
 
     def __init__(self, cache: Directory) -> None:
-        self._folders = {"": cache}
+        self._cache = cache
+        self._folders: dict[str, Directory] = {"": cache}
 
     def read(self, listed: Listed) -> Document:
         """Read a document, which must be the one that the manifest lists."""
         folder, _, name = listed.file.rpartition("/")
         try:
-            data = self._enter(folder).read(name)
-        except PathMissingError as error:
-            raise CacheInvalidError(f"the file of {listed.id} is not there: {error.detail}") from None
+            data = _read_regular(self.enter(folder), name)
+        except PathMissingError:
+            data = None
+        if data is None:
+            raise CacheInvalidError(f"the file of {listed.id} is not there: {listed.file}")
         return documents.read(data, id=listed.id, version=listed.version)
 
-    def _enter(self, folder: str) -> Directory:
+    def enter(self, folder: str) -> Directory:
+        """Open a folder of the cache, or take it from the few that were opened last."""
         if folder not in self._folders:
-            parent, _, name = folder.rpartition("/")
-            self._folders[folder] = self._enter(parent).enter(name)
+            opened = self._cache
+            for name in folder.split("/"):
+                opened = opened.enter(name)
+            if len(self._folders) > _MOST_FOLDERS:
+                self._folders = {"": self._cache}
+            self._folders[folder] = opened
         return self._folders[folder]
+
+
+def _read_regular(folder: Directory, name: str) -> bytes | None:
+    """Read a file; None if nothing is there, or something that cannot be one, such as a directory or a FIFO."""
+    try:
+        return folder.read(name)
+    except PathMissingError:
+        return None
+    except DiskError:
+        if folder.look(name).kind == "file":
+            raise
+        return None

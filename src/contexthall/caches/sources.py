@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from contexthall.caches.document import identify
-from contexthall.core.errors import PathMissingError, SourcesError
+from contexthall.core.errors import SourcesError
 from contexthall.core.paths import shown
 from contexthall.disk import Disk, Entry
 
@@ -24,15 +24,15 @@ class Source(NamedTuple):
 
 def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[Source]:
     """Find the files whose name (or path, for a glob with a slash) matches, by ascending id."""
-    found = sorted(_source(path) for path in _walk(disk, folder) if _matches(path, globs))
+    found = sorted(_source(path) for path in _walk(disk, folder, globs))
     for before, after in pairwise(found):
         if before.id == after.id:
             raise SourcesError(f"{before.source} and {after.source} have the same id, {before.id}")
     return found
 
 
-def _walk(disk: Disk, folder: str) -> Iterator[str]:
-    """Name every file below `folder`, however deep it lies."""
+def _walk(disk: Disk, folder: str, globs: Sequence[str]) -> Iterator[str]:
+    """Name every file below `folder` that matches, however deep it lies."""
     folders = [""]
     while folders:
         below = folders.pop()
@@ -40,18 +40,13 @@ def _walk(disk: Disk, folder: str) -> Iterator[str]:
             path = os.path.join(below, entry.name)
             if entry.kind == "directory":
                 folders.append(path)
-            elif _is_file(disk, os.path.join(folder, path), entry):
+            elif _matches(path, globs) and _is_file(disk, os.path.join(folder, path), entry):
                 yield path
 
 
 def _is_file(disk: Disk, path: str, entry: Entry) -> bool:
     """Say whether this is a file, or a symlink to one; a symlinked folder is not entered."""
-    if entry.kind != "symlink":
-        return entry.kind == "file"
-    try:
-        return disk.look(path).kind == "file"
-    except PathMissingError:
-        return False
+    return (disk.kind(path) if entry.kind == "symlink" else entry.kind) == "file"
 
 
 def _matches(path: str, globs: Sequence[str]) -> bool:

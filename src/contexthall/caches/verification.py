@@ -1,9 +1,12 @@
 """Is a cache what it says it is? Every promise of the format, checked against every file."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
-from contexthall.caches.format import DOCUMENTS, INDEX, MANIFEST, Listed, read_manifest
-from contexthall.caches.reader import DocumentFiles, read_part
+from contexthall.caches.audit import Audit
+from contexthall.caches.format import DOCUMENTS, INDEX, MANIFEST, Listed, Manifest, examine_manifest
+from contexthall.caches.postings import PostingsError
+from contexthall.caches.reader import DocumentFiles, open_postings, read_part
 from contexthall.core import wire
 from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
 from contexthall.disk import Directory
@@ -11,41 +14,80 @@ from contexthall.disk import Directory
 
 def violations(cache: Directory) -> Iterator[str]:
     """Name every promise that the cache breaks."""
+    manifest = _examine(cache)
+    yield from manifest.faults + manifest.lapses
+    yield from _index_violations(cache, manifest.documents)
+    if manifest.documents is not None:
+        yield from _document_violations(cache, manifest.documents)
+        yield from _orphans(cache, manifest.documents)
+
+
+def _examine(cache: Directory) -> Manifest:
     try:
-        listed = read_manifest(read_part(cache, MANIFEST)).documents
-    except CacheInvalidError as error:
-        yield error.detail
-        return
-    yield from _document_violations(cache, listed)
-    yield from _orphans(cache, listed)
-    yield from _index_violations(cache, listed)
+        return examine_manifest(read_part(cache, MANIFEST))
+    except (CacheInvalidError, DiskError) as error:
+        return Manifest(None, (error.detail,))
 
 
-def _document_violations(cache: Directory, listed: tuple[Listed, ...]) -> Iterator[str]:
-    files = DocumentFiles(cache)
-    for each in listed:
-        try:
-            files.read(each)
-        except (CacheInvalidError, DiskError) as error:
-            yield error.detail
-
-
-def _orphans(cache: Directory, listed: tuple[Listed, ...]) -> Iterator[str]:
-    try:
-        present = cache.enter(DOCUMENTS).names()
-    except PathMissingError:
-        yield f"there is no {DOCUMENTS} directory"
-        return
-    expected = {"/".join(each.file.split("/")[:2]) for each in listed}  # others may have put a file deeper
-    for name in sorted({f"{DOCUMENTS}/{name}" for name in present} - expected):
-        yield f"no document has the file {name}"
-
-
-def _index_violations(cache: Directory, listed: tuple[Listed, ...]) -> Iterator[str]:
+def _index_violations(cache: Directory, listed: Sequence[Listed] | None) -> Iterator[str]:
     try:
         index = wire.parse(read_part(cache, INDEX))
-    except (CacheInvalidError, ValueError) as error:
+    except ValueError as error:
         yield f"{INDEX}: {error}"
-        return
-    if index != {each.id: each.file for each in listed}:
-        yield f"{INDEX} and {MANIFEST} do not agree"
+    except (CacheInvalidError, DiskError) as error:
+        yield error.detail
+    else:
+        if not isinstance(index, dict):
+            yield f"{INDEX} is not an object"
+        elif listed is not None:
+            yield from _disagreements(index, {each.id: each.file for each in listed})
+
+
+def _disagreements(index: dict[str, object], files: dict[str, str]) -> Iterator[str]:
+    for each in sorted(index.keys() | files.keys()):
+        if each not in index or each not in files or index[each] != files[each]:
+            yield f"{INDEX} and {MANIFEST} do not agree on {each}"
+
+
+def _document_violations(cache: Directory, listed: Sequence[Listed]) -> Iterator[str]:
+    files, audit = DocumentFiles(cache), Audit()
+    for each in listed:
+        try:
+            audit.take(files.read(each).content)
+        except (CacheInvalidError, DiskError) as error:
+            audit.take(None)
+            yield error.detail
+    try:
+        index = open_postings(cache, read_part(cache, MANIFEST))
+    except (PostingsError, CacheInvalidError, DiskError):
+        return  # nobody believes it, so it need not be true
+    yield from audit.violations(listed, index)
+
+
+def _orphans(cache: Directory, listed: Sequence[Listed]) -> Iterator[str]:
+    """Name whatever is in the documents directory, however deep, and belongs to no document."""
+    expected = sorted(each.file for each in listed)
+    known, files, folders = frozenset(expected), DocumentFiles(cache), [DOCUMENTS]
+    for folder in folders:  # which grows on the way
+        try:
+            present = _paths(files, folder)
+        except (CacheInvalidError, DiskError) as error:
+            yield error.detail
+            continue
+        folders += [path for path in present if _leads_to_any(path, expected)]
+        for path in present:
+            if path not in known and not _leads_to_any(path, expected):
+                yield f"no document has the file {path}"
+
+
+def _paths(files: DocumentFiles, folder: str) -> list[str]:
+    try:
+        return sorted(f"{folder}/{name}" for name in files.enter(folder).names())
+    except PathMissingError:
+        raise CacheInvalidError(f"there is no {folder} directory") from None
+
+
+def _leads_to_any(folder: str, files: Sequence[str]) -> bool:
+    """Say whether one of the files, which are sorted, lies below a folder."""
+    nearest = bisect_left(files, f"{folder}/")
+    return nearest < len(files) and files[nearest].startswith(f"{folder}/")

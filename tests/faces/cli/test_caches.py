@@ -9,6 +9,8 @@ import pytest
 from tests.caches.making import write_sources
 from tests.contract import oracle
 
+from contexthall.core.errors import DiskError
+from contexthall.disk import Disk
 from contexthall.faces.cli.table import run
 
 
@@ -97,6 +99,47 @@ def test_build_honours_the_date_it_is_given(tmp_path: Path, monkeypatch: pytest.
     assert built(tmp_path, "--force") == 1
 
 
+@pytest.mark.parametrize("epoch", ["-62135596800", "-30610224001", "253402300800"])
+def test_build_refuses_a_date_that_rfc_3339_cannot_spell(
+    epoch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    assert built(tmp_path) == 1
+    assert not (tmp_path / "handbook").exists()
+
+
+@pytest.mark.parametrize(("sources", "cache"), [("", "../cache"), ("../docs", "")])
+def test_build_refuses_paths_that_are_empty(
+    sources: str, cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_sources(tmp_path / "docs", HANDBOOK)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    before = sorted(tmp_path.rglob("*"))
+    assert run(["build", "--sources", sources, "--cache", cache, "--force"]) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("option", ["--path", "--cache-root"])
+def test_build_takes_no_option_that_would_change_nothing(option: str, tmp_path: Path) -> None:
+    assert built(tmp_path, option, ".") == 1
+
+
+def test_build_warns_of_what_it_could_not_remove(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert built(tmp_path) == 0
+
+    def refuse(_disk: Disk, path: str) -> None:
+        raise DiskError(f"{path}: Permission denied")
+
+    monkeypatch.setattr(Disk, "remove_directory", refuse)
+    assert built(tmp_path, "--force") == 0
+    warning = capfd.readouterr().err.splitlines()[-1]
+    assert warning.startswith("warning: what was there before could not be removed: ")
+    assert warning.endswith("Permission denied")
+
+
 def test_build_takes_other_files(tmp_path: Path) -> None:
     assert built(tmp_path, "--include", "K*", "--include", "*.txt") == 0
     assert list(json.loads((tmp_path / "handbook" / "index.json").read_text())) == ["keys.md"]
@@ -153,6 +196,14 @@ def test_resolve_says_what_is_wrong(
 
 
 @pytest.mark.parametrize(
+    ("query", "budget", "code"),
+    [("\udcff", "lots", 2), ("\udcff", "-1", 2), ("a", "lots", 3), ("a", "-1", 3), ("a", "1", 4)],
+)
+def test_resolve_judges_query_budget_and_cache_in_this_order(query: str, budget: str, code: int) -> None:
+    assert run(["resolve", "--cache", "nowhere", "--query", query, "--budget", budget]) == code
+
+
+@pytest.mark.parametrize(
     ("document", "words"),
     [
         (
@@ -168,7 +219,15 @@ def test_resolve_says_what_is_wrong(
             [
                 "deploy.md is number 3 of 3.",
                 "It matches none of the query's terms: 0 of its 3 words.",
-                "The budget kept it out: it costs 5 tokens, and 1 were left.",
+                "What ranks before it used the budget up: it costs 5 tokens, and 1 of 5 were left.",
+            ],
+        ),
+        (
+            "long.md",
+            [
+                "long.md is number 1 of 3.",
+                "It matches rotate: 40 of its 40 words.",
+                "The budget kept it out: it costs 70 tokens, and the whole budget is 5.",
             ],
         ),
     ],

@@ -24,17 +24,18 @@ _CACHE = click.option(
 @click.option("--cache", required=True, metavar="DIR", help="Where the cache shall be.")
 @click.option("--force", is_flag=True, help="Replace the cache that is there, in one step.")
 @click.option("--include", multiple=True, metavar="GLOB", help="Files to take instead of *.md. Repeatable.")
-@roots_options
-def build(sources: str, cache: str, force: bool, include: tuple[str, ...], hall: HallChoice) -> None:
+def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> None:
     """Compile a folder of documents into a cache.
 
     A build succeeds whole or leaves nothing; with --force the old cache can be read until the new one takes its place.
     """
     begun = time.monotonic()
     with _ProgressBar(begun) as bar:
-        built = hall.open().build_cache(sources, cache, include=include, force=force, progress=bar.show)
+        built = HallChoice().open().build_cache(sources, cache, include=include, force=force, progress=bar.show)
     seconds = time.monotonic() - begun
     say(f"built {built.document_count} documents, version {built.cache_version}, in {seconds:.1f} s")
+    if built.left_behind:
+        say(f"warning: what was there before could not be removed: {built.left_behind}")
 
 
 @click.command
@@ -50,9 +51,12 @@ def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | Non
     Prints the same JSON as the tool context.resolve.
     """
     library = hall.open().caches
-    directory, tokens = library.find(cache), _whole_number(budget)
+    library.check_query(query)
+    tokens = _whole_number(budget)
+    library.check_budget(tokens)
+    directory = library.find(cache)
     if why_not is not None:
-        print_data(_in_words(library.explain(directory, query, tokens, why_not)))
+        print_data(_in_words(library.explain(directory, query, tokens, why_not), tokens))
         return
     text = library.resolve(directory, query, tokens)
     print_data(text if layout == "json" else indent(text))
@@ -115,7 +119,7 @@ def _whole_number(text: str) -> int:
     return int(number)
 
 
-def _in_words(explanation: "Explanation") -> str:
+def _in_words(explanation: "Explanation", budget: int) -> str:
     place, considered, matched = explanation
     terms = ", ".join(matched) or "none of the query's terms"
     lines = [
@@ -124,10 +128,13 @@ def _in_words(explanation: "Explanation") -> str:
     ]
     if place.fits:
         lines.append(f"It was taken: its {place.tokens} tokens fit into the {place.left_before} that were left.")
-    elif place.tokens > place.left_before:
-        lines.append(f"The budget kept it out: it costs {place.tokens} tokens, and {place.left_before} were left.")
-    else:
+    elif not budget:
         lines.append("The budget kept it out: with a budget of 0 nothing is taken.")
+    elif place.tokens > budget:
+        lines.append(f"The budget kept it out: it costs {place.tokens} tokens, and the whole budget is {budget}.")
+    else:
+        left = f"it costs {place.tokens} tokens, and {place.left_before} of {budget} were left"
+        lines.append(f"What ranks before it used the budget up: {left}.")
     return harmless("\n".join(lines))
 
 
