@@ -27,7 +27,7 @@ check: .venv/installed-dev
 	$(BIN)/python -m pytest -q tests/contract/test_docs.py
 
 bench: .bench/installed
-	@for script in startup stdio_calls caches; do .bench/bin/python -m benchmarks.$$script || exit 1; done
+	@for script in startup stdio_calls caches contexts; do .bench/bin/python -m benchmarks.$$script || exit 1; done
 
 clean:
 	rm -rf .venv .bench dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

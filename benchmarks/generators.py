@@ -14,6 +14,28 @@ from pathlib import Path
 _CONSONANTS = "bcdfghjklmnprstvwz"
 _VOWELS = "aeiou"
 _HANDFUL = 5
+_CONTEXT = """version: 1
+last_updated: "2026-02-14T15:56:34Z"
+fingerprint: "{fingerprint}"
+scope: {scope}
+summary: {summary}.
+maintenance: |-
+  Update this file when you change the directory,
+  then type `context rehash`.
+files:
+{files}decisions:
+  - what: {decision}
+    why: it is faster
+exports:
+  - "function run(x: string): Promise<string>"
+  - type State
+dependencies:
+  internal:
+    - ../other/index.js
+derived_fields:
+  - files
+  - exports
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +109,53 @@ def write_cache_root(directory: Path, count: int, *, seed: int) -> None:
         (directory / name).mkdir(parents=True)
         manifest = f'{{"cache_version":"sha256:{dice.randbytes(32).hex()}","document_count":{dice.randint(0, 9999)}}}'
         (directory / name / "manifest.json").write_text(manifest)
+
+
+def write_project(root: Path, count: int, *, seed: int) -> list[str]:
+    """Write a project of `count` directories with ten files each, nine in ten with a context; name those that have one.
+
+    The contexts hold what a drafted one holds: a list of files, a decision, exports, dependencies.
+    """
+    dice = random.Random(seed)
+    known = words(400, seed=seed)
+    scopes = ["."]
+    while len(scopes) < count:
+        parent = dice.choice(scopes[: max(1, count // 3)])
+        if parent.count("/") < 8:
+            scopes.append(f"{'' if parent == '.' else parent + '/'}{dice.choice(known)}{len(scopes)}")
+    with_context = [scope for scope in scopes if dice.random() < 0.9]
+    chosen = set(with_context)
+    for scope in scopes:
+        files = _write_code(root / scope, dice, known)
+        if scope in chosen:
+            (root / scope / ".context.yaml").write_text(_context(scope, files, dice, known))
+    (root / ".gitignore").write_text("*.log\n/out/\nnode_modules/\n")
+    (root / ".context.config.yaml").write_text("min_tokens: 0\n")
+    return with_context
+
+
+def _write_code(directory: Path, dice: random.Random, known: list[str]) -> dict[str, str]:
+    """Write ten files; give the digest of each."""
+    directory.mkdir(parents=True, exist_ok=True)
+    digests = {}
+    for number in range(10):
+        name = f"{dice.choice(known)}{number}{dice.choice(['.py', '.ts', '.md', '.json'])}"
+        content = " ".join(dice.choices(known, k=dice.randint(20, 400))).encode()
+        (directory / name).write_bytes(content)
+        digests[name] = hashlib.sha256(content).hexdigest()
+    return digests
+
+
+def _context(scope: str, files: dict[str, str], dice: random.Random, known: list[str]) -> str:
+    lines = "\n".join(f"{name}:{files[name]}" for name in sorted(files))
+    listed = "".join(f"  - name: {name}\n    purpose: {' '.join(dice.choices(known, k=5))}\n" for name in files)
+    return _CONTEXT.format(
+        scope=scope,
+        fingerprint=hashlib.sha256(lines.encode()).hexdigest()[:8],
+        summary=" ".join(dice.choices(known, k=8)),
+        files=listed,
+        decision=dice.choice(known),
+    )
 
 
 def _write_documents(sources: Path, count: int, *, seed: int) -> tuple[int, Counter[str]]:

@@ -81,12 +81,15 @@ class Survey(NamedTuple):
     seen: tuple[Seen, ...]
 
     def is_settled(self, seen_at: int) -> bool:
-        return is_settled(self.stamp, seen_at) and all(each.is_settled(seen_at) for each in self.seen)
+        return is_settled(self.stamp, seen_at) and all(
+            is_settled(each.stamp, seen_at) for each in self.seen if each.stamp
+        )
 
 
 def is_settled(stamp: tuple[int, ...], seen_at: int) -> bool:
     """Say whether a stamp is so old that another change would have got another one, however coarse the clock."""
-    return all(changed < seen_at - TOO_RECENT for changed in stamp[1:])
+    _, modified, changed = stamp
+    return modified < seen_at - TOO_RECENT and changed < seen_at - TOO_RECENT
 
 
 def perform(call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401 - as various as the calls

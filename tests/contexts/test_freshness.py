@@ -169,12 +169,12 @@ def test_a_project_with_many_contexts_is_read_by_two(tmp_path: Path, monkeypatch
     make_project(root, {f"{name}/x.py": name for name in "abcdef"} | {"new\nline/x.py": ""})
     write_files(root, {"c/.context.yaml": "a: [", "d/.context.yaml": "version: 2", "e/x.py": "edited"})
     (root / "f" / ".context.yaml").chmod(0)
-    asked: set[str] = set()
+    asked: list[str] = []
     answered: set[str] = set()
 
     class Listening(heads.SecondReader):
         def ask_for(self, directory: str) -> None:
-            asked.add(os.path.basename(directory))
+            asked.append(os.path.basename(directory))
             super().ask_for(directory)
 
         def answers(self) -> Mapping[str, tuple[Seen, Head]]:
@@ -188,8 +188,8 @@ def test_a_project_with_many_contexts_is_read_by_two(tmp_path: Path, monkeypatch
         monkeypatch.setattr(sys, "executable", executable)
         alone = open_project(root, clock=0).list_contexts()
         assert open_project(root, clock=later).list_contexts() == alone
-    assert asked == {*"abcdef", "new\nline"}
-    assert answered == asked
+    assert set(asked) == {*"abcdef", "new\nline"}
+    assert answered == {*asked[:3], *asked[4:7]}  # one in four is left to us
 
 
 def test_the_fingerprint_of_another_tool_is_accepted(tmp_path: Path) -> None:

@@ -139,8 +139,10 @@ class Ledger:
 
 def sign(files: Sequence[Seen]) -> str:
     """Give a short text that stands for these files, their sizes and their times."""
-    told = sorted((file.name, file.size, file.stamp) for file in files)
-    return sha256(repr(told).encode("ascii", "backslashreplace")).hexdigest()[:32]
+    told = sorted(files)
+    names = "/".join([file.name for file in told])
+    numbers = [number for file in told for number in (file.size, *file.stamp)]
+    return sha256(f"{names}{numbers}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def _file_name(scope: str) -> str:
