@@ -8,6 +8,7 @@ UTF-8 keeps its bytes as Python's surrogate escapes.
 import errno
 import fcntl
 import os
+import re
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -34,6 +35,7 @@ _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _CHUNK = 1 << 20
 TEMPORARY_PREFIX = ".contexthall-"
 """How the names of our own half-written files begin."""
+_TEMPORARY_NAME = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}\d+-[0-9a-f]{{8}}")
 TOO_RECENT = 2_000_000_000
 """Nanoseconds: what changed so shortly before it was seen may change again without its stamp showing it."""
 LARGEST_FILE = 1 << 30
@@ -128,10 +130,15 @@ class Disk:
         survey: Survey = self.do(path, _survey, path, _ENTER if follow else _ENTER | os.O_NOFOLLOW, known)
         return survey
 
-    def digests(self, path: str, names: Sequence[str], new: Callable[[], Digest]) -> dict[str, str | None]:
-        """Digest regular files of a directory; None stands for one that cannot be read; what is gone is left out."""
-        digests: dict[str, str | None] = self.do(path, _digests, path, names, new)
-        return digests
+    def digests(
+        self, path: str, files: Sequence[Seen], new: Callable[[], Digest]
+    ) -> tuple[dict[str, str | None], bool]:
+        """Digest files of a directory, and say whether they are the very ones that were seen.
+
+        None stands for one that cannot be read, or is too large to be; what is gone is left out.
+        """
+        digests, are_the_same = self.do(path, _digests, path, files, new)
+        return digests, are_the_same
 
     def read_small(self, path: str, most_bytes: int) -> tuple[Seen, bytes]:
         """Read a regular file and its stamp; of one that is larger than `most_bytes`, one byte more than that."""
@@ -186,7 +193,10 @@ class Disk:
 
     def is_within(self, path: str, root: str) -> bool:
         """Say whether `path` lies in `root` once all symlinks are followed."""
-        real_path, real_root = self.real(path), self.real(root)
+        try:
+            real_path, real_root = self.real(path), self.real(root)
+        except PathMissingError:  # what cannot be a path is nowhere
+            return False
         return real_path == real_root or real_path.startswith(real_root.rstrip("/") + "/")
 
     def real(self, path: str) -> str:
@@ -339,29 +349,45 @@ class Directory(_Opened):
             if sync:
                 file.sync()
 
-    def replace(self, name: str, data: bytes, *, unless_changed: Seen | None = None) -> bool:
-        """Put a new file in place of whatever is at `name`, in one step; it is there whole or not at all.
-
-        Given what is to be replaced, the new file gets its permissions, and False means that somebody else changed it.
-        """
-        temporary = f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
+    def replace(self, name: str, data: bytes) -> None:
+        """Put a new file in place of whatever is at `name`, in one step; it is there whole or not at all."""
+        temporary = _temporary_name()
         try:
-            self.write(temporary, data, sync=unless_changed is not None)
-            if unless_changed is not None and not self._take_over(name, temporary, unless_changed):
-                return False
+            self.write(temporary, data)
             self.rename(temporary, name)
         finally:
-            self._remove_if_there(temporary)
+            self.remove_if_there(temporary)
+
+    def write_like(self, model: str, data: bytes) -> str:
+        """Write a new file, to the disk itself, with the owner and the permissions of another; give its name."""
+        found = self._do_at(model, os.stat, model, dir_fd=self._descriptor, follow_symlinks=False)
+        temporary = _temporary_name()
+        try:
+            self.write(temporary, data, sync=True)
+            ours = self._do_at(temporary, os.stat, temporary, dir_fd=self._descriptor)
+            if (ours.st_uid, ours.st_gid) != (found.st_uid, found.st_gid):
+                self._do_at(temporary, os.chown, temporary, found.st_uid, found.st_gid, dir_fd=self._descriptor)
+            self._do_at(temporary, os.chmod, temporary, stat.S_IMODE(found.st_mode), dir_fd=self._descriptor)
+        except DiskError:
+            self.remove_if_there(temporary)
+            raise
+        return temporary
+
+    def put(self, name: str, data: bytes) -> bool:
+        """Put a new file at `name`, in one step; False if something is there already, which stays."""
+        temporary = _temporary_name()
+        try:
+            self.write(temporary, data)
+            self._do_at(name, os.link, temporary, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        except DiskError as error:
+            if isinstance(error.__cause__, FileExistsError):
+                return False
+            raise
+        finally:
+            self.remove_if_there(temporary)
         return True
 
-    def _take_over(self, name: str, temporary: str, expected: Seen) -> bool:
-        found = self._do_at(name, os.stat, name, dir_fd=self._descriptor, follow_symlinks=False)
-        if _stamp(found) != expected.stamp or found.st_size != expected.size:
-            return False
-        self._do_at(temporary, os.chmod, temporary, stat.S_IMODE(found.st_mode), dir_fd=self._descriptor)
-        return True
-
-    def _remove_if_there(self, name: str) -> None:
+    def remove_if_there(self, name: str) -> None:
         with suppress(PathMissingError):
             self._do_at(name, os.unlink, name, dir_fd=self._descriptor)
 
@@ -371,6 +397,15 @@ class Directory(_Opened):
 
     def _do_at(self, name: str, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
         return self._disk.do(os.path.join(self.path, name), call, *arguments, **options)
+
+
+def is_temporary(name: str) -> bool:
+    """Say whether a file is one of our own that never got its real name."""
+    return _TEMPORARY_NAME.fullmatch(name) is not None
+
+
+def _temporary_name() -> str:
+    return f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
 
 
 def _scan(path: str) -> list[Entry]:
@@ -418,25 +453,29 @@ def _stamp(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _digests(path: str, names: Sequence[str], new: Callable[[], Digest]) -> dict[str, str | None]:
+def _digests(path: str, files: Sequence[Seen], new: Callable[[], Digest]) -> tuple[dict[str, str | None], bool]:
     directory = os.open(path, _ENTER)
     digests: dict[str, str | None] = {}
+    are_the_same = True
     try:
-        for name in names:
+        for file in files:
             try:
-                digests[name] = _digest(name, directory, new())
+                digests[file.name], is_the_same = _digest(file, directory, new())
             except FileNotFoundError:
-                continue
+                is_the_same = False
             except OSError:
-                digests[name] = None
+                digests[file.name], is_the_same = None, False
+            are_the_same = are_the_same and is_the_same
     finally:
         os.close(directory)
-    return digests
+    return digests, are_the_same
 
 
-def _digest(name: str, directory: int, digest: Digest) -> str:
-    descriptor, found = _open_regular(name, directory)
+def _digest(file: Seen, directory: int, digest: Digest) -> tuple[str, bool]:
+    descriptor, found = _open_regular(file.name, directory)
     try:
+        if found.st_size > LARGEST_FILE:
+            raise OSError(errno.EFBIG, "too large")
         # What is appended meanwhile is not read: a file that never stops growing would never end.
         rest = found.st_size
         while rest > 0 and (chunk := os.read(descriptor, min(rest, _CHUNK))):
@@ -444,7 +483,8 @@ def _digest(name: str, directory: int, digest: Digest) -> str:
             rest -= len(chunk)
     finally:
         os.close(descriptor)
-    return digest.hexdigest()
+    # Whoever renames the directory meanwhile leaves the times of its files alone, but not what stands at its path.
+    return digest.hexdigest(), _stamp(found) == file.stamp and found.st_size == file.size
 
 
 def _read_small(path: str, most_bytes: int) -> tuple[Seen, bytes]:

@@ -155,12 +155,18 @@ class Hall:
             progress=progress,
         )
 
+    def rehash_context(self, place: str) -> bool:
+        """Write the fingerprint of a directory into its context; False if it was there already."""
+        from contexthall.contexts.writing import rehash
+
+        return rehash(self.project, place)
+
     def validate_contexts(self, *, strict: bool = False) -> "Report":
         """Judge every context of the project by its schema, and if `strict` by the code as well."""
         from contexthall.contexts.validation import validate
 
         project = self.project
-        return validate(self._disk, project.root, project.look_around(), is_strict=strict)
+        return validate(self._disk, project.root, project.overview().census.kept, is_strict=strict)
 
     def watch_contexts(self) -> "Iterator[list[Turn]]":
         """Tell which contexts become fresh, stale or missing, until interrupted."""

@@ -21,7 +21,7 @@ from tests.contract import oracle
 from tests.processes import CONTEXT, run_context
 
 from contexthall.caches.builder import build
-from contexthall.caches.crew import run_shares
+from contexthall.crew import run_shares
 from contexthall.core.errors import DiskError, SourcesError, UsageError
 from contexthall.disk import Disk
 

@@ -168,8 +168,9 @@ HEAD = "version: 1\nscope: x\nfingerprint: abcd1234\nlast_updated: now\n"
         "just text",
         "",
         HEAD + "n: 0x" + "f" * 5000 + "\n---\n",
+        "".join(f"%TAG !a{number}! x\n" for number in range(60_000)) + "--- " + HEAD,
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_a_corrupt_context_costs_nobody_else_anything(root: Path, content: str) -> None:
     (root / "src/core/.context.yaml").write_text(content)
@@ -251,6 +252,8 @@ def test_another_project_is_named_by_its_path(root: Path, monkeypatch: pytest.Mo
 
 
 def test_a_confined_caller_stays_in_the_project(root: Path, tmp_path: Path) -> None:
+    assert answer(root, "list_contexts", path="a\0b", confine=True)["error"].startswith("Failed to scan")
+    assert answer(root, "query_context", path="a\0b", scope=".", confine=True)["error"] == TRAVERSAL
     make_project(tmp_path / "other", {"x.py": ""})
     (root / "out").symlink_to(tmp_path / "other")
     for path in (str(tmp_path / "other"), str(root / "out"), str(tmp_path)):

@@ -15,6 +15,7 @@ from contexthall.contexts import heads
 from contexthall.contexts.heads import Head
 from contexthall.contexts.ledger import Ledger
 from contexthall.contexts.project import Project
+from contexthall.contexts.writing import rehash
 from contexthall.disk import Disk, Seen, Survey
 
 FILES = {"a.py": "print(1)\n", "b.md": "# b\n", "src/core.py": "x = 1\n"}
@@ -157,7 +158,7 @@ def test_an_edit_within_the_same_tick_of_the_clock_is_seen(tmp_path: Path) -> No
             return Survey(before.stamp, tuple(seen))
         return found
 
-    project._disk = Disk(within_the_tick)
+    project.disk = Disk(within_the_tick)
     edited.write_text("2")
     assert state(project) == "stale"
     assert project.list_contexts()["entries"][0]["state"] == "stale"
@@ -212,7 +213,7 @@ def test_the_fingerprint_of_another_tool_is_accepted(tmp_path: Path) -> None:
 def test_a_stale_context_says_what_changed_where_that_is_known(tmp_path: Path) -> None:
     make_project(tmp_path / "p", FILES)
     project = open_project(tmp_path / "p", tmp_path / "memory")
-    assert not project.rehash(".")
+    assert not rehash(project, ".")
     edit_with_size_and_time_kept(tmp_path / "p")
     delete(tmp_path / "p")
     add(tmp_path / "p")
@@ -243,13 +244,15 @@ def test_a_file_that_vanishes_while_it_is_read_is_not_there(tmp_path: Path) -> N
             (tmp_path / "p" / "b.md").unlink(missing_ok=True)
         return call(*arguments, **options)
 
-    project._disk = Disk(vanishing)
+    project.disk = Disk(vanishing)
     answer = project.check_freshness(".")
     assert answer["state"] == "stale"
     assert "error" not in answer
 
 
-@pytest.mark.parametrize("content", [b"", b"no json", b'{"format":1,"directories":{".":[1]}}', b'{"format":9}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"no json", b"[]", b'{"format":2,"directories":{".":[1]}}', b'{"format":2}', b'{"format":9}']
+)
 def test_a_damaged_memory_is_forgotten(tmp_path: Path, content: bytes) -> None:
     make_project(tmp_path / "p", FILES)
     later = time.time_ns() + 10**12
@@ -263,10 +266,85 @@ def test_where_nothing_can_be_remembered_everything_works(tmp_path: Path) -> Non
     (tmp_path / "memory").write_text("a file in the way")
     project = open_project(tmp_path / "p", tmp_path / "memory", time.time_ns() + 10**12)
     assert [entry["state"] for entry in project.list_contexts()["entries"]] == ["fresh", "fresh"]
-    assert not project.rehash(".")
+    assert not rehash(project, ".")
+
+
+def test_what_is_learnt_is_learnt_of_the_files_that_were_read(tmp_path: Path) -> None:
+    """Two directories change names while one of them is read, and change back."""
+    root = tmp_path / "p"
+    make_project(root, {"a/x.py": "1", "b/x.py": "2"})
+    (root / "a" / ".context.yaml").write_text((root / "b" / ".context.yaml").read_text())
+    later = time.time_ns() + 10**12
+
+    def swap() -> None:
+        for before, after in (("a", "c"), ("b", "a"), ("c", "b")):
+            (root / before).rename(root / after)
+
+    def swapping(call: Callable[..., object], *arguments: object, **options: object) -> object:
+        if call.__name__ != "_digests":
+            return call(*arguments, **options)
+        swap()
+        try:
+            return call(*arguments, **options)
+        finally:
+            swap()
+
+    project = open_project(root, tmp_path / "memory", later)
+    project.disk = Disk(swapping)
+    project.check_freshness("a")
+    project.disk = Disk()
+    assert state(project, "a") == state(open_project(root, tmp_path / "memory", later), "a") == "stale"
+
+
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_what_could_not_be_read_is_not_remembered_as_corrupt(tmp_path: Path) -> None:
+    make_project(tmp_path / "p", FILES)
+    later = time.time_ns() + 10**12
+
+    def refusing(call: Callable[..., object], *arguments: object, **options: object) -> object:
+        if call.__name__ == "_read_small" and str(arguments[0]).endswith(".context.yaml"):
+            raise OSError(24, "Too many open files")
+        return call(*arguments, **options)
+
+    project = open_project(tmp_path / "p", tmp_path / "memory", later)
+    project.disk = Disk(refusing)
+    assert "corrupt" in project.check_freshness(".")["error"]
+    project.disk = Disk()
+    assert state(project) == "fresh"
+
+
+def test_a_file_too_large_to_be_read_costs_its_own_entry(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", FILES)
+    os.truncate(tmp_path / "p" / "b.md", 1 << 41)
+    assert project.check_freshness(".")["error"] == 'Cannot read "b.md"'
+    assert state(project, "src") == "fresh"
+
+
+def test_a_summary_that_json_cannot_spell_does_not_cost_the_memory(tmp_path: Path) -> None:
+    make_project(tmp_path / "p", FILES)
+    context = tmp_path / "p" / ".context.yaml"
+    context.write_text(context.read_text().replace("summary: About ..", "summary: .nan"))
+    later = time.time_ns() + 10**12
+    open_project(tmp_path / "p", tmp_path / "memory", later).list_contexts()
+    assert b"NaN" not in (tmp_path / "memory" / "seen.json").read_bytes()
 
 
 def test_half_written_files_of_ours_do_not_count(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", FILES)
-    (tmp_path / "p" / ".contexthall-1-abcd").write_text("version: 1")
+    (tmp_path / "p" / ".contexthall-1-0123abcd").write_text("version: 1")
     assert state(project) == "fresh"
+
+
+def test_a_file_of_yours_that_is_called_like_ours_counts(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", FILES)
+    (tmp_path / "p" / ".contexthall-notes.md").write_text("mine")
+    assert state(project) == "stale"
+
+
+def test_a_context_in_an_ignored_directory_is_judged_by_its_files(tmp_path: Path) -> None:
+    """Else it would be fresh whatever happens to them."""
+    project = make_project(tmp_path / "p", {"out/x.py": "1"})
+    write_files(tmp_path / "p", {".gitignore": "out/"})
+    assert state(project, "out") == "fresh"
+    write_files(tmp_path / "p", {"out/x.py": "2"})
+    assert state(project, "out") == "stale"

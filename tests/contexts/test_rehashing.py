@@ -1,5 +1,7 @@
 """A new fingerprint is written, and not a byte besides."""
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from tests.contexts.making import fingerprint_of, make_project, open_project, write_files
 
 from contexthall.contexts.context_file import read_context, replace_fingerprint
+from contexthall.contexts.writing import rehash
 from contexthall.core.errors import ContextCorruptError, ContextMissingError, ContextVersionError, DiskError, UsageError
 from contexthall.disk import Disk
 
@@ -64,14 +67,14 @@ def test_a_stale_context_becomes_fresh_and_keeps_its_permissions(tmp_path: Path)
     context.chmod(0o640)
     write_files(tmp_path / "p", {"a/x.py": "2"})
     before = context.read_text()
-    assert project.rehash("a")
+    assert rehash(project, "a")
     stored = before.split('"')[3]
     assert context.read_text() == before.replace(stored, fingerprint_of(tmp_path / "p/a"))
     assert context.stat().st_mode & 0o777 == 0o640
     assert project.check_freshness("a")["state"] == "fresh"
     assert sorted(path.name for path in (tmp_path / "p/a").iterdir()) == [".context.yaml", "x.py"]
     written = context.stat()
-    assert not project.rehash("a")
+    assert not rehash(project, "a")
     assert context.stat() == written
 
 
@@ -86,7 +89,7 @@ def test_what_cannot_be_read_is_not_written(tmp_path: Path, content: str | None,
     if content is not None:
         context.write_text(content)
     with pytest.raises(error):
-        project.rehash(".")
+        rehash(project, ".")
     assert (context.read_text() if context.exists() else None) == content
 
 
@@ -96,10 +99,10 @@ def test_a_symlinked_context_is_not_written_through(tmp_path: Path) -> None:
     context.rename(tmp_path / "elsewhere")
     context.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ContextMissingError):
-        project.rehash("a")
+        rehash(project, "a")
     (tmp_path / "p/link").symlink_to(".")
     with pytest.raises(UsageError, match="symlink"):
-        project.rehash(project.locate("link"))
+        rehash(project, project.locate("link"))
 
 
 def test_somebody_elses_edit_is_not_lost(tmp_path: Path) -> None:
@@ -112,11 +115,54 @@ def test_somebody_elses_edit_is_not_lost(tmp_path: Path) -> None:
             context.write_text(context.read_text() + "todos: [mine]\n")
         return call(*arguments, **options)
 
-    project._disk = Disk(edited_meanwhile)
+    project.disk = Disk(edited_meanwhile)
     with pytest.raises(UsageError, match="somebody else"):
-        project.rehash(".")
+        rehash(project, ".")
     assert context.read_text().endswith("todos: [mine]\n")
     assert not [path for path in context.parent.iterdir() if path.name.startswith(".contexthall-")]
+
+
+def test_an_edit_at_the_very_last_moment_is_not_lost(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", {"x.py": "1"})
+    context = tmp_path / "p/.context.yaml"
+    write_files(tmp_path / "p", {"x.py": "2"})
+    moments = iter([True])
+
+    def edited_at_the_exchange(call: Callable[..., object], *arguments: object, **options: object) -> object:
+        if call.__name__ == "exchange" and next(moments, False):
+            (tmp_path / "new").write_text(context.read_text() + "todos: [mine]\n")
+            (tmp_path / "new").rename(context)
+        return call(*arguments, **options)
+
+    project.disk = Disk(edited_at_the_exchange)
+    with pytest.raises(UsageError, match="somebody else"):
+        rehash(project, ".")
+    assert context.read_text().endswith("todos: [mine]\n")
+    assert sorted(path.name for path in context.parent.iterdir()) == [".context.yaml", "x.py"]
+
+
+def test_where_names_cannot_be_exchanged_one_takes_the_others_place(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", {"x.py": "1"})
+    write_files(tmp_path / "p", {"x.py": "2"})
+
+    def unable(call: Callable[..., object], *arguments: object, **options: object) -> object:
+        if call.__name__ == "exchange":
+            raise OSError(errno.EINVAL, "Invalid argument")
+        return call(*arguments, **options)
+
+    project.disk = Disk(unable)
+    assert rehash(project, ".")
+    assert project.check_freshness(".")["state"] == "fresh"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_context_keeps_its_owner(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", {"x.py": "1"})
+    write_files(tmp_path / "p", {"x.py": "2"})
+    os.chown(tmp_path / "p/.context.yaml", 1234, 5678)
+    assert rehash(project, ".")
+    found = (tmp_path / "p/.context.yaml").stat()
+    assert (found.st_uid, found.st_gid) == (1234, 5678)
 
 
 def test_a_write_is_whole_or_not_there_whatever_call_fails(tmp_path: Path) -> None:
@@ -137,9 +183,9 @@ def test_a_write_is_whole_or_not_there_whatever_call_fails(tmp_path: Path) -> No
             return call(*arguments, **options)
 
         project = open_project(tmp_path / "p")
-        project._disk = Disk(failing)
+        project.disk = Disk(failing)
         try:
-            project.rehash(".")
+            rehash(project, ".")
         except (DiskError, ContextCorruptError):
             assert context.read_text() in {before, after}
         else:

@@ -57,7 +57,7 @@ def test_a_directory_that_vanishes_costs_nothing(tmp_path: Path) -> None:
             raise FileNotFoundError(2, "gone")
         return call(*arguments, **options)
 
-    project._disk = Disk(vanishing)
+    project.disk = Disk(vanishing)
     assert entries(project) == {".": "missing", "a": "fresh"}
 
 
@@ -75,12 +75,12 @@ def test_every_call_to_the_disk_may_fail_and_the_others_still_answer(tmp_path: P
 
         return Disk(perform)
 
-    project._disk = failing_at(0)
+    project.disk = failing_at(0)
     assert entries(project) == {".": "missing", "a": "fresh", "b": "fresh"}
     total = calls
     for place in range(1, total + 1):
         calls = 0
-        project._disk = failing_at(place)
+        project.disk = failing_at(place)
         answer = project.list_contexts()
         whole = "error" in answer
         broken = [entry for entry in answer["entries"] if "error" in entry]
@@ -133,6 +133,8 @@ def test_other_keys_of_the_configuration_are_ignored() -> None:
     text = b"provider: anthropic\nmax_depth: 3\nmin_tokens:\nmode: full\nignore: [tmp]\n"
     assert read_config(text) == Config(ignore=("tmp",), max_depth=3, mode="full")
     assert read_config(b"") == read_config(b"# nothing\n") == Config()
+    with pytest.raises(SettingsError):
+        read_config(b"[]")
 
 
 def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.contexts.making import make_project, write_context, write_files
 from contexthall.contexts.answers import NOTE, VIOLATION, Report
 from contexthall.contexts.project import Project
 from contexthall.contexts.schema import FIELDS, FILTERABLE, METADATA, json_schema, json_schema_text
-from contexthall.contexts.validation import exported_name, validate
+from contexthall.contexts.validation import dependency_name, exported_name, validate
 from contexthall.disk import Disk
 
 WHOLE = """
@@ -57,7 +57,7 @@ CODE = {
 
 
 def judged(root: Path, *, is_strict: bool = False) -> Report:
-    project = Project(Disk(), str(root), make_project(root, {})._ledger)
+    project = Project(Disk(), str(root), make_project(root, {}).ledger)
     return validate(Disk(), str(root), project.look_around(), is_strict=is_strict)
 
 
@@ -98,6 +98,8 @@ def test_a_context_with_every_field_is_valid(tmp_path: Path) -> None:
         ("test_count: 142", "test_count: 1.5", "evidence.test_count"),
         ("coverage_percent: 97.5", "coverage_percent: 101", "evidence.coverage_percent"),
         ("coverage_percent: 97.5", "coverage_percent: -0.1", "evidence.coverage_percent"),
+        ("coverage_percent: 97.5", "coverage_percent: .nan", "evidence.coverage_percent"),
+        ("test_count: 142", "test_count: 9007199254740992", "evidence.test_count"),
         ("todos: []", "todos: []\nextra: 1", ""),
         ("scope: .", "scope: src", "project"),
     ],
@@ -150,6 +152,56 @@ def test_what_the_code_does_not_bear_out_is_a_violation_in_strict_mode(
     assert violations(tmp_path, is_strict=True) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("dependency", "name"),
+    [
+        ("requests>=2", "requests"),
+        ("PyYAML 6", "PyYAML"),
+        ("chalk@5", "chalk"),
+        ("@scope/pkg ^1", "@scope/pkg"),
+        ("uvicorn[standard] ~=0.1", "uvicorn"),
+        ("src/db — models", "src/db"),
+        ("", ""),
+    ],
+)
+def test_the_name_in_a_dependency(dependency: str, name: str) -> None:
+    assert dependency_name(dependency) == name
+
+
+def test_dependencies_are_words_in_any_spelling(tmp_path: Path) -> None:
+    write_files(tmp_path, {"requirements.txt": "pyyaml>=6\nsome_package==1\n", "a.py": "those = 1"})
+    write_context(tmp_path, ".", more="dependencies: {external: [PyYAML 6, some-package>=1, os]}\n")
+    assert violations(tmp_path, is_strict=True) == [("dependencies.external", "os is not in the code")]
+
+
+def test_what_is_declared_must_be_in_the_directory_itself(tmp_path: Path) -> None:
+    write_files(tmp_path, {"README.md": "", "api/x.py": "", "src/x.py": ""})
+    names = ["README.md", "/etc/passwd", "../README.md", ".", "x.py"]
+    files = "".join(f"  - {{name: {name}, purpose: p}}\n" for name in names)
+    write_context(tmp_path / "src", "src", more=f"files:\n{files}subdirectories: [{{name: api/, summary: s}}]\n")
+    found = [message for _, message in violations(tmp_path, is_strict=True)]
+    assert found == [f"{name} is not there" for name in [*sorted(names[:4]), "api/"]]
+
+
+def test_what_was_not_read_whole_may_hold_anything(tmp_path: Path) -> None:
+    write_files(tmp_path, {"large.py": "#" * (1 << 20) + "\ndef far(): ...\n"})
+    write_context(tmp_path, ".", more="exports: [far()]\n")
+    assert violations(tmp_path, is_strict=True) == []
+
+
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_what_cannot_be_looked_at_costs_nobody_else_anything(tmp_path: Path) -> None:
+    write_files(tmp_path, {"private/x.py": "", "shut/x.py": "", "a.py": ""})
+    write_context(tmp_path, ".", more="files: [{name: private/x.py, purpose: p}, {name: a.py, purpose: p}]\n")
+    (tmp_path / "private").chmod(0)
+    (tmp_path / "shut").chmod(0)
+    found = judged(tmp_path, is_strict=True).findings
+    (tmp_path / "private").chmod(0o700)
+    (tmp_path / "shut").chmod(0o700)
+    shut = [(finding.scope, finding.message) for finding in found]
+    assert shut == [("private", "Cannot read the directory"), ("shut", "Cannot read the directory")]
+
+
 def test_what_is_not_listed_is_a_note(tmp_path: Path) -> None:
     write_files(tmp_path, CODE | {"new.py": "", "picture.png": ""})
     write_context(tmp_path, ".", more=WHOLE)
@@ -182,6 +234,14 @@ def test_a_scope_that_is_another_directory_is_a_violation_in_strict_mode(tmp_pat
         ("func (r *Reader) Read(p []byte) (int, error)", "Read"),
         ("export default function", ""),
         ("int main(void)", "main"),
+        ("type Gone struct", "Gone"),
+        ("type Handler func(w Writer)", "Handler"),
+        ("class Gone extends Base", "Gone"),
+        ("std::string name()", "name"),
+        ("List<String> names()", "names"),
+        ("parse - parses a YAML text", ""),
+        ("pub(crate) fn inner()", "inner"),
+        ("export default async function run()", "run"),
         ("", ""),
         ("(x)", ""),
     ],

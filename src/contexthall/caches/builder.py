@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from contexthall import kernel
 from contexthall.caches.compiler import Compiled, Run, compile_share, count_terms, merge
-from contexthall.caches.crew import run_shares
 from contexthall.caches.document import file_stem
 from contexthall.caches.field import Columns
 from contexthall.caches.format import (
@@ -30,6 +29,7 @@ from contexthall.caches.postings import PARTS, PostingsWriter, bucket_count
 from contexthall.caches.sources import DEFAULT_GLOBS, Source, find_sources
 from contexthall.caches.workshop import NEW, Workshop, replaceable, workshop_of
 from contexthall.core.errors import UsageError
+from contexthall.crew import run_shares
 from contexthall.disk import TEMPORARY_PREFIX, Directory, Disk
 
 Progress = Callable[[int, int], None]

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from contexthall.caches.crew import Report
 from contexthall.caches.document import Document, file_stem, spell, version_of
 from contexthall.caches.format import DOCUMENTS
 from contexthall.caches.postings import PARTS, Postings, part_of
@@ -21,6 +20,7 @@ from contexthall.caches.selection import tokens, words
 from contexthall.caches.sources import Source
 from contexthall.caches.workshop import NEW, RUN_PREFIX
 from contexthall.core.errors import SourcesError
+from contexthall.crew import Report
 from contexthall.disk import Directory, Disk
 
 _MOST_POSTINGS = 3_000_000

@@ -33,7 +33,6 @@ _SENTENCES: dict[type[HallError], str] = {
     "Upgrade dotcontext to read this file.",
     DiskError: 'Cannot read the directory at scope "{scope}"',
 }
-FAULTS = {error.__name__: error for error in _SENTENCES}
 
 
 class Selection(NamedTuple):

@@ -26,9 +26,11 @@ class Config(NamedTuple):
 def read_config(data: bytes) -> Config:
     """Read a configuration; SettingsError names what is wrong with it."""
     try:
-        values = read_value(data) or {}
+        values = read_value(data)
     except ContextCorruptError as error:
         raise SettingsError(f"{CONFIG_FILE}: {error.detail}") from None
+    if values is None:
+        return Config()
     if not isinstance(values, dict):
         raise SettingsError(f"{CONFIG_FILE}: not a mapping")
     for name, value in values.items():

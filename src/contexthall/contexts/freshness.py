@@ -21,6 +21,8 @@ class Contents(NamedTuple):
     """What the files of a directory hold: a digest for each, and which of them could not be read."""
 
     digests: dict[str, str]
+    are_as_seen: bool
+    """Whether these are the very files that were seen before they were read."""
     error: str = ""
 
     @property
@@ -51,17 +53,17 @@ def add_up(disk: Disk, ledger: Ledger, directory: Directory, seen_at: int) -> tu
     """Read the files of a directory, and remember what they add up to; say that, and what could not be read."""
     contents = read_contents(disk, directory)
     fingerprint = contents.fingerprint
-    if not contents.error:
+    if contents.are_as_seen:
         ledger.learn_fingerprint(directory.scope, directory.files, fingerprint, seen_at)
     return fingerprint, contents.error
 
 
 def read_contents(disk: Disk, directory: Directory) -> Contents:
     """Read the files of a directory; one that is gone is left out, one that cannot be read matches nothing."""
-    found = disk.digests(directory.path, [file.name for file in directory.files], sha256)
+    found, are_as_seen = disk.digests(directory.path, directory.files, sha256)
     unreadable = sorted(shown(name) for name, digest in found.items() if digest is None)
     digests = {name: digest or _UNREADABLE for name, digest in found.items()}
-    return Contents(digests, f'Cannot read "{unreadable[0]}"' if unreadable else "")
+    return Contents(digests, are_as_seen, f'Cannot read "{unreadable[0]}"' if unreadable else "")
 
 
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:

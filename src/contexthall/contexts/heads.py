@@ -14,9 +14,10 @@ from typing import NamedTuple, Self
 
 from contexthall.contexts.context_file import MOST_BYTES, read_context
 from contexthall.contexts.schema import CONTEXT_FILE
-from contexthall.contexts.yaml_text import Value
+from contexthall.contexts.yaml_text import Value, finite
 from contexthall.core.errors import (
     ContextCorruptError,
+    ContextError,
     ContextMissingError,
     ContextVersionError,
     DiskError,
@@ -33,9 +34,13 @@ _CHUNK = 1 << 16
 _PROGRAM = "from contexthall.contexts.heads import main; main()"
 
 
+FAULTS: dict[str, type[ContextError]] = {error.__name__: error for error in (ContextCorruptError, ContextVersionError)}
+
+
 class Head(NamedTuple):
     """What a listing tells of a context; if it cannot be read, which error that is, and its detail."""
 
+    scope: str = ""
     fingerprint: str = ""
     last_updated: str = ""
     summary: Value = None
@@ -59,14 +64,16 @@ def read_bytes_of(disk: Disk, directory: str) -> tuple[Seen, bytes]:
         raise ContextCorruptError(error.detail) from error
 
 
-def read_head(disk: Disk, directory: str, context: Seen) -> tuple[Seen, Head]:
-    """Read the head of the context of a directory; `context` is what is known of the file so far."""
+def read_head(disk: Disk, directory: str) -> tuple[Seen | None, Head]:
+    """Read the head of a directory's context, and what the file was then; None if it could not be read at all."""
+    context = None
     try:
         context, data = read_bytes_of(disk, directory)
         values = read_context(data)
     except (ContextCorruptError, ContextVersionError) as error:
         return context, Head(fault=type(error).__name__, detail=error.detail)
-    return context, Head(values["fingerprint"], values["last_updated"], values.get("summary"), "summary" in values)
+    metadata = (values["scope"], values["fingerprint"], values["last_updated"])
+    return context, Head(*metadata, finite(values.get("summary")), "summary" in values)
 
 
 class SecondReader:
@@ -132,7 +139,7 @@ def main() -> None:
         *paths, begun = (begun + chunk).split(b"\0")
         for path in map(os.fsdecode, paths):
             with suppress(ContextMissingError):
-                seen, head = read_head(disk, path, Seen(CONTEXT_FILE, "file"))
-                if seen.stamp:  # else it could not be opened, and whoever asked will see for themselves
+                seen, head = read_head(disk, path)
+                if seen is not None:  # else whoever asked will see for themselves
                     rows.append((path, seen.size, seen.stamp, head))
     sys.stdout.write(json.dumps(rows))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from contexthall.contexts.heads import Head
+from contexthall.contexts.heads import FAULTS, Head
 from contexthall.contexts.schema import CONTEXT_FILE
 from contexthall.contexts.yaml_text import Value
 from contexthall.core.errors import DiskError
@@ -21,9 +21,10 @@ from contexthall.disk import Disk, Seen
 
 logger = logging.getLogger(__name__)
 
-_FORMAT = 1
+_FORMAT = 2
 _SEEN_FILE = "seen.json"
 _WRITTEN = "written"
+_FAULT = Head._fields.index("fault")
 
 
 class Sum(NamedTuple):
@@ -35,6 +36,17 @@ class Sum(NamedTuple):
 
     def is_of(self, files: Sequence[Seen]) -> bool:
         return self.signature == sign(files) if self.signature else self.files == files
+
+
+class Written(NamedTuple):
+    """A context as this machine wrote it: for which files, when, and which values it gave to the fields it drafted."""
+
+    fingerprint: str
+    files: Mapping[str, str]
+    """Name → digest."""
+    last_updated: str
+    fields: Mapping[str, str]
+    """Name → digest of the value."""
 
 
 class Ledger:
@@ -85,17 +97,20 @@ class Ledger:
         self._write(self._directory, _SEEN_FILE, {"format": _FORMAT, "directories": rows})
         self._is_changed = False
 
-    def learn_written(self, scope: str, fingerprint: str, digests: Mapping[str, str]) -> None:
-        """Remember for which files a context was written."""
+    def learn_written(self, scope: str, written: "Written") -> None:
+        """Remember how a context was written."""
         if self._directory:
-            directory = os.path.join(self._directory, _WRITTEN)
-            self._write(directory, _file_name(scope), {"fingerprint": fingerprint, "files": digests})
+            self._write(os.path.join(self._directory, _WRITTEN), _file_name(scope), written._asdict())
 
-    def written(self, scope: str, fingerprint: str) -> Mapping[str, str] | None:
-        """Give the digests of the files for which the context with this fingerprint was written, if they are known."""
-        written = self._read(os.path.join(_WRITTEN, _file_name(scope)))
-        files = written.get("files")
-        return files if isinstance(files, dict) and written.get("fingerprint") == fingerprint else None
+    def written(self, scope: str) -> "Written | None":
+        """Tell how the context of a directory was last written here, if that is known."""
+        kept = self._read(os.path.join(_WRITTEN, _file_name(scope)))
+        try:
+            return Written(
+                str(kept["fingerprint"]), dict(kept["files"]), str(kept["last_updated"]), dict(kept["fields"])
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
 
     def _row(self, scope: str) -> list[object]:
         known, (context, head) = self._sums.get(scope), self._heads.get(scope, (None, None))
@@ -111,10 +126,10 @@ class Ledger:
                 if total:
                     signature, fingerprint = total
                     self._sums[scope] = Sum(str(fingerprint), str(signature))
-                if context and head:
+                if context and head and head[_FAULT] in ("", *FAULTS):
                     size, *stamp = context
                     self._heads[scope] = (Seen(CONTEXT_FILE, "file", size, tuple(stamp)), Head(*head))
-        except (TypeError, ValueError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError):
             logger.info("what was remembered of the project is no longer understood")
             self._sums, self._heads = {}, {}
 

@@ -4,13 +4,14 @@ Its answers are those of the three tools, errors included: one bad directory nev
 """
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from typing import NamedTuple
 
 from contexthall.contexts.answers import (
     EVERYTHING,
-    FAULTS,
     Answer,
     Report,
     Selection,
@@ -21,12 +22,12 @@ from contexthall.contexts.answers import (
     sentence,
 )
 from contexthall.contexts.config import CONFIG_FILE, Config, read_config
-from contexthall.contexts.context_file import MOST_BYTES, read_context, replace_fingerprint
+from contexthall.contexts.context_file import MOST_BYTES
 from contexthall.contexts.freshness import FRESH, MISSING, STALE, STATES, add_up, changes, judge, read_contents
-from contexthall.contexts.heads import Head, SecondReader, read_bytes_of, read_context_of, read_head
+from contexthall.contexts.heads import FAULTS, Head, SecondReader, read_context_of, read_head
 from contexthall.contexts.ledger import Ledger
 from contexthall.contexts.scan import ROOT, Census, Directory, count, look_at_one, walk
-from contexthall.contexts.schema import CONTEXT_FILE, FILTERABLE, chosen
+from contexthall.contexts.schema import FILTERABLE, chosen
 from contexthall.contexts.yaml_text import Value, finite, write
 from contexthall.core.errors import (
     ContextCorruptError,
@@ -36,10 +37,9 @@ from contexthall.core.errors import (
     PathMissingError,
     ScopeError,
     SettingsError,
-    UsageError,
 )
 from contexthall.core.paths import absolute, native, shown
-from contexthall.disk import Disk, Seen
+from contexthall.disk import Disk
 
 __all__ = [
     "FIELDS",
@@ -61,6 +61,15 @@ as_yaml = write
 _MOST_PROJECTS = 8
 
 
+class Overview(NamedTuple):
+    """A project as it was seen: every directory, which of them are kept, and what there is to say of those."""
+
+    config: Config
+    directories: Sequence[Directory]
+    census: Census
+    entries: Sequence[Answer]
+
+
 class Projects:
     """The projects whose contexts are served; `home` is the one that is meant unless another is named."""
 
@@ -71,6 +80,7 @@ class Projects:
         self._memory = memory
         self._clock = clock
         self._opened: dict[str, Project] = {}
+        self._lock = threading.Lock()
 
     def root_of(self, path: str | None) -> str:
         """Say which project root `path` names."""
@@ -78,10 +88,11 @@ class Projects:
 
     def at(self, root: str) -> "Project":
         """Open the project at `root`; the last few stay open, because what was learnt about them saves work."""
-        project = self._opened.pop(root, None) or Project(self._disk, root, self._ledger(root))
-        self._opened[root] = project
-        if len(self._opened) > _MOST_PROJECTS:
-            self._opened.pop(next(iter(self._opened)), None)
+        with self._lock:  # calls come from several threads
+            project = self._opened.pop(root, None) or Project(self._disk, root, self._ledger(root))
+            self._opened[root] = project
+            if len(self._opened) > _MOST_PROJECTS:
+                del self._opened[next(iter(self._opened))]
         return project
 
     def _ledger(self, root: str) -> Ledger:
@@ -94,8 +105,8 @@ class Project:
 
     def __init__(self, disk: Disk, root: str, ledger: Ledger) -> None:
         self.root = root
-        self._disk = disk
-        self._ledger = ledger
+        self.disk = disk
+        self.ledger = ledger
         self._known: dict[str, Directory] = {}
         """The directories that were seen at last, as far as they can be told from what comes after."""
         self._told: dict[str, tuple[Directory, Answer]] = {}
@@ -106,12 +117,12 @@ class Project:
         try:
             if selection.under is not None:
                 selection = selection._replace(under=shown(self.locate(selection.under)))
-            entries, census = self._entries()
+            overview = self.overview()
         except SettingsError as error:
             return failed_listing(self.root, error.detail)
         except HallError as error:
             return failed_listing(self.root) if isinstance(error, DiskError) else refused_listing(self.root, error)
-        return listing(self.root, census, entries, selection)
+        return listing(self.root, overview.census, overview.entries, selection)
 
     def check_freshness(self, scope: str) -> Answer:
         """Answer `check_freshness`."""
@@ -132,25 +143,6 @@ class Project:
         freshness.pop("last_updated", None)  # which the context itself says
         return {"found": True, "scope": scope, "context": finite(chosen(values, fields)), **freshness}
 
-    def rehash(self, place: str) -> bool:
-        """Write the fingerprint of a directory as it is now into its context, and nothing else; False if it was there.
-
-        A context that somebody else writes at the same time is left to them.
-        """
-        directory = self._look(place)
-        if self._disk.real(directory.path) != os.path.normpath(os.path.join(self._disk.real(self.root), place)):
-            raise UsageError(f"{place} leads through a symlink", hint="name the directory itself")
-        context, data = read_bytes_of(self._disk, directory.path)
-        stored = read_context(data)["fingerprint"]
-        contents = read_contents(self._disk, directory)
-        if contents.error:
-            raise DiskError(f"{place}: {contents.error}")
-        computed = contents.fingerprint
-        if stored != computed:
-            self._replace(directory.path, replace_fingerprint(data, computed), context)
-        self._ledger.learn_written(place, computed, contents.digests)
-        return bool(stored != computed)
-
     def locate(self, scope: str) -> str:
         """Say which directory `scope` names, as a path from the root; ScopeError if it is not in the project."""
         text = native(scope).replace("\\", "/")
@@ -158,17 +150,19 @@ class Project:
         base = self.root.rstrip("/") + "/"
         if "\0" in text or not f"{target}/".startswith(base):
             raise ScopeError(scope)
-        if not self._disk.is_within(target, self.root):
+        if "\0" in self.root:
+            raise PathMissingError(self.root)
+        if not self.disk.is_within(target, self.root):
             raise ScopeError(f"{scope} leads out of the project")
         return target[len(base) :] or ROOT
 
     def read(self, place: str) -> dict[str, Value]:
         """Read the context of a directory."""
-        return read_context_of(self._disk, os.path.join(self.root, place))[1]
+        return read_context_of(self.disk, os.path.join(self.root, place))[1]
 
     def look_around(self) -> list[Directory]:
         """Look at every directory that may be entered."""
-        return [*walk(self._disk, self.root, self.config())]
+        return [*walk(self.disk, self.root, self.config())]
 
     def places(self) -> list[str]:
         """Name every directory that has a context, as paths from the root."""
@@ -177,21 +171,22 @@ class Project:
     def config(self) -> Config:
         """Read the project's configuration; SettingsError says what is wrong with it."""
         try:
-            _, data = self._disk.read_small(os.path.join(self.root, CONFIG_FILE), MOST_BYTES)
+            _, data = self.disk.read_small(os.path.join(self.root, CONFIG_FILE), MOST_BYTES)
         except PathMissingError:
             return Config()
         except DiskError as error:
-            self._disk.survey(self.root, follow=True)  # if the root itself cannot be read, that is the fault
+            self.disk.survey(self.root, follow=True)  # if the root itself cannot be read, that is the fault
             raise SettingsError(f"{CONFIG_FILE} cannot be read") from error
         return read_config(data)
 
-    def _entries(self) -> tuple[list[Answer], Census]:
-        seen_at, config = self._ledger.now(), self.config()
+    def overview(self) -> Overview:
+        """Look at the whole project."""
+        seen_at, config = self.ledger.now(), self.config()
         directories = self._look_at_all(config, seen_at)
         census = count(directories, config)
         entries = [self._entry(directory, seen_at) for directory in census.kept]
-        self._ledger.keep([directory.scope for directory in directories])
-        return sorted(entries, key=lambda entry: str(entry["scope"])), census
+        self.ledger.keep([directory.scope for directory in directories])
+        return Overview(config, directories, census, sorted(entries, key=lambda entry: str(entry["scope"])))
 
     def _look_at_all(self, config: Config, seen_at: int) -> list[Directory]:
         """Look at every directory, and see to it that their contexts and files are known, as far as they can be."""
@@ -199,7 +194,7 @@ class Project:
         settled: dict[str, Directory] = {}
         unknown: dict[str, Directory] = {}
         with SecondReader() as second:
-            for directory in walk(self._disk, self.root, config, self._known):
+            for directory in walk(self.disk, self.root, config, self._known):
                 directories.append(directory)
                 is_known = self._known.get(directory.scope) is directory
                 if is_known or (not directory.error and directory.survey.is_settled(seen_at)):
@@ -214,16 +209,16 @@ class Project:
 
     def _is_unread(self, directory: Directory) -> bool:
         context = directory.context
-        return context is not None and context.kind == "file" and self._ledger.head(directory.scope, context) is None
+        return context is not None and context.kind == "file" and self.ledger.head(directory.scope, context) is None
 
     def _learn(self, unknown: Mapping[str, Directory], second: SecondReader, seen_at: int) -> None:
         """Read the files of directories while somebody else reads their contexts."""
         for directory in unknown.values():
-            if self._ledger.fingerprint(directory.scope, directory.files) is None:
+            if self.ledger.fingerprint(directory.scope, directory.files) is None:
                 with suppress(DiskError):  # whoever needs it will meet it again
-                    add_up(self._disk, self._ledger, directory, seen_at)
+                    add_up(self.disk, self.ledger, directory, seen_at)
         for path, (context, head) in second.answers().items():
-            self._ledger.learn_head(unknown[path].scope, context, head, seen_at)
+            self.ledger.learn_head(unknown[path].scope, context, head, seen_at)
 
     def _entry(self, directory: Directory, seen_at: int) -> Answer:
         """Say what there is to say of a directory, or what was said when it was the same."""
@@ -239,7 +234,7 @@ class Project:
         scope = shown(directory.scope)
         try:
             head = self._head(directory, seen_at)
-            verdict = judge(self._disk, self._ledger, directory, head.fingerprint, seen_at)
+            verdict = judge(self.disk, self.ledger, directory, head.fingerprint, seen_at)
         except ContextMissingError:
             error = {"error": directory.error} if directory.error else {}
             return {"scope": scope, "state": MISSING, "has_context": False, **error}
@@ -247,28 +242,29 @@ class Project:
             return {"scope": scope, "state": MISSING, "has_context": False, "error": sentence(error, scope)}
         entry = {"scope": scope, "state": verdict.state, "has_context": True, "last_updated": head.last_updated}
         if head.has_summary:
-            entry["summary"] = finite(head.summary)
+            entry["summary"] = head.summary
         return entry | ({"error": verdict.error} if verdict.error else {})
 
     def _freshness(self, place: str) -> Answer:
         """Give the part of an answer that says whether a context is fresh."""
-        seen_at = self._ledger.now()
-        directory = self._look(place)
+        seen_at = self.ledger.now()
+        directory = self.look(place)
         head = self._head(directory, seen_at)
-        verdict = judge(self._disk, self._ledger, directory, head.fingerprint, seen_at)
+        verdict = judge(self.disk, self.ledger, directory, head.fingerprint, seen_at)
         answer: Answer = {
             "state": verdict.state,
             "fingerprint": {"stored": head.fingerprint, "computed": verdict.computed},
             "last_updated": head.last_updated,
         }
-        written = self._ledger.written(place, head.fingerprint) if verdict.state == STALE else None
-        if written is not None:
-            answer["changed"] = changes(written, read_contents(self._disk, directory).digests)
+        written = self.ledger.written(place) if verdict.state == STALE else None
+        if written is not None and written.fingerprint == head.fingerprint:
+            answer["changed"] = changes(written.files, read_contents(self.disk, directory).digests)
         return answer | ({"error": verdict.error} if verdict.error else {})
 
-    def _look(self, place: str) -> Directory:
+    def look(self, place: str) -> Directory:
+        """Look at one directory."""
         try:
-            return look_at_one(self._disk, self.root, place)
+            return look_at_one(self.disk, self.root, place)
         except PathMissingError as error:
             raise ContextMissingError(place) from error
 
@@ -279,15 +275,11 @@ class Project:
             raise ContextMissingError(directory.scope)
         if context.kind != "file":
             raise ContextCorruptError(f"a {context.kind} in the place of a file")
-        head = self._ledger.head(directory.scope, context)
+        head = self.ledger.head(directory.scope, context)
         if head is None:
-            context, head = read_head(self._disk, directory.path, context)
-            self._ledger.learn_head(directory.scope, context, head, seen_at)
+            seen, head = read_head(self.disk, directory.path)
+            if seen is not None:
+                self.ledger.learn_head(directory.scope, seen, head, seen_at)
         if head.fault:
             raise FAULTS[head.fault](head.detail)
         return head
-
-    def _replace(self, directory: str, data: bytes, expected: Seen) -> None:
-        with self._disk.enter(directory) as opened:
-            if not opened.replace(CONTEXT_FILE, data, unless_changed=expected):
-                raise UsageError(f"somebody else is writing {directory}/{CONTEXT_FILE}", hint="try again")

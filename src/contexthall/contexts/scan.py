@@ -13,7 +13,7 @@ from contexthall.contexts.config import CONFIG_FILE, Config
 from contexthall.contexts.ignore import IGNORE_FILES, MOST_BYTES, Level, Rules, is_ignored, parse_rules
 from contexthall.contexts.schema import CONTEXT_FILE
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.disk import TEMPORARY_PREFIX, Disk, Seen, Survey
+from contexthall.disk import TEMPORARY_PREFIX, Disk, Seen, Survey, is_temporary
 
 ROOT = "."
 SMALL_PROJECT = 64
@@ -112,7 +112,7 @@ def walk(
 
     What has not changed since it became `known` is not looked at more closely than it takes to see that.
     """
-    unwanted = _rules(tuple(os.fsencode(pattern) for pattern in config.ignore))
+    unwanted = _rules(tuple(pattern.encode() for pattern in config.ignore))
     waiting: list[tuple[str, tuple[Level, ...], int]] = [(ROOT, (), 0)]
     while waiting:
         scope, above, depth = waiting.pop()
@@ -215,7 +215,7 @@ def _rules(texts: tuple[bytes, ...]) -> Rules | None:
 
 
 def _is_counted(name: str) -> bool:
-    return name != CONTEXT_FILE and not name.startswith(TEMPORARY_PREFIX)
+    return name != CONTEXT_FILE and not (name.startswith(TEMPORARY_PREFIX) and is_temporary(name))
 
 
 def _path(root: str, scope: str) -> str:

@@ -15,6 +15,8 @@ METADATA = ("version", "scope", "fingerprint", "last_updated")
 REQUIRED = ("version", "last_updated", "fingerprint", "scope", "summary", "maintenance")
 ROOT_ONLY = ("project", "structure")
 
+_LARGEST_INTEGER = 2**53 - 1
+
 JsonSchema: TypeAlias = dict[str, Any]
 
 
@@ -112,7 +114,7 @@ FIELDS: dict[str, JsonSchema] = {
         collected_at=_text("When this was collected, ISO 8601"),
         commit_sha=_text("The commit at that time"),
         test_status=_one_of("passing", "failing", "unknown"),
-        test_count={"type": "integer"},
+        test_count={"type": "integer", "minimum": -_LARGEST_INTEGER, "maximum": _LARGEST_INTEGER},
         failing_tests={"type": "array", "items": {"type": "string"}},
         test_tool=_text("What ran the tests"),
         typecheck=_one_of("clean", "errors", "unknown"),

@@ -18,6 +18,7 @@ Value: TypeAlias = Any
 
 MOST_LEVELS = 64
 _WIDTH = 100
+_MOST_DIRECTIVES = 16
 _MOST_EXPANDED = 4 << 20
 _LARGEST_EXACT = 2**53
 _MOST_BITS = 1024
@@ -30,6 +31,8 @@ _NULLS = dict.fromkeys(("", "~", "null", "Null", "NULL"))
 _BOOLEANS = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false", "False", "FALSE"), False)
 _WORDS: dict[str, bool | None] = _NULLS | _BOOLEANS
 _NOT_A_NUMBER = {".nan", ".NaN", ".NAN"}
+_LINES = re.compile(r"(?:[!-~][ -~]*\n)+(?:[!-~][ -~]*)?")
+"""Text that is best written over several lines, as it is."""
 _NO_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 _BEGINNINGS = frozenset(["", *"+-.0123456789", *"~nNtTfF"])
 """How a plain scalar begins that may be something else than text."""
@@ -52,17 +55,24 @@ class Span(NamedTuple):
 
 def read(text: str) -> Value:
     """Read the one document in `text`; an empty text is None. Else BadYamlError."""
-    masked, mask = _masked(text)
+    if text.count("\n%") > _MOST_DIRECTIVES:  # on which libyaml spends time that grows with the square of their number
+        raise BadYamlError("too many directives")
+    masked, shown = _masked(text)
     try:
         value = _Reader(masked).document()
     except YAMLError as error:
         raise BadYamlError(_explain(error)) from None
-    return _unmasked(value, mask) if mask else value
+    return _unmasked(value, shown) if shown else value
 
 
 def find_value(text: str, key: str) -> Span:
     """Say where the value of `key` stands in a text that reads as a mapping with that key."""
-    return _Reader(_masked(text)[0]).find(key)
+    return _Reader(mask(text)).find(key)
+
+
+def mask(text: str) -> str:
+    """Give a text of the same length whose lines end for libyaml where they end for YAML 1.2."""
+    return _masked(text)[0]
 
 
 def spell(text: str) -> str:
@@ -72,8 +82,23 @@ def spell(text: str) -> str:
 
 def write(value: Value) -> str:
     """Write a value as a YAML document, its keys in their order."""
-    text: str = yaml.dump(value, Dumper=CSafeDumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    text: str = yaml.dump(value, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=_WIDTH)
     return text
+
+
+class _Writer(CSafeDumper):  # type: ignore[misc]  # libyaml's classes have no types
+    """Writes what reads as the same in YAML 1.1 and 1.2."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+
+def _write_text(writer: Any, text: str) -> Any:  # noqa: ANN401
+    style = "|" if _LINES.fullmatch(text) else '"' if _plain(text) != text or _NO_LINE_ENDS.search(text) else None
+    return writer.represent_scalar(f"{_CORE}str", text, style=style)
+
+
+_Writer.add_representer(str, _write_text)
 
 
 def finite(value: Value) -> Value:
@@ -89,17 +114,18 @@ def _masked(text: str) -> tuple[str, dict[int, int]]:
     """Hide what libyaml takes for the end of a line and YAML 1.2 does not, and say how to show it again."""
     if not _NO_LINE_ENDS.search(text):
         return text, {}
-    unused = (place for place in range(0xE000, 0xF900) if chr(place) not in text)
-    mask = dict(zip(map(ord, "\x85\u2028\u2029"), unused, strict=False))
-    return text.translate(mask), {place: character for character, place in mask.items()}
+    escapes = text.lower()
+    unused = (place for place in range(0xE000, 0xF900) if chr(place) not in text and f"u{place:04x}" not in escapes)
+    hidden = dict(zip(map(ord, "\x85\u2028\u2029"), unused, strict=False))
+    return text.translate(hidden), {place: character for character, place in hidden.items()}
 
 
-def _unmasked(value: Value, mask: dict[int, int]) -> Value:
+def _unmasked(value: Value, shown: dict[int, int]) -> Value:
     if isinstance(value, dict):
-        return {key.translate(mask): _unmasked(each, mask) for key, each in value.items()}
+        return {key.translate(shown): _unmasked(each, shown) for key, each in value.items()}
     if isinstance(value, list):
-        return [_unmasked(each, mask) for each in value]
-    return value.translate(mask) if isinstance(value, str) else value
+        return [_unmasked(each, shown) for each in value]
+    return value.translate(shown) if isinstance(value, str) else value
 
 
 class _Anchored(NamedTuple):
@@ -211,8 +237,11 @@ class _Reader:
 
 
 def _scalar(event: Any) -> Value:  # noqa: ANN401
-    if event.tag is not None and event.tag.startswith(_CORE):
-        return _tagged(event, event.tag[len(_CORE) :])
+    if event.tag is not None:
+        if event.tag == "!":
+            return event.value
+        if event.tag.startswith(_CORE):
+            return _tagged(event, event.tag[len(_CORE) :])
     return event.value if event.style else _plain(event.value)
 
 

@@ -68,7 +68,7 @@ def test_status_can_be_asked_to_fail(project: Path, capfd: pytest.CaptureFixture
 
 def test_a_bad_configuration_or_root_is_said(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_files(project, {".context.config.yaml": "mode: fast"})
-    for command in (["status"], ["rehash"], ["validate"]):
+    for command in (["status"], ["rehash"], ["validate"], ["watch"]):
         assert run(command) == 1
         out, err = capfd.readouterr()
         assert out == ""
@@ -126,6 +126,19 @@ def test_rehash_does_what_can_be_done(project: Path, capfd: pytest.CaptureFixtur
     for scope in ("src", "nowhere", ".."):
         assert run(["rehash", scope]) == 1
         assert capfd.readouterr().out == ""
+
+
+def test_every_failure_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["rehash", "src", "nowhere"]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert ("No .context.yaml found" in err, "nowhere" in err, "/src" in err) == (True, True, True)
+
+
+def test_a_name_cannot_forge_a_line(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_files(project, {"x\nfresh    secure/x.py": ""})
+    assert run(["status"]) == 0
+    assert len(capfd.readouterr().out.splitlines()) == 4
 
 
 def test_validate_names_every_violation(project: Path, capfd: pytest.CaptureFixture[str]) -> None:

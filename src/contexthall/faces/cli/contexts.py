@@ -9,7 +9,8 @@ from contexthall.core.errors import CheckFailedError, DiskError, HallError, Usag
 from contexthall.core.paths import shown
 from contexthall.core.wire import compact
 from contexthall.faces.cli.options import HallChoice, project_options
-from contexthall.faces.cli.output import harmless, print_data, print_error, say
+from contexthall.faces.cli.output import harmless, on_one_line, print_data, print_error, say
+from contexthall.hall import Hall
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _WIDEST_NAME = 40
@@ -67,18 +68,17 @@ def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall:
 
     Without a SCOPE, all contexts of the project. Nothing else in the files is touched.
     """
-    project = hall.open().project
-    places = [project.locate(scope) for scope in scopes] or project.places()
-    done, errors = _rehash(project, places)
-    if errors and not any(done.values()):
-        raise errors[-1]
+    opened = hall.open()
+    done, errors = _rehash(opened, scopes or opened.project.places())
     for error in errors:
         print_error(error)
+    if errors and not any(done.values()):
+        context.exit(errors[0].exit_code)
     told = {name: [shown(place) for place in places] for name, places in done.items()}
     if as_json:
         print_data(compact(told | {"failed": len(errors)}))
     else:
-        print_data("".join(f"{harmless(place)}\n" for place in told["rehashed"]))
+        print_data("".join(f"{on_one_line(place)}\n" for place in told["rehashed"]))
         say(f"{len(told['rehashed'])} rehashed, {len(told['unchanged'])} unchanged, {len(errors)} failed")
     if errors:
         context.exit(errors[0].exit_code)
@@ -116,6 +116,7 @@ def watch(as_json: bool, hall: HallChoice) -> None:
     line. Ends when it is interrupted.
     """
     opened = hall.open()
+    opened.project.config()  # so that a bad one is told as such
     say(f"watching {opened.project.root}; press Ctrl+C to end")
     for turns in opened.watch_contexts():
         for turn in turns:
@@ -141,7 +142,7 @@ def _tree(project: Project, entries: Sequence[Answer]) -> str:
     """Lay the directories out by depth, each with its state and what is to be known at a glance."""
     rows = [_row(project, entry) for entry in sorted(entries, key=lambda entry: str(entry["scope"]).split("/"))]
     width = min(max(len(name) for _, name, _ in rows), _WIDEST_NAME)
-    return "\n".join(harmless(f"{state:<8} {name:<{width}}  {told}").rstrip() for state, name, told in rows)
+    return "\n".join(on_one_line(f"{state:<8} {name:<{width}}  {told}").rstrip() for state, name, told in rows)
 
 
 def _row(project: Project, entry: Answer) -> tuple[str, str, str]:
@@ -160,12 +161,13 @@ def _changed(answer: Answer) -> str:
     return f" ({'; '.join(names)})" if names else ""
 
 
-def _rehash(project: Project, places: Sequence[str]) -> tuple[dict[str, list[str]], list[HallError]]:
+def _rehash(hall: Hall, scopes: Sequence[str]) -> tuple[dict[str, list[str]], list[HallError]]:
     done: dict[str, list[str]] = {"rehashed": [], "unchanged": []}
     errors: list[HallError] = []
-    for place in places:
+    for scope in scopes:
         try:
-            done["rehashed" if project.rehash(place) else "unchanged"].append(place)
+            place = hall.project.locate(scope)
+            done["rehashed" if hall.rehash_context(place) else "unchanged"].append(place)
         except HallError as error:
             errors.append(error)
     return done, errors
@@ -173,12 +175,12 @@ def _rehash(project: Project, places: Sequence[str]) -> tuple[dict[str, list[str
 
 def _findings(report: Report) -> str:
     lines = [
-        f"{finding.severity:<9}  {finding.scope}: {finding.field + ': ' if finding.field else ''}{finding.message}\n"
+        f"{finding.severity:<9}  {finding.scope}: {finding.field + ': ' if finding.field else ''}{finding.message}"
         for finding in report.findings
     ]
-    return harmless("".join(lines))
+    return "".join(f"{on_one_line(line)}\n" for line in lines)
 
 
 def _turn(turn: Turn) -> str:
     was = f" (was {turn.was})" if turn.was else ""
-    return harmless(f"{turn.state or 'gone':<8} {turn.scope}{was}")
+    return on_one_line(f"{turn.state or 'gone':<8} {turn.scope}{was}")

@@ -31,3 +31,8 @@ def print_error(error: HallError) -> None:
 def harmless(text: str) -> str:
     """Escape what a terminal would obey rather than show."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+
+
+def on_one_line(text: str) -> str:
+    """Escape what a terminal would obey, line ends too: a name may contain one."""
+    return harmless(text).replace("\n", "\\n")

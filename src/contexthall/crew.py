@@ -1,7 +1,7 @@
-"""How do two processes share a build? Each gets a share of the work and reports over a pipe of its own.
+"""How do two processes share work? Each gets a share of it and reports over a pipe of its own.
 
 A worker never waits for its master: when the master is gone, the next report fails and the worker ends. Until then it
-keeps the build's lock, which it inherited, so nobody builds over its feet.
+keeps whatever lock it inherited, so nobody builds over its feet.
 """
 
 import os
@@ -64,7 +64,7 @@ class _Worker:
         self.result: Any = None
 
     def receive(self) -> int | None:
-        """Take one report: how many more documents are done, or None for the end."""
+        """Take one report: how much more is done, or None for the end."""
         header = self._read(_LENGTH.size)
         message = pickle.loads(self._read(*_LENGTH.unpack(header))) if header else InternalError("a worker died")  # noqa: S301 - our own child's
         if isinstance(message, int):
