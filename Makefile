@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 .PHONY: help run test check bench clean
 
 help:
-	@echo "make run     install into .venv, build the example cache, start the hall, call it and print its answers"
+	@echo "make run     install into .venv, build the example cache, draft contexts, start the hall, call it and print its answers"
 	@echo "make test    install what the tests need and run every test"
 	@echo "make check   lint, types, import rules, documentation"
 	@echo "make bench   run every benchmark against an installed wheel"
@@ -14,6 +14,7 @@ help:
 
 run: .venv/installed
 	$(BIN)/context build --sources examples/handbook --cache examples/.context/caches/handbook --force
+	$(BIN)/context init --path examples/shop
 	@$(BIN)/python examples/first_call.py
 
 test: .venv/installed-dev
@@ -47,5 +48,5 @@ clean:
 .bench/installed: pyproject.toml constraints.txt $(shell find src -name '*.py')
 	test -d .bench || $(PYTHON) -m venv .bench
 	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --compile --force-reinstall .
-	.bench/bin/python -m pip --disable-pip-version-check install --quiet tantivy
+	.bench/bin/python -m pip --disable-pip-version-check install --quiet tantivy django
 	@touch $@

@@ -1,4 +1,4 @@
-"""Claim: the state of a large project is known quickly, and a question about one directory costs next to nothing.
+"""Claim: the state of a large project is known quickly, a question about one directory costs little, drafts are cheap.
 
     python -m benchmarks.contexts [--directories 5000] [--rounds 5]
 
@@ -8,6 +8,7 @@ context with libyaml and digests every file, in one process.
 """
 
 import argparse
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -24,8 +25,10 @@ from benchmarks.runner import (
     Measure,
     Sample,
     command_line,
+    megabytes,
     next_to_peer,
     next_to_target,
+    peak_memory,
     print_claims,
     process,
     take_turns,
@@ -40,6 +43,7 @@ STATUS = 1.5
 FIRST_LIST, LATER_LIST = 1.2, 0.4
 CALL = 2
 GROWTH = 11
+INIT, INIT_MEMORY, DJANGO, REGEN = 20, 400e6, 3, 1.5
 
 PLAIN_LOOP = """
 import hashlib, os, sys, yaml
@@ -142,6 +146,43 @@ def growth(project: Path, small: Path, memory: Path, rounds: int) -> list[Claim]
     ]
 
 
+def drafting(project: Path, scratch: Path, rounds: int) -> list[Claim]:
+    """Measure drafts of the whole project, of a real one, and of nothing."""
+    bare, django = scratch / "bare", scratch / "django"
+    without = shutil.ignore_patterns(".context.yaml", ".git", "__pycache__")
+    shutil.copytree(project, bare, ignore=without)
+    init = command_line("init", "--path", str(bare))
+    begun = time.perf_counter()
+    memory = peak_memory(*init)
+    seconds = time.perf_counter() - begun
+    claims = [
+        next_to_target("context init, all files", seconds, INIT),
+        next_to_target("context init, all files, peak memory", memory, INIT_MEMORY, show=megabytes),
+    ]
+    if found := importlib.util.find_spec("django"):
+        shutil.copytree(Path(str(found.origin)).parent, django, ignore=without)
+        fresh = _without_contexts(django, process(*command_line("init", "--path", str(django))))
+        claims.append(next_to_target("context init, Django", take_turns({"": fresh}, rounds=rounds)[""].median, DJANGO))
+    peers = {
+        name: process(*command_line(*name.split(), "--path", str(bare))) for name in ("status --json", "regen --stale")
+    }
+    samples = take_turns(peers, rounds=rounds)
+    nothing, status = samples["regen --stale"].median, samples["status --json"].median
+    return [
+        *claims,
+        next_to_peer("context regen --stale, nothing stale", nothing, "context status", status, at_most=REGEN),
+    ]
+
+
+def _without_contexts(project: Path, measure: Measure) -> Measure:
+    def measured() -> float:
+        for path in [*project.rglob(".context.yaml"), *project.glob("AGENTS.md")]:
+            path.unlink()
+        return measure()
+
+    return measured
+
+
 def commit(project: Path) -> None:
     """Make a repository of a project, for git to compare with."""
     for arguments in (["init", "--quiet"], ["add", "--all"]):
@@ -165,6 +206,7 @@ def main() -> None:
         claims = commands(project, memory, chosen.rounds)
         claims += calls(project, scopes, empty, chosen.rounds)
         claims += growth(project, small, memory, chosen.rounds)
+        claims += drafting(project, scratch, chosen.rounds)
     files = chosen.directories * 10
     print_claims(f"Contexts, {chosen.directories:,} directories and {files:,} files", claims)
 

@@ -14,6 +14,32 @@ from pathlib import Path
 _CONSONANTS = "bcdfghjklmnprstvwz"
 _VOWELS = "aeiou"
 _HANDFUL = 5
+_CODE = {
+    "py": """from {0} import {1}
+
+
+def {2}({3}: int = 1, *{4}: str) -> str:
+    # Does what {5} does.
+    return {1}.{5}({3})
+""",
+    "ts": """import {{ {0} }} from './{1}.js';
+
+export function {2}({3}: {{ {4}: string }}): number {{
+  return {0}({3}.{4});
+}}
+""",
+    "go": """package {0}
+
+// X{1} does {2}.
+func X{1}({3} int, {4} string) error {{
+    return {5}({3})
+}}
+""",
+    "md": """# {0}
+
+The {1} of {2} is the {3} of {4}, and {5}.
+""",
+}
 _CONTEXT = """version: 1
 last_updated: "2026-02-14T15:56:34Z"
 fingerprint: "{fingerprint}"
@@ -139,8 +165,10 @@ def _write_code(directory: Path, dice: random.Random, known: list[str]) -> dict[
     directory.mkdir(parents=True, exist_ok=True)
     digests = {}
     for number in range(10):
-        name = f"{dice.choice(known)}{number}{dice.choice(['.py', '.ts', '.md', '.json'])}"
-        content = " ".join(dice.choices(known, k=dice.randint(20, 400))).encode()
+        extension = dice.choice([*_CODE])
+        name = f"{dice.choice(known)}{number}.{extension}"
+        functions = (_CODE[extension].format(*dice.choices(known, k=6)) for _ in range(dice.randint(1, 20)))
+        content = "\n".join(functions).encode()
         (directory / name).write_bytes(content)
         digests[name] = hashlib.sha256(content).hexdigest()
     return digests

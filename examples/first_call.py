@@ -10,10 +10,14 @@ from mcp_types import TextContent
 
 COMMAND = str(Path(sys.executable).with_name("context"))
 ARGUMENTS = ["serve", "--path", str(Path(__file__).parent)]
+SHOP = str(Path(__file__).parent / "shop")
 CALLS: list[tuple[str, dict[str, object]]] = [
     ("context.list_caches", {}),
     ("context.inspect_cache", {"cache": "handbook"}),
     ("context.resolve", {"cache": "handbook", "query": "rotate keys", "budget": 150}),
+    ("list_contexts", {"path": SHOP}),
+    ("check_freshness", {"path": SHOP, "scope": "shop"}),
+    ("query_context", {"path": SHOP, "scope": "shop", "filter": ["summary", "exports"]}),
 ]
 
 

@@ -131,7 +131,7 @@ class Disk:
         return survey
 
     def digests(
-        self, path: str, files: Sequence[Seen], new: Callable[[], Digest]
+        self, path: str, files: Sequence[Seen], new: Callable[[bytes], Digest]
     ) -> tuple[dict[str, str | None], bool]:
         """Digest files of a directory, and say whether they are the very ones that were seen.
 
@@ -421,7 +421,7 @@ def _survey(path: str, flags: int, known: Survey | None) -> Survey:
         if known is not None and known.stamp == stamp and _are_unchanged(descriptor, known.seen):
             return known
         with os.scandir(descriptor) as entries:
-            return Survey(stamp, tuple(seen for entry in entries if (seen := _seen(entry)) is not None))
+            return Survey(stamp, tuple([seen for entry in entries if (seen := _seen(entry)) is not None]))
     finally:
         os.close(descriptor)
 
@@ -453,14 +453,14 @@ def _stamp(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _digests(path: str, files: Sequence[Seen], new: Callable[[], Digest]) -> tuple[dict[str, str | None], bool]:
+def _digests(path: str, files: Sequence[Seen], new: Callable[[bytes], Digest]) -> tuple[dict[str, str | None], bool]:
     directory = os.open(path, _ENTER)
     digests: dict[str, str | None] = {}
     are_the_same = True
     try:
         for file in files:
             try:
-                digests[file.name], is_the_same = _digest(file, directory, new())
+                digests[file.name], is_the_same = _digest(file, directory, new)
             except FileNotFoundError:
                 is_the_same = False
             except OSError:
@@ -471,16 +471,18 @@ def _digests(path: str, files: Sequence[Seen], new: Callable[[], Digest]) -> tup
     return digests, are_the_same
 
 
-def _digest(file: Seen, directory: int, digest: Digest) -> tuple[str, bool]:
+def _digest(file: Seen, directory: int, new: Callable[[bytes], Digest]) -> tuple[str, bool]:
     descriptor, found = _open_regular(file.name, directory)
     try:
-        if found.st_size > LARGEST_FILE:
-            raise OSError(errno.EFBIG, "too large")
         # What is appended meanwhile is not read: a file that never stops growing would never end.
         rest = found.st_size
-        while rest > 0 and (chunk := os.read(descriptor, min(rest, _CHUNK))):
+        if rest > LARGEST_FILE:
+            raise OSError(errno.EFBIG, "too large")
+        chunk = os.read(descriptor, min(rest, _CHUNK))
+        digest = new(chunk)
+        while chunk and (rest := rest - len(chunk)) > 0:
+            chunk = os.read(descriptor, min(rest, _CHUNK))
             digest.update(chunk)
-            rest -= len(chunk)
     finally:
         os.close(descriptor)
     # Whoever renames the directory meanwhile leaves the times of its files alone, but not what stands at its path.

@@ -17,7 +17,8 @@ from contexthall.settings import SETTINGS_FILE, Settings, SettingsFile, resolve,
 if TYPE_CHECKING:
     from contexthall.caches.builder import Built, Progress
     from contexthall.caches.library import Library
-    from contexthall.contexts.project import Project, Projects, Report, Turn
+    from contexthall.contexts.drafting import Progress as Drafted
+    from contexthall.contexts.project import Outcome, Project, Projects, Report, Turn
     from contexthall.core.catalog import Caller, Capability, Catalog
 
 _FIRST_YEAR, _LAST_YEAR = 1000, 9999
@@ -160,6 +161,22 @@ class Hall:
         from contexthall.contexts.writing import rehash
 
         return rehash(self.project, place)
+
+    def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "Drafted") -> "Outcome":
+        """Draft a context for every directory that lacks one, and AGENTS.md."""
+        from contexthall.contexts.drafting import Order, draft_missing
+
+        order = Order(_created_at(os.environ, time.time), is_full=full, is_dry=dry_run, with_agents=agents)
+        return draft_missing(self.project, order, progress)
+
+    def regen_contexts(
+        self, scopes: Sequence[str] | None, *, full: bool, dry_run: bool, agents: bool, progress: "Drafted"
+    ) -> "Outcome":
+        """Draft the machine's fields of some contexts again; None for those that are stale."""
+        from contexthall.contexts.drafting import Order, draft_again
+
+        order = Order(_created_at(os.environ, time.time), is_full=full, is_dry=dry_run, with_agents=agents)
+        return draft_again(self.project, scopes, order, progress)
 
     def validate_contexts(self, *, strict: bool = False) -> "Report":
         """Judge every context of the project by its schema, and if `strict` by the code as well."""

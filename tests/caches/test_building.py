@@ -21,8 +21,8 @@ from tests.contract import oracle
 from tests.processes import CONTEXT, run_context
 
 from contexthall.caches.builder import build
-from contexthall.crew import run_shares
 from contexthall.core.errors import DiskError, SourcesError, UsageError
+from contexthall.crew import run_shares
 from contexthall.disk import Disk
 
 DOCUMENTS = {"Hello.md": "Hello world", "a/goodbye.md": 'Goodbye "world"\n'}

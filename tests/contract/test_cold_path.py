@@ -22,6 +22,8 @@ ARGUMENTS = {
     "verify": ["verify", "--cache", "cache"],
     "caches": ["caches"],
     "inspect": ["inspect", "--cache", "handbook"],
+    "init": ["init"],
+    "regen": ["regen"],
     "status": ["status"],
     "show": ["show", "."],
     "rehash": ["rehash"],

@@ -74,6 +74,17 @@ class Turn(NamedTuple):
     state: str | None
 
 
+class Outcome(NamedTuple):
+    """What was written, by scope; what stayed as it was; and what could not be done, with its reason."""
+
+    written: list[str]
+    updated: list[str]
+    unchanged: list[str]
+    failed: list[tuple[str, str]]
+    agents: str
+    """What became of AGENTS.md: created, updated, unchanged, or why it was left alone."""
+
+
 def sentence(error: HallError, scope: str) -> str:
     """Say what is wrong with a scope."""
     kind = next(each for each in type(error).__mro__ if each in _SENTENCES)

@@ -27,8 +27,6 @@ from contexthall.disk import Disk, Seen
 
 MANY = 400
 """So many contexts are worth a process."""
-_SHARE = 4
-"""Each so-manieth context is left to the process that asks, which then is done at about the same time."""
 _PIPE_BYTES = 1 << 20
 _CHUNK = 1 << 16
 _PROGRAM = "from contexthall.contexts.heads import main; main()"
@@ -80,7 +78,6 @@ class SecondReader:
     """Another process that reads heads, which is started once there are many to read."""
 
     def __init__(self) -> None:
-        self._asked = 0
         self._waiting: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -98,10 +95,7 @@ class SecondReader:
         return self._process is not None
 
     def ask_for(self, directory: str) -> None:
-        """Let the head of a directory's context be read, unless it is the turn of whoever asks."""
-        self._asked += 1
-        if self._asked % _SHARE == 0:
-            return
+        """Let the head of a directory's context be read, at some time."""
         self._waiting.append(directory)
         if self._process is None and len(self._waiting) == MANY:
             self._process = _start()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from contexthall.contexts.answers import (
     EVERYTHING,
     Answer,
+    Outcome,
     Report,
     Selection,
     Turn,
@@ -47,6 +48,7 @@ __all__ = [
     "STALE",
     "STATES",
     "Answer",
+    "Outcome",
     "Project",
     "Projects",
     "Report",
@@ -267,6 +269,10 @@ class Project:
             return look_at_one(self.disk, self.root, place)
         except PathMissingError as error:
             raise ContextMissingError(place) from error
+
+    def head(self, directory: Directory) -> Head:
+        """Give the head of a directory's context; ContextError says why there is none."""
+        return self._head(directory, self.ledger.now())
 
     def _head(self, directory: Directory, seen_at: int) -> Head:
         """Give what is needed of a directory's context, which is read only if it is not known."""

@@ -1,15 +1,14 @@
 """`context build`, `resolve`, `verify`, `caches` and `inspect`."""
 
-import sys
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import click
 
 from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
 from contexthall.core.wire import compact, indent, parse, pretty
 from contexthall.faces.cli.options import HallChoice, roots_options
-from contexthall.faces.cli.output import harmless, print_data, say
+from contexthall.faces.cli.output import ProgressBar, harmless, print_data, say
 
 if TYPE_CHECKING:
     from contexthall.caches.library import Explanation
@@ -30,7 +29,7 @@ def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> No
     A build succeeds whole or leaves nothing; with --force the old cache can be read until the new one takes its place.
     """
     begun = time.monotonic()
-    with _ProgressBar(begun) as bar:
+    with ProgressBar("building", begun) as bar:
         built = HallChoice().open().build_cache(sources, cache, include=include, force=force, progress=bar.show)
     seconds = time.monotonic() - begun
     say(f"built {built.document_count} documents, version {built.cache_version}, in {seconds:.1f} s")
@@ -136,25 +135,3 @@ def _in_words(explanation: "Explanation", budget: int) -> str:
         left = f"it costs {place.tokens} tokens, and {place.left_before} of {budget} were left"
         lines.append(f"What ranks before it used the budget up: {left}.")
     return harmless("\n".join(lines))
-
-
-class _ProgressBar:
-    """A bar on a terminal, for what takes longer than a second; nothing anywhere else."""
-
-    def __init__(self, begun: float) -> None:
-        self._begun = begun
-        self._bar: click._termui_impl.ProgressBar[int] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.render_finish()
-
-    def show(self, done: int, total: int) -> None:
-        if self._bar is None:
-            if not sys.stderr.isatty() or time.monotonic() - self._begun < 1:
-                return
-            self._bar = click.progressbar(length=total, label="building", file=sys.stderr)
-        self._bar.update(done - self._bar.pos)

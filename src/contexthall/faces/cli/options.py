@@ -39,26 +39,49 @@ _ALLOW_ROOT = click.option(
 )
 
 
+_FULL = click.option("--full", is_flag=True, help="Say what each file and interface is for as well.")
+_DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+_NO_AGENTS = click.option("--no-agents", is_flag=True, help="Leave AGENTS.md alone.")
+
+
+class Manner(NamedTuple):
+    """How drafting shall be done."""
+
+    full: bool
+    dry_run: bool
+    no_agents: bool
+
+
+def drafting_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """For commands that draft contexts: how. They arrive as one `manner`."""
+    return _gathered(command, "manner", Manner, _FULL, _DRY_RUN, _NO_AGENTS)
+
+
 def project_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """For commands about the contexts of a project: which one. It arrives as `hall`."""
-    return _gathered(command, _PATH)
+    return _gathered(command, "hall", HallChoice, _PATH)
 
 
 def roots_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """For commands that open one room: which project, which caches. They arrive as one `hall`."""
-    return _gathered(command, _PATH, _CACHE_ROOT)
+    return _gathered(command, "hall", HallChoice, _PATH, _CACHE_ROOT)
 
 
 def hall_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """For commands that open the whole hall. They arrive as one `hall`."""
-    return _gathered(command, _PATH, _CACHE_ROOT, _TOOLSETS, _CONFINE, _ALLOW_ROOT)
+    return _gathered(command, "hall", HallChoice, _PATH, _CACHE_ROOT, _TOOLSETS, _CONFINE, _ALLOW_ROOT)
 
 
-def _gathered(command: Callable[..., Any], *options: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
+def _gathered(
+    command: Callable[..., Any],
+    name: str,
+    kind: type[HallChoice] | type[Manner],
+    *options: Callable[..., Callable[..., Any]],
+) -> Callable[..., Any]:
     @wraps(command)
     def gathering(**arguments: object) -> object:
-        chosen: dict[str, Any] = {name: arguments.pop(name) for name in HallChoice._fields if name in arguments}
-        return command(hall=HallChoice(**chosen), **arguments)
+        chosen: dict[str, Any] = {field: arguments.pop(field) for field in kind._fields if field in arguments}
+        return command(**{name: kind(**chosen)}, **arguments)
 
     decorated: Callable[..., Any] = gathering
     for option in reversed(options):

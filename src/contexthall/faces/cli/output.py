@@ -1,7 +1,9 @@
 """What reaches the person or the script? Data on standard output, words on standard error."""
 
 import sys
+import time
 from contextlib import suppress
+from typing import Self
 
 import click
 
@@ -36,3 +38,26 @@ def harmless(text: str) -> str:
 def on_one_line(text: str) -> str:
     """Escape what a terminal would obey, line ends too: a name may contain one."""
     return harmless(text).replace("\n", "\\n")
+
+
+class ProgressBar:
+    """A bar on a terminal, for what takes longer than a second; nothing anywhere else."""
+
+    def __init__(self, label: str, begun: float) -> None:
+        self._label = label
+        self._begun = begun
+        self._bar: click._termui_impl.ProgressBar[int] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.render_finish()
+
+    def show(self, done: int, total: int) -> None:
+        if self._bar is None:
+            if not sys.stderr.isatty() or time.monotonic() - self._begun < 1:
+                return
+            self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr)
+        self._bar.update(done - self._bar.pos)

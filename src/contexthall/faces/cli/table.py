@@ -36,6 +36,8 @@ COMMANDS = {
     "verify": Entry("caches", "Check that a cache is what it says it is, and name every violation."),
     "caches": Entry("caches", "List the document caches that are there."),
     "inspect": Entry("caches", "Tell the version, document count and size of a cache."),
+    "init": Entry("drafting", "Draft a context for every directory that lacks one, and AGENTS.md."),
+    "regen": Entry("drafting", "Draft contexts again, and leave what people wrote as it is."),
     "status": Entry("contexts", "Show which directories have a context, and which of them are stale."),
     "show": Entry("contexts", "Show what is known of a directory, and whether it is still true."),
     "rehash": Entry("contexts", "Say that contexts are true again, by writing new fingerprints into them."),

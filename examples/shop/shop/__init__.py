@@ -1,0 +1,6 @@
+"""Orders and what they cost."""
+
+from shop.orders import Order, place
+from shop.prices import total
+
+__all__ = ["Order", "place", "total"]

@@ -1,0 +1,178 @@
+"""What can be said of a directory without asking anybody? A draft of its context.
+
+Pure. What cannot be said truthfully is left out.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from contexthall.contexts.draft.layout import Layout
+from contexthall.contexts.draft.manifest import framework
+from contexthall.contexts.draft.material import Material, language_of
+from contexthall.contexts.draft.prose import first_sentence, is_boilerplate
+from contexthall.contexts.draft.source import Export, Source
+from contexthall.contexts.yaml_text import Value
+
+MAINTENANCE = (
+    "Correct what is no longer true here when you change this directory, then type `context regen` with its path. "
+    "Fields that derived_fields names are drafted anew by that; all others are yours. No secrets, please."
+)
+_FRONT_FILES = (
+    "__init__.py",
+    "doc.go",
+    "lib.rs",
+    "mod.rs",
+    "main.rs",
+    "index.ts",
+    "index.tsx",
+    "index.js",
+    "index.mjs",
+)
+_TEST = re.compile(r"(?:^|[._-])(?:tests?|spec|conftest)(?:[._-]|$)", re.IGNORECASE)
+_MOST_NAMES = 6
+_MOST_EXPORTS = 200
+_MOST_INTERFACES = 100
+
+
+class Surroundings(NamedTuple):
+    """What a draft needs to know of the project around its directory."""
+
+    scope: str
+    layout: Layout
+    below: Sequence[str]
+    """The names of the directories in it that count."""
+    name: str = ""
+    """Of the project, if this is its root and nothing says otherwise."""
+    language: str = ""
+    """The main one of the project, if this is its root."""
+
+
+def draft(material: Material, around: Surroundings, *, is_full: bool) -> dict[str, Value]:
+    """Draft the fields of a context, but for those about the directories below, and when it was written for what."""
+    told_by_people = _words_about(material)
+    fields: dict[str, Value] = {
+        "summary": told_by_people or _inventory(material, around.below),
+        "maintenance": MAINTENANCE,
+        "files": _files(material) if is_full else [],
+        "interfaces": _interfaces(material) if is_full else [],
+        "dependencies": _dependencies(material, around),
+        "exports": [export.signature for export in _exports(material)][:_MOST_EXPORTS],
+        "project": _project(material, around, told_by_people) if around.language and told_by_people else {},
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def with_below(fields: Mapping[str, Value], scope: str, below: Mapping[str, str]) -> dict[str, Value]:
+    """Add what is said of the directories below, name → summary, to a draft."""
+    told = {name: summary for name, summary in below.items() if summary}
+    if not told:
+        return {**fields}
+    listed = {"subdirectories": [{"name": f"{name}/", "summary": summary} for name, summary in told.items()]}
+    if scope == ".":
+        listed["structure"] = [{"path": name, "summary": summary} for name, summary in told.items()]
+    return {**fields, **listed}
+
+
+def _words_about(material: Material) -> str:
+    """Say in a sentence what a directory is for, in the words of those who wrote it; empty if they did not."""
+    fronts = [material.sources[name].doc for name in _FRONT_FILES if name in material.sources]
+    docs = [source.doc for name, source in material.sources.items() if not is_test(name) and source.doc]
+    others = docs if len(material.sources) == 1 or _is_go(material) else []
+    described = [manifest.description for manifest in material.manifests]
+    for text in (*described, *fronts, material.readme, *others):
+        sentence = first_sentence(text)
+        if sentence and not is_boilerplate(sentence):
+            return sentence
+    return ""
+
+
+def is_test(name: str) -> bool:
+    """Say whether a file holds tests, by its name."""
+    return _TEST.search(name) is not None
+
+
+def _is_go(material: Material) -> bool:
+    """Say whether the files of a directory are one package, whose comment may stand in any of them."""
+    return all(language_of(name) == "go" for name in material.sources)
+
+
+def _inventory(material: Material, below: Sequence[str]) -> str:
+    """Say what is in a directory."""
+    if not material.names:
+        return f"Holds {_listed([f'{name}/' for name in below])}." if below else "Holds no source files."
+    kinds = {language_of(name) for name in material.names}
+    kind = _TITLES.get(kinds.pop(), "") if len(kinds) == 1 else ""
+    noun = "tests" if all(is_test(name) for name in material.names) else "files"
+    noun = noun[:-1] if len(material.names) == 1 else noun
+    label = f"{len(material.names)} {kind} {noun}" if kind else f"{len(material.names)} {noun}"
+    return f"{label}: {_listed(sorted(material.names, key=lambda name: (name.startswith('_'), name)))}."
+
+
+_TITLES = {"python": "Python", "typescript": "TypeScript", "javascript": "JavaScript", "go": "Go", "rust": "Rust"}
+
+
+def _listed(names: Sequence[str]) -> str:
+    """List names as one would in a sentence, and say how many more there are."""
+    if len(names) > _MOST_NAMES:
+        return f"{', '.join(names[: _MOST_NAMES - 1])} and {len(names) - _MOST_NAMES + 1} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def _sources(material: Material) -> Iterable[tuple[str, Source]]:
+    return ((name, source) for name, source in material.sources.items() if not is_test(name))
+
+
+def _exports(material: Material) -> list[Export]:
+    every = [export for _, source in _sources(material) for export in source.exports]
+    defined = {export.name for export in every if export.signature != export.name}
+    # A name that is passed on from the file that defines it would say less than its definition, which is here as well.
+    told = [export for export in every if export.signature != export.name or export.name not in defined]
+    return [*{export.signature: export for export in told}.values()]
+
+
+def _files(material: Material) -> list[Value]:
+    """Say what each file is for, where it says so itself or by what it defines."""
+    entries = []
+    for name in material.names:
+        source = material.sources.get(name, Source())
+        purpose = first_sentence(source.doc)
+        if (not purpose or is_boilerplate(purpose)) and source.exports:
+            purpose = f"Defines {_listed([export.name for export in source.exports])}."
+        if purpose:
+            tests = [{"test_file": each} for each in _tests_of(name) if each in material.names]
+            entries.append({"name": name, "purpose": purpose} | (tests[0] if tests else {}))
+    return entries
+
+
+def _tests_of(name: str) -> list[str]:
+    stem, _, extension = name.rpartition(".")
+    return [f"test_{name}", f"{stem}_test.{extension}", f"{stem}.test.{extension}", f"{stem}.spec.{extension}"]
+
+
+def _interfaces(material: Material) -> list[Value]:
+    told = [(export.signature, first_sentence(export.doc)) for export in _exports(material)]
+    return [{"name": name, "description": text} for name, text in told if text][:_MOST_INTERFACES]
+
+
+def _dependencies(material: Material, around: Surroundings) -> Value:
+    internal = {
+        place
+        for name, source in material.sources.items()
+        for place in around.layout.internal(language_of(name), source.imports, around.scope)
+    }
+    external = dict.fromkeys(each for manifest in material.manifests for each in manifest.dependencies)
+    both = {"internal": sorted(internal), "external": [*external]}
+    return {kind: names for kind, names in both.items() if names}
+
+
+def _project(material: Material, around: Surroundings, summary: str) -> Value:
+    manifests = material.manifests
+    project = {
+        "name": next((manifest.name for manifest in manifests if manifest.name), around.name),
+        "description": next((manifest.description for manifest in manifests if manifest.description), summary),
+        "language": around.language,
+        "framework": framework([each for manifest in manifests for each in manifest.dependencies]),
+        "package_manager": material.package_manager,
+    }
+    return {name: value for name, value in project.items() if value}

@@ -1,0 +1,546 @@
+"""What is the first thing a text says?
+
+Pure, and linear however hostile the text: only its first 64 KiB are looked at, by expressions that never go back, and
+what cannot be said in a sentence is not said.
+"""
+
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from inspect import cleandoc
+from typing import NamedTuple
+
+LOOKED_AT = 64 * 1024
+"""How many characters of a text, or bytes of a file, are looked at."""
+
+_LAYERS = 4
+"""How deep markup may be nested in markup before the text is cut."""
+
+_MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx")
+_PLAIN = (".rst", ".rest", ".txt", ".text")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_FEWEST_WORDS = 3
+"""Words beside its links that make a paragraph of a README prose."""
+
+_ABBREVIATIONS = _words(
+    "e.g i.e eg ie vs etc mr mrs ms dr prof cf al approx inc ltd corp co jr sr fig resp incl esp viz ca a.k.a aka "
+    "w.r.t wrt ed eds vol pp"
+)
+
+_TAGS = _words(
+    "a abbr b big blockquote br center cite code del details dd div dl dt em font g-emoji h1 h2 h3 h4 h5 h6 hr i "
+    "img ins kbd li mark ol p picture pre q s samp small source span strike strong sub summary sup svg table tbody "
+    "td tfoot th thead tr tt u ul var video"
+)
+_SPACING_TAGS = _words("br dd div dt h1 h2 h3 h4 h5 h6 hr li p td th tr")
+_NAMED_ROLES = {"pep": "PEP ", "rfc": "RFC "}
+_PROSE_ROLES = _words("ref doc term abbr emphasis strong title guilabel numref any sub sup index")
+
+# Every repetition stops at the character that would start it again, so no text is read twice.
+_MARKUP = re.compile(
+    r"""
+      :(?P<role>(?:[A-Za-z]\w{0,20}:){1,2})`(?P<role_text>[^`]*+)`_{0,2}+
+    | ``(?P<literal>[^`]++)``
+    | `(?P<hyperlink>[^`<>]++)(?:<[^`<>]*+>)?+`__?(?!\w)
+    | (?P<code>`[^`]++`)
+    | !\[[^\[\]]*+\](?:\((?:[^()]++|\([^()]*+\))*+\)|\[[^\[\]]*+\])
+    | (?<![A-Za-z0-9_])\[(?P<link>[^\[\]]*+)\](?:\((?:[^()]++|\([^()]*+\))*+\)|\[[^\[\]]*+\])
+    | \[(?P<linked_code>`[^`\[\]]++`)\](?![\[(:])
+    | \s?\[\^[^\[\]\s]{1,40}+\]
+    | \s?\[[^\[\]\s]{1,40}+\]_(?!\w)
+    | <(?P<address>https?://[^<>\s]++)>
+    | </?(?P<tag>[A-Za-z][A-Za-z0-9-]{0,20})(?:\s[^<>]*+)?/?>
+    | (?P<entity>&(?:\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});)
+    | \{@(?:link|linkcode|linkplain|code|see)\s(?P<jsdoc>[^{}]*+)\}
+    | (?<![\w*])(?P<stars>\*{1,3})(?=[^\s*])(?P<starred>[^*]++)(?<=\S)(?P=stars)(?![\w*])
+    | (?<!\w)(?P<bars>_{1,3})(?=[^\s_])(?P<barred>[^_]++)(?<=\S)(?P=bars)(?!\w)
+    | \\(?P<escaped>[*_`\[\]<>\#|])
+    | \\\s
+    | (?<!\S):[a-z0-9_+-]{1,30}:(?!\S)
+    """,
+    re.VERBOSE,
+)
+
+
+def one_line(text: str) -> str:
+    """Give `text` on one line: white space collapsed, control characters and halves of characters dropped."""
+    if not text.isprintable():
+        text = "".join(mark for mark in text if mark.isprintable() or mark.isspace())
+    return " ".join(text.split())
+
+
+def shorten(text: str, most: int) -> str:
+    """Cut `text` at a word, so that it has at most `most` characters, the `…` among them."""
+    if len(text) <= most:
+        return text
+    kept = text[: max(most, 0)]
+    whole_words = kept.rpartition(" ")[0] or kept[:-1]
+    return f"{whole_words.rstrip(' ,;:.-–—(')}…" if most > 0 else ""
+
+
+def _reduced(text: str) -> str:
+    """Give what is left of `text` once its markup is gone; code keeps its ticks, for what they hold is no markup."""
+    for _ in range(_LAYERS):
+        before, text = text, _MARKUP.sub(_text_of, text)
+        if text == before:
+            break
+    return one_line(text).lstrip("|:;,.—–-•· ") if text.lstrip()[:1] in "|:;,—–-•·" else one_line(text)
+
+
+def _text_of(markup: re.Match[str]) -> str:
+    kind = markup.lastgroup
+    say = _TEXTS.get(kind or "")
+    return say(markup) if say else ""
+
+
+def _role(markup: re.Match[str]) -> str:
+    name = markup["role"].rstrip(":").rpartition(":")[2]
+    shown, target, _ = (markup["role_text"] + " ").partition(" <")
+    shown = shown.strip().lstrip("!")
+    if shown.startswith("~"):
+        shown = shown.rpartition(".")[2].lstrip("~")
+    if name in _NAMED_ROLES:
+        return _NAMED_ROLES[name] + shown
+    return shown if target or name in _PROSE_ROLES or not shown else f"`{shown}`"
+
+
+def _tag(markup: re.Match[str]) -> str:
+    name = markup["tag"]
+    # `<T>` after a type is what it is generic over.
+    if name.lower() not in _TAGS or (len(name) == 1 and name.isupper()):
+        return markup[0]
+    return " " if name.lower() in _SPACING_TAGS else ""
+
+
+def _barred(markup: re.Match[str]) -> str:
+    is_a_name = len(markup["bars"]) > 1 and not any(mark.isspace() for mark in markup["barred"])
+    return markup[0] if is_a_name else markup["barred"]
+
+
+def _jsdoc(markup: re.Match[str]) -> str:
+    target, _, shown = markup["jsdoc"].strip().replace("|", " ").partition(" ")
+    return shown or (f"`{target}`" if target and "`" not in target else target)
+
+
+_TEXTS: dict[str, Callable[[re.Match[str]], str]] = {
+    "role_text": _role,
+    "literal": lambda markup: f"`{markup['literal'].strip()}`",
+    "hyperlink": lambda markup: markup["hyperlink"].strip(),
+    "code": lambda markup: markup["code"],
+    "link": lambda markup: markup["link"],
+    "linked_code": lambda markup: markup["linked_code"],
+    "address": lambda markup: markup["address"],
+    "tag": _tag,
+    "entity": lambda markup: html.unescape(markup["entity"]),
+    "jsdoc": _jsdoc,
+    "starred": lambda markup: markup["starred"],
+    "barred": _barred,
+    "escaped": lambda markup: markup["escaped"],
+}
+
+_STOP = re.compile(r"`[^`]*+`|(?P<stop>[.!?]++)[\"')\]”’»]*+(?=\s|$)|(?P<wide_stop>[。！？]++)")
+
+
+def _sentence(line: str) -> str:
+    for stop in _STOP.finditer(line):
+        if stop["wide_stop"] or (stop["stop"] and _ends(line, stop)):
+            return line[: stop.end()]
+    return line
+
+
+def _ends(line: str, stop: re.Match[str]) -> bool:
+    after = line[stop.end() + 1 : stop.end() + 2]
+    if not after:
+        return True
+    if after.islower() or after.isdigit():
+        return False
+    word = line[max(0, stop.start() - 40) : stop.start()].rpartition(" ")[2].lstrip("([{\"'“‘")
+    letter = word.rpartition(".")[2]
+    is_initial = len(letter) == 1 and letter.isupper()
+    is_number_of_a_list = word.isdigit() and stop.start() == len(word)
+    return stop["stop"] != "." or not (word.lower() in _ABBREVIATIONS or is_initial or is_number_of_a_list)
+
+
+def first_sentence(text: str, most: int = 200) -> str:
+    """Give the first sentence of `text` as one line of at most `most` characters; empty if it says nothing.
+
+    A paragraph is preferred to a title. Markup inside markup comes off layer by layer, so the answer answers itself.
+    """
+    text = text[:LOOKED_AT]
+    while (said := _first_sentence(text, most)) != text:
+        text = said
+    return said
+
+
+def _first_sentence(text: str, most: int) -> str:
+    lines = _TOLD.sub("", cleandoc(_without_comments(text))).splitlines()
+    titles = []
+    for block in _blocks(lines, markdown=False):
+        if block.level:
+            titles.append(block.text)
+        elif said := shorten(_sentence(_reduced(block.text)), most):
+            return said
+    return next((said for title in titles if (said := shorten(_sentence(_reduced(title)), most))), "")
+
+
+_TOLD = re.compile(r"^[@\\](?:file|fileoverview|overview|brief|description|desc|summary)[ \t]", re.MULTILINE)
+
+
+class _Block(NamedTuple):
+    """A stretch of text: a title if it has a level."""
+
+    text: str
+    level: int = 0
+    is_list: bool = False
+
+
+_ADORNMENTS = frozenset("=-~^\"'*+#:.<>_`")
+_SECTIONS = "Args|Arguments|Parameters|Params|Returns?|Raises|Throws|Yields|Examples?|Usage|Notes?|Attributes"
+_HEADING = re.compile(r"\s{0,3}(#{1,6})(?:\s+|$)(.*)")
+_FENCE = re.compile(r"\s*(`{3,}+|~{3,}+)(?!.*`)")
+_ITEM = re.compile(r"\s{0,3}(?:[-*+•–]|\d{1,3}[.)]|\(?[a-z0-9]\))\s+(?=\S)")
+_FIELD = re.compile(rf"\s*(?::[A-Za-z][\w .*-]{{0,60}}:(?=\s|$)|[@\\][a-z]\w*+(?=\s|$|\{{)|(?:{_SECTIONS}):\s*$)")
+_EXAMPLE = re.compile(r"\s*(?:>>>|\$|%)\s")
+_CODE = re.compile(r"(?: {4}|\t)")
+_DEFINITION = re.compile(r"\s{0,3}\*?\[[^\[\]]{1,200}\]:\s*\S")
+_MARKER = re.compile(r"^\s*>+\s?")
+_OPENING = re.compile(r"\s*<([/!?]?[A-Za-z][A-Za-z0-9-]{0,20})?")
+_ANY_TAG = re.compile(r"<[^<>]*+>")
+_BLOCK_TAGS = _words(
+    "address article aside blockquote center dd details div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr "
+    "iframe li main nav ol p picture pre script section style summary svg table tbody td th thead tr ul video"
+)
+_SEALED_TAGS = _words("details picture pre script style svg table video")
+_VOID_TAGS = _words("br hr img input link meta source")
+
+
+def _without_comments(text: str) -> str:
+    kept, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
+        kept.append(text[at:start])
+        at = end + len("-->")
+    return "".join([*kept, text[at:]])
+
+
+def _is_adornment(line: str, *, markdown: bool = False) -> bool:
+    marks = line.strip()
+    return len(marks) > 1 and marks[0] in ("=-" if markdown else _ADORNMENTS) and marks == marks[0] * len(marks)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _line(lines: Sequence[str], at: int) -> str:
+    return lines[at].strip() if at < len(lines) else ""
+
+
+def _until(lines: Sequence[str], at: int, is_end: Callable[[str], bool]) -> int:
+    """Give where the first line from `at` on stands that `is_end`, or the end."""
+    while at < len(lines) and not is_end(lines[at]):
+        at += 1
+    return at
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip()
+
+
+# Each of these gives where what it knows ends, if it begins at `at`; else `at`.
+
+
+def _after_fence(lines: Sequence[str], at: int) -> int:
+    if not (fence := _FENCE.match(lines[at])):
+        return at
+    marks = fence[1]
+    return _until(lines, at + 1, lambda line: line.strip().startswith(marks) and set(line.strip()) == {marks[0]}) + 1
+
+
+def _after_directive(lines: Sequence[str], at: int) -> int:
+    line = lines[at].strip()
+    if not (line == ".." or line.startswith((".. ", "__ "))):
+        return at
+    edge = _indent(lines[at])
+    return _until(lines, at + 1, lambda line: not _is_blank(line) and _indent(line) <= edge)
+
+
+def _after_table(lines: Sequence[str], at: int) -> int:
+    line, below = lines[at].strip(), _line(lines, at + 1)
+    is_grid = line.startswith(("|", "+-", "+=")) and line.endswith(("|", "+")) and len(line) > 1
+    is_simple = line.startswith("==") and " " in line and set(line) <= {"=", " "}
+    is_ruled = "|" in line and "|" in below and "-" in below and set(below) <= set("|:- \t")
+    return _until(lines, at, _is_blank) if is_grid or is_simple or is_ruled else at
+
+
+def _after_fields(lines: Sequence[str], at: int) -> int:
+    if not (_FIELD.match(lines[at]) or _DEFINITION.match(lines[at])):
+        return at
+    return _until(lines, at + 1, lambda line: _is_blank(line) or not line[:1].isspace())
+
+
+def _after_code(lines: Sequence[str], at: int) -> int:
+    return _until(lines, at, _is_blank) if _CODE.match(lines[at]) or _EXAMPLE.match(lines[at]) else at
+
+
+def _after_html(lines: Sequence[str], at: int) -> int:
+    opening = _OPENING.match(lines[at])
+    tag = ((opening and opening[1]) or "").lower()
+    if not tag or (tag.strip("/!?") not in _BLOCK_TAGS and not _is_blank(_without_tags(lines, at))):
+        return at
+    end = _until(lines, at, lambda line: ">" in line or _is_blank(line)) + 1
+    if tag[0] in "/!?" or tag in _VOID_TAGS:
+        return end
+    closing = f"</{tag}"
+    if tag in _SEALED_TAGS:
+        return _until(lines, at, lambda line: closing in line.lower()) + 1
+    closed = _until(lines, at, lambda line: _is_blank(line) or closing in line.lower())
+    return max(end, closed + 1)
+
+
+def _without_tags(lines: Sequence[str], at: int) -> str:
+    """Give what the line says beside its tags, one that goes on in the next line among them."""
+    line = _ANY_TAG.sub("", lines[at])
+    return line.partition("<")[0] if ">" not in line else line
+
+
+def _after_decoration(lines: Sequence[str], at: int) -> int:
+    return at if any(mark.isalnum() for mark in lines[at]) else at + 1
+
+
+_SKIPPED = (
+    _after_fence,
+    _after_directive,
+    _after_table,
+    _after_decoration,
+    _after_fields,
+    _after_html,
+    _after_code,
+)
+
+
+def _title(lines: Sequence[str], at: int, *, markdown: bool) -> tuple[str, str, int]:
+    """Give a title, the marks that make it one and where it ends."""
+    if heading := _HEADING.match(lines[at]):
+        return heading[2].strip(" #"), heading[1], at + 1
+    line, below, further = _line(lines, at), _line(lines, at + 1), _line(lines, at + 2)
+    if not markdown and below and line == further and _is_adornment(line):
+        return below, line[0] * 2, at + 3
+    if not _is_adornment(line) and _is_adornment(below, markdown=markdown) and not _ITEM.match(line):
+        return line, below[0], at + 2
+    return "", "", at
+
+
+def _after_list(lines: Sequence[str], at: int) -> int:
+    if not _ITEM.match(lines[at]):
+        return at
+    return _until(lines, at + 1, lambda line: not (_is_blank(line) or line[0].isspace() or _ITEM.match(line)))
+
+
+def _after_quotation(lines: Sequence[str], at: int) -> int:
+    return _until(lines, at, lambda line: not _MARKER.match(line))
+
+
+def _after_paragraph(lines: Sequence[str], at: int) -> int:
+    return _until(lines, at + 1, _interrupts)
+
+
+def _interrupts(line: str) -> bool:
+    if _is_blank(line) or _is_adornment(line):
+        return True
+    if (tag := _OPENING.match(line)) and (tag[1] or "").strip("/").lower() in _BLOCK_TAGS:
+        return True
+    return any(known.match(line) for known in (_ITEM, _HEADING, _FENCE, _FIELD, _EXAMPLE, _MARKER, _DEFINITION))
+
+
+def _blocks(lines: Sequence[str], *, markdown: bool) -> Iterator[_Block]:
+    """Give titles, paragraphs, quotations and lists; the rest is not for reading aloud."""
+    at, adornments = 0, list[str]()
+    while (at := _until(lines, at, lambda line: not _is_blank(line))) < len(lines):
+        text, marks, end = _title(lines, at, markdown=markdown)
+        if end > at:
+            adornments += [] if marks in adornments or marks[0] == "#" else [marks]
+            yield _Block(text, level=len(marks) if marks[0] == "#" else adornments.index(marks) + 1)
+        elif (end := _end(_SKIPPED, lines, at)) == at:
+            end = _end((_after_list, _after_quotation, _after_paragraph), lines, at)
+            yield _block(lines[at:end])
+        at = end
+
+
+def _end(kinds: Iterable[Callable[[Sequence[str], int], int]], lines: Sequence[str], at: int) -> int:
+    return next((end for after in kinds if (end := after(lines, at)) > at), at)
+
+
+def _block(lines: Sequence[str]) -> _Block:
+    """Give a paragraph, or what the first item of a list or the first paragraph of a quotation says."""
+    opening = _ITEM.match(lines[0]) or _MARKER.match(lines[0])
+    rest = [_MARKER.sub("", line, count=1) for line in lines[1:]]
+    said = [lines[0][opening.end() :] if opening else lines[0], *rest[: _until(rest, 0, _interrupts)]]
+    return _Block(" ".join(line.rstrip("\\") for line in said), is_list=bool(_ITEM.match(lines[0])))
+
+
+_FRONT_MATTER = ("---", "+++")
+_DEEPEST = 2
+"""The level of the titles below which no paragraph speaks of the whole."""
+
+# How titles begin that are about something else than what the project is.
+_ASIDE = re.compile(
+    r"[\W\d_]*+(?:"
+    r"acknowledg|api\b|author|backer|badge|bugs?\b|build|change|citation|citing|cli\b|code of|command|commun"
+    r"|compatib|config|contact|contents|contribut|copyright|credit|demo\b|depend|deploy|develop|disclaimer"
+    r"|docs\b|document|donat|download|example|faq\b|feedback|frequently|fund|further|getting|hacking|help"
+    r"|history|how\b|important|install|issue|learn|licen[cs]e|links?\b|maintain|migrat|more\b|news\b|notes?\b"
+    r"|option|other\b|prerequisite|question|quick|related|release|require|resource|road ?map|run\b|running"
+    r"|sample|secur|see also|set ?up|sponsor|stars?\b|start|status|support|table of|team\b|test|thank|toc\b"
+    r"|todo|translat|tutorial|updat|upgrad|usage|use\b|using|version|warning|what'?s new|who\b)",
+    re.IGNORECASE,
+)
+# The title of a README itself may be any of those: one of examples is about them.
+_ASIDE_AT_ONCE = re.compile(
+    r"[\W\d_]*+(?:contents|table of contents|contributing|donations?|installation|license|sponsors)$", re.IGNORECASE
+)
+_ABOUT = re.compile(
+    r"[\W\d_]*+(?:about|background|descri|introduc|motivat|overview|purpose|summary|what (?:is|are)|why)",
+    re.IGNORECASE,
+)
+_BESIDE_THE_POINT = re.compile(
+    r"[\W_]*+(?:note\b|warning|important\b|tip\b|caution|attention|disclaimer|deprecat|update\b|news\b|new[:!]|announc"
+    r"|(?:table of )?contents|toc\b|languages?\b|translations?\b|read (?:this|more|the)|click (?:here|on|the|to)"
+    r"|see (?:the|also|our|http|`)|view the|visit|check (?:out|the)"
+    r"|(?:full |the |complete |online |latest ){0,3}(?:docs|documentation|manual)\b(?: for| of)?(?: \S+)? ?"
+    r"(?::|is|are|can|may|at|lives?|available|has)"
+    r"|(?:to )?install\b|pip install|npm install|download\b|you can (?:install|find|download|read|use)"
+    r"|for (?:more|further|full|detailed?|the latest|usage|documentation|installation)|if you|please|thanks?\b"
+    r"|star (?:us|this)|sponsor|support(?:ed)? by|this (?:readme|document|page) |looking for|made with"
+    r"|(?:source(?: code)?|version|author|licen[cs]e|website|home ?page|statu|repository|code|issue|maintainer|contact"
+    r"|changelog|release|requirement|python|date|url|web|bug report|tracker|package|demo|try it)s? ?:)",
+    re.IGNORECASE,
+)
+_DEFINES = re.compile(r"\b(?:is|are) (?:an?|the)\b(?!.{0,200}\bfollow)")
+_IMAGE = re.compile(r"!\[[^\[\]]*+\](?:\((?:[^()]++|\([^()]*+\))*+\)|\[[^\[\]]*+\])|<img\b[^<>]*+>")
+_LINKED = re.compile(
+    r"\[[^\[\]]*+\](?:\((?:[^()]++|\([^()]*+\))*+\)|\[[^\[\]]*+\])|`[^`]++`__?(?!\w)|<a\b[^<>]*+>[^<>]*+</a>|https?://\S++"
+)
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]\S*+")
+
+_LABEL = re.compile(r"^[ \t]{0,3}\[([^\[\]\n]{1,200})\]:", re.MULTILINE)
+_LABELLED = re.compile(r"(?<![\w\]])(!?)\[([^\[\]]++)\](?![\[(:])")
+_TARGET = re.compile(r"^\.\. _`?([^:`\n]{1,80})`?:", re.MULTILINE)
+_TARGETED = re.compile(r"(?<![\w`])([^\W_][\w.+-]{0,80}?)_(?![\w`])")
+_SUBSTITUTION = re.compile(r"^\.\. \|([^|\n]{1,80})\|[ \t]+(\w{1,20})::(.*)", re.MULTILINE)
+_SUBSTITUTED = re.compile(r"\|([^|\s](?:[^|]{0,78}[^|\s])?)\|(?:__?(?!\w))?")
+
+
+class _References(NamedTuple):
+    """What a README names in one place and uses in another."""
+
+    labels: frozenset[str]
+    targets: frozenset[str]
+    substitutions: dict[str, str]
+
+    def resolve(self, text: str) -> str:
+        """Mark every use for what it is: a link, or the text it stands for."""
+        text = _LABELLED.sub(lambda use: f"{use[0]}[]" if use[2].lower() in self.labels else use[0], text)
+        text = _TARGETED.sub(lambda use: f"`{use[1]}`_" if use[1].lower() in self.targets else use[0], text)
+        return _SUBSTITUTED.sub(lambda use: self.substitutions.get(use[1], use[0]), text)
+
+
+def _references(text: str) -> _References:
+    return _References(
+        frozenset(label.lower() for label in _LABEL.findall(text)),
+        frozenset(target.lower() for target in _TARGET.findall(text)),
+        {name: said.strip() if kind == "replace" else "" for name, kind, said in _SUBSTITUTION.findall(text)},
+    )
+
+
+def readme_sentence(data: bytes, name: str) -> str:
+    """Give the first sentence of prose of the README `data`, whose file is called `name`; empty if there is none."""
+    suffix = name[name.rfind(".") :].lower() if "." in name else ""
+    if (suffix and suffix not in _MARKDOWN + _PLAIN) or b"\0" in data[:LOOKED_AT]:
+        return ""
+    text = _without_comments(data[:LOOKED_AT].decode("utf-8-sig", "replace"))
+    references = _references(text)
+    markdown = suffix in _MARKDOWN
+    for block in _of_the_whole(_blocks(_body(text.splitlines(), markdown=markdown), markdown=markdown)):
+        paragraph = references.resolve(block.text)
+        if _is_prose(paragraph) and (sentence := _without_colon(first_sentence(paragraph))) and _is_telling(sentence):
+            return sentence
+    return ""
+
+
+def _body(lines: list[str], *, markdown: bool) -> list[str]:
+    """Leave front matter out."""
+    if not (markdown and lines and lines[0].rstrip() in _FRONT_MATTER):
+        return lines
+    end = _until(lines, 1, lambda line: line.rstrip() == lines[0].rstrip())
+    return lines[end + 1 :]
+
+
+def _of_the_whole(blocks: Iterable[_Block]) -> Iterator[_Block]:
+    """Give the paragraphs that may speak of the whole: those before the sections that do not, and those that say so."""
+    level, is_aside, is_over = 0, False, False
+    for index, block in enumerate(blocks):
+        if not block.level:
+            if not (block.is_list or is_aside or level > _DEEPEST):
+                yield block
+        elif not is_aside or block.level <= level:
+            is_own_title = not index and block.level == 1
+            is_aside = bool((_ASIDE_AT_ONCE if is_own_title else _ASIDE).match(block.text))
+            is_over = is_over or is_aside
+            is_aside = is_aside or (is_over and not _ABOUT.match(block.text))
+            level = block.level
+
+
+def _is_prose(paragraph: str) -> bool:
+    """Tell prose from badges, menus and addresses: it has words of its own."""
+    own = _LINKED.sub(" ", _IMAGE.sub("", paragraph))
+    return len(_WORD.findall(own)) >= _FEWEST_WORDS and not paragraph.lstrip().startswith("[!")
+
+
+def _is_telling(sentence: str) -> bool:
+    is_motto = sentence[0] in "\"“'‘" and sentence[-1] in "\"”'’"
+    return not (is_motto or sentence.endswith(":") or _BESIDE_THE_POINT.match(sentence) or is_boilerplate(sentence))
+
+
+def _without_colon(sentence: str) -> str:
+    """Give a definition that leads to a list without what it leads to."""
+    return sentence.rstrip(": ") if _DEFINES.search(sentence) else sentence
+
+
+_FEWEST_WORDS_OF_A_SENTENCE = 2
+_KINDS = "package|module|crate|namespace|class|file|library|init file"
+_BOILERPLATE = re.compile(
+    r"\(c\)|©|@ts-|#!|[\W_]*+(?:copyright\b|spdx-|all rights reserved|licen[cs]ed? (?:under|to|for|:|agreement)"
+    r"|distributed under|(?:the )?(?:mit|apache|bsd|isc|gnu)\b.{0,40}\blicen[cs]e\b|permission (?:is hereby|to use)"
+    r"|redistribution and use"
+    r"|(?:use of )?this (?:file|program|software|source|code|library|project|module|work)(?: code)? (?:is|may|has|was) "
+    r"(?:free software|(?:a )?part of|licen[cs]ed|released under|distributed|made available|subject to|governed|covered"
+    r"|published under|auto|machine|generated|bootstrapped|scaffolded|initiali[sz]ed|created (?:with|by|using))"
+    r"|see (?:the )?(?:licen[cs]e|copying|copyright|authors)|for license information|unless required by"
+    r"|auto(?:matically)?[ -]?(?:generated|created)|(?:code |file )?generated (?:by|with|from|using)"
+    r"|do not (?:edit|modify)|(?:todo|fixme|xxx|hack)\b"
+    r"|(?:vim|pylint|flake8|mypy|ruff|noqa|isort|eslint|tslint|jshint|prettier|istanbul|emacs)\b ?[-:]"
+    r"|type: ?ignore|use strict|coding[:=]|usr/bin|bin/|created (?:on|by|at)\b|author\b ?:|date ?:"
+    r"|(?:please )?(?:add|insert|write|put|enter) (?:your|a|the|some)? ?(?:\w+ )?(?:description|summary|docstring)"
+    r"|(?:your|my|a|the|short|project|package|module|some|brief|no) (?:\w+ )?(?:description|summary)\b(?: here)?\W*$"
+    r"|description of\W*$|lorem ipsum|this template should help|top[- ]level package"
+    r"|main (?:module|package|file|script)\W*$|(?:package|module) init"
+    r"|init(?:iali[sz]e[sd]?|iali[sz]ation)? (?:file|module|package|the (?:package|module))\b"
+    r"|__init__|module dependencies|table of contents)",
+    re.IGNORECASE,
+)
+_ONLY_NAMED = re.compile(
+    rf"(?:the |this )?+(?:(?:{_KINDS})(?: (?:for|of|called|named))?+ \S++|\S++ (?:{_KINDS}))[^\w]*+$", re.IGNORECASE
+)
+
+
+def is_boilerplate(sentence: str) -> bool:
+    """Say whether `sentence` says nothing of what it stands for."""
+    said = sentence[:LOOKED_AT]
+    if len(_WORD.findall(said)) < _FEWEST_WORDS_OF_A_SENTENCE:
+        return True
+    return bool(_BOILERPLATE.match(said) or _ONLY_NAMED.match(said))

@@ -1,0 +1,361 @@
+"""How do contexts come to be, and how are they kept true? Drafted from the code, without touching what people wrote.
+
+One directory that cannot be written costs the others nothing.
+"""
+
+import os
+from codecs import BOM_UTF8
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from contexthall.contexts import yaml_text
+from contexthall.contexts.agents import AGENTS_FILE, Row, with_section
+from contexthall.contexts.answers import Outcome
+from contexthall.contexts.context_file import read_context, replace_fingerprint
+from contexthall.contexts.draft.layout import Layout
+from contexthall.contexts.draft.material import gather, language_sizes, manifests_of
+from contexthall.contexts.draft.outline import Surroundings, draft, with_below
+from contexthall.contexts.draft.prose import first_sentence
+from contexthall.contexts.edit import change_fields
+from contexthall.contexts.heads import read_bytes_of, read_context_of
+from contexthall.contexts.ledger import Written
+from contexthall.contexts.merge import FULL, derived_fields, digests, flatten, merge
+from contexthall.contexts.project import Overview, Project
+from contexthall.contexts.scan import ROOT, Directory
+from contexthall.contexts.schema import CONTEXT_FILE, in_order
+from contexthall.contexts.writing import look_at_itself, readable_contents, rehash, rewrite
+from contexthall.contexts.yaml_text import Value
+from contexthall.core.errors import ContextError, DiskError, HallError, PathMissingError, UsageError
+from contexthall.core.paths import shown
+from contexthall.crew import run_shares
+from contexthall.disk import TEMPORARY_PREFIX, is_temporary
+
+Progress: TypeAlias = Callable[[int, int], None]
+Result = TypeVar("Result")
+
+_WORTH_SHARING = 100
+_WORKERS = 2
+_LARGEST_AGENTS_FILE = 1 << 20
+
+
+class Order(NamedTuple):
+    """How drafting shall be done."""
+
+    now: str
+    is_full: bool = False
+    is_dry: bool = False
+    with_agents: bool = True
+
+
+def draft_missing(project: Project, order: Order, progress: Progress) -> Outcome:
+    """Draft a context for every directory that lacks one, and give those that were moved their new scope."""
+    overview = project.overview()
+    missing = [each.scope for each in overview.census.kept if _lacks_context(each)]
+    moved = [each.scope for each in overview.census.kept if not _lacks_context(each) and _is_moved(project, each)]
+    return _Drafting(project, overview, order).run(missing, moved, progress)
+
+
+def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, progress: Progress) -> Outcome:
+    """Draft the contexts of some directories again; None for those that are stale."""
+    overview = project.overview()
+    if scopes is None:
+        stale = {entry["scope"] for entry in overview.entries if entry["state"] == "stale"}
+        scopes = [each.scope for each in overview.census.kept if shown(each.scope) in stale]
+    return (
+        _Drafting(project, overview, order).run(scopes, [], progress)
+        if scopes
+        else Outcome([], [], [], [], "unchanged")
+    )
+
+
+def every_context(project: Project) -> list[str]:
+    """Name the directories that have a context."""
+    return [each.scope for each in project.overview().census.kept if not _lacks_context(each)]
+
+
+def _lacks_context(directory: Directory) -> bool:
+    return directory.context is None and not directory.error
+
+
+def _is_moved(project: Project, directory: Directory) -> bool:
+    try:
+        return project.head(directory).scope != shown(directory.scope)
+    except ContextError:
+        return False
+
+
+class _Draft(NamedTuple):
+    """The drafted fields of a directory, and what it will be said to be for, by whomever."""
+
+    fields: dict[str, Value]
+    summary: str
+
+
+class _Drafting:
+    """One run: what is known of the project, and what has been done so far."""
+
+    def __init__(self, project: Project, overview: Overview, order: Order) -> None:
+        self._project = project
+        self._order = order
+        self._is_full = order.is_full or overview.config.mode == "full"
+        self._directories = {each.scope: each for each in overview.directories}
+        self._kept = [each.scope for each in overview.census.kept]
+        self._below: dict[str, list[str]] = {}
+        for scope in self._kept:
+            if scope != ROOT:
+                self._below.setdefault(os.path.dirname(scope) or ROOT, []).append(scope)
+        self._summaries = {entry["scope"]: _first_of(entry) for entry in overview.entries}
+        self._root_was_fresh = any(each["scope"] == ROOT and each["state"] == "fresh" for each in overview.entries)
+        self._outcome = Outcome([], [], [], [], "unchanged")
+
+    def run(self, scopes: Sequence[str], moved: Sequence[str], progress: Progress) -> Outcome:
+        self._sweep()
+        self._layout = self._find_layout()
+        drafts = self._share(scopes, self._draft, progress)
+        self._summaries |= {shown(scope): each.summary for scope, each in drafts.items()}
+        others = [scope for scope in scopes if scope != ROOT]
+        for scope, verdict in self._share(others, partial(self._attempt_write, drafts), _quietly).items():
+            self._note(scope, *verdict)
+        for scope in moved:
+            self._note(scope, *_attempt(partial(self._move, scope)))
+        # The root is last: AGENTS.md, which tells of all the others, is one of its files.
+        if ROOT in scopes:
+            self._note(ROOT, *self._attempt_write(drafts, ROOT))
+        elif self._write_agents() and self._root_was_fresh and not self._order.is_dry:
+            self._note(ROOT, *_attempt(partial(self._refresh, ROOT)))
+        return self._outcome
+
+    def _note(self, scope: str, kind: str, reason: str) -> None:
+        if reason:
+            self._outcome.failed.append((shown(scope), reason))
+        else:
+            getattr(self._outcome, kind).append(shown(scope))
+
+    def _draft(self, scope: str) -> _Draft:
+        """Draft a directory, but for what is said of those below it."""
+        directory = self._directories.get(scope) or self._project.look(scope)
+        values = self._values(directory)
+        sizes = language_sizes(self._directories.values()) if scope == ROOT else {}
+        around = Surroundings(
+            scope=shown(scope),
+            layout=self._layout,
+            below=[shown(os.path.basename(each)) for each in self._below.get(scope, ())],
+            name=shown(os.path.basename(self._project.root)),
+            language=max(sizes, key=lambda each: (sizes[each], each)) if sizes else "",
+        )
+        was_full = any(name in derived_fields(values) for name in FULL)
+        fields = draft(gather(self._project.disk, directory), around, is_full=self._is_full or was_full)
+        is_ours = not values or ("summary" in derived_fields(values) and "summary" not in self._edited(scope, values))
+        return _Draft(fields, _first_of(fields if is_ours else values))
+
+    def _values(self, directory: Directory) -> Mapping[str, Value]:
+        """Give the fields of the context that a directory has; none if it has none that can be read."""
+        try:
+            return read_context_of(self._project.disk, directory.path)[1]
+        except ContextError:
+            return {}
+
+    def _attempt_write(self, drafts: Mapping[str, _Draft], scope: str) -> tuple[str, str]:
+        return _attempt(partial(self._write, scope, drafts[scope].fields))
+
+    def _write(self, scope: str, fields: Mapping[str, Value]) -> str:
+        """Write a draft, and say in which list of the outcome it belongs."""
+        directory = look_at_itself(self._project, scope)
+        below = sorted(self._below.get(scope, ()))
+        summaries = {shown(os.path.basename(each)): self._summaries.get(shown(each), "") for each in below}
+        fields = with_below(fields, scope, summaries)
+        if scope == ROOT and self._write_agents():
+            directory = self._project.look(ROOT)
+        if directory.context is None:
+            return self._write_new(directory, fields)
+        _, before = read_bytes_of(self._project.disk, directory.path)
+        return self._write_again(directory, before, self._merge(scope, before, fields))
+
+    def _write_new(self, directory: Directory, fields: Mapping[str, Value]) -> str:
+        contents = readable_contents(self._project.disk, directory)
+        values = {
+            "version": 1,
+            "scope": shown(directory.scope),
+            "fingerprint": contents.fingerprint,
+            "last_updated": self._order.now,
+            "derived_fields": [*flatten(fields)],
+            **fields,
+        }
+        if not self._order.is_dry:
+            if not self._put(directory.path, CONTEXT_FILE, yaml_text.write(in_order(values)).encode()):
+                return "unchanged"  # somebody else was faster
+            written = Written(contents.fingerprint, contents.digests, self._order.now, digests(fields))
+            self._project.ledger.learn_written(directory.scope, written)
+        return "written"
+
+    def _merge(self, scope: str, before: bytes, fields: Mapping[str, Value]) -> str:
+        values = read_context(before)
+        return merge(_text(before), values, fields, self._edited(scope, values))
+
+    def _write_again(self, directory: Directory, before: bytes, merged: str) -> str:
+        contents, values = readable_contents(self._project.disk, directory), read_context(before)
+        is_moved = values["scope"] != shown(directory.scope)
+        if merged == _text(before) and not is_moved and values["fingerprint"] == contents.fingerprint:
+            return "unchanged"
+        changed = change_fields(merged, {"scope": shown(directory.scope), "last_updated": self._order.now})
+        after = replace_fingerprint(_bytes(changed, like=before), contents.fingerprint)
+        if not self._order.is_dry:
+            rewrite(self._project.disk, directory.path, CONTEXT_FILE, before, after)
+            now = read_context(after)
+            ours = {name: each for name, each in digests(now).items() if name in derived_fields(now)}
+            written = Written(contents.fingerprint, contents.digests, self._order.now, ours)
+            self._project.ledger.learn_written(directory.scope, written)
+        return "updated"
+
+    def _edited(self, scope: str, values: Mapping[str, Value]) -> set[str]:
+        """Name the machine's fields that a person has changed since this machine wrote them."""
+        written = self._project.ledger.written(scope)
+        if written is None or written.last_updated != values["last_updated"]:
+            return set()
+        return {
+            name for name, each in digests(values).items() if name in written.fields and written.fields[name] != each
+        }
+
+    def _move(self, scope: str) -> str:
+        directory = look_at_itself(self._project, scope)
+        _, before = read_bytes_of(self._project.disk, directory.path)
+        after = _bytes(change_fields(_text(before), {"scope": shown(scope)}), like=before)
+        if not self._order.is_dry:
+            rewrite(self._project.disk, directory.path, CONTEXT_FILE, before, after)
+        return "updated"
+
+    def _refresh(self, scope: str) -> str:
+        rehash(self._project, scope)
+        return "updated"
+
+    def _write_agents(self) -> bool:
+        """Write our section of AGENTS.md; say whether that changed the file."""
+        if not self._order.with_agents:
+            return self._note_agents("left alone")
+        try:
+            before = self._read_agents()
+            after = _bytes(with_section(_text(before or b""), self._rows()), like=before or b"")
+            if after == before:
+                return self._note_agents("unchanged")
+            if not self._order.is_dry:
+                self._replace_agents(before, after)
+        except HallError as error:
+            return self._note_agents(str(error))
+        self._note_agents("created" if before is None else "updated")
+        return True
+
+    def _note_agents(self, what: str) -> bool:
+        self._outcome = self._outcome._replace(agents=what)
+        return False
+
+    def _read_agents(self) -> bytes | None:
+        path = os.path.join(self._project.root, AGENTS_FILE)
+        try:
+            _, data = self._project.disk.read_small(path, _LARGEST_AGENTS_FILE)
+        except PathMissingError:
+            return None
+        if len(data) > _LARGEST_AGENTS_FILE:
+            raise UsageError(f"{AGENTS_FILE} is too large to be ours")
+        return data
+
+    def _replace_agents(self, before: bytes | None, after: bytes) -> None:
+        if before is not None:
+            rewrite(self._project.disk, self._project.root, AGENTS_FILE, before, after)
+        elif not self._put(self._project.root, AGENTS_FILE, after):
+            raise UsageError(f"somebody else is writing {AGENTS_FILE}")
+
+    def _rows(self) -> list[Row]:
+        rows = [Row(shown(scope), self._summaries.get(shown(scope), "")) for scope in self._kept]
+        return [row for row in rows if row.summary]
+
+    def _put(self, directory: str, name: str, data: bytes) -> bool:
+        with self._project.disk.enter(directory) as opened:
+            if opened.put(name, data):
+                return True
+            if opened.look(name).kind == "symlink":
+                raise UsageError(f"a symlink is in the place of {name}", hint="it is never written through")
+            return False
+
+    def _find_layout(self) -> Layout:
+        packages: dict[str, str] = {}
+        for scope, directory in self._directories.items():
+            for manifest in manifests_of(self._project.disk, directory):
+                packages |= {name: scope for name in (manifest.module, manifest.name) if name}
+        files = {scope: {file.name for file in each.files} for scope, each in self._directories.items()}
+        return Layout(files, packages, os.path.basename(self._project.root))
+
+    def _share(self, scopes: Sequence[str], act: Callable[[str], Result], progress: Progress) -> dict[str, Result]:
+        """Do something for every directory, in two processes if there are many."""
+        done = 0
+
+        def report(count: int) -> None:
+            nonlocal done
+            done += count
+            progress(done, len(scopes))
+
+        workers = _WORKERS if len(scopes) >= _WORTH_SHARING else 1
+        shares = [scopes[number::workers] for number in range(workers)]
+        found = run_shares([partial(_do_share, share, act) for share in shares], report)
+        return {scope: result for results in found for scope, result in results}
+
+    def _sweep(self) -> None:
+        """Remove what runs that were killed have left."""
+        for directory in self._directories.values():
+            leftovers = [
+                each.name for each in directory.survey.seen if is_temporary(each.name) and not _is_alive(each.name)
+            ]
+            if leftovers and not self._order.is_dry:
+                with suppress(DiskError), self._project.disk.enter(directory.path) as opened:
+                    for name in leftovers:
+                        opened.remove_if_there(name)
+
+
+def _do_share(
+    scopes: Sequence[str], act: Callable[[str], Result], report: Callable[[int], None]
+) -> list[tuple[str, Result]]:
+    results = []
+    for scope in scopes:
+        results.append((scope, act(scope)))
+        report(1)
+    return results
+
+
+def _attempt(act: Callable[[], str]) -> tuple[str, str]:
+    """Do something about a directory; give in which list it belongs, or why it failed."""
+    try:
+        return act(), ""
+    except HallError as error:
+        return "", str(error)
+
+
+def _quietly(_done: int, _total: int) -> None:
+    """Tell nobody how far it has come."""
+
+
+def _first_of(values: Mapping[str, Value]) -> str:
+    """Give the first sentence of a summary, if there is one."""
+    return first_sentence(str(values.get("summary") or ""))
+
+
+def _bytes(text: str, *, like: bytes) -> bytes:
+    return (BOM_UTF8 if like.startswith(BOM_UTF8) else b"") + text.encode("utf-8")
+
+
+def _is_alive(name: str) -> bool:
+    """Say whether the process still runs that a temporary file is named after."""
+    try:
+        os.kill(int(name.removeprefix(TEMPORARY_PREFIX).partition("-")[0]), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # of somebody else
+        return True
+    return True
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.removeprefix(BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("not UTF-8, so it cannot be rewritten without loss") from None

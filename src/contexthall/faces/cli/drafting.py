@@ -1,0 +1,79 @@
+"""`context init` and `context regen`."""
+
+import time
+
+import click
+
+from contexthall.contexts.project import Outcome
+from contexthall.core.errors import DiskError, UsageError
+from contexthall.core.wire import compact
+from contexthall.faces.cli.options import HallChoice, Manner, drafting_options, project_options
+from contexthall.faces.cli.output import ProgressBar, on_one_line, print_data, say
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.command
+@drafting_options
+@_JSON
+@project_options
+@click.pass_context
+def init(context: click.Context, manner: Manner, as_json: bool, hall: HallChoice) -> None:
+    """Draft a context for every directory that lacks one, and AGENTS.md.
+
+    What is there stays as it is, but for the scope of directories that were moved.
+    """
+    with ProgressBar("drafting", time.monotonic()) as bar:
+        outcome = hall.open().init_contexts(
+            full=manner.full, dry_run=manner.dry_run, agents=not manner.no_agents, progress=bar.show
+        )
+    _tell(context, outcome, as_json=as_json, dry_run=manner.dry_run)
+
+
+@click.command
+@click.argument("scopes", nargs=-1, metavar="[SCOPE]...")
+@click.option("--all", "everything", is_flag=True, help="Every directory that has a context.")
+@click.option("--stale", is_flag=True, help="Every directory whose context is stale.  [default]")
+@drafting_options
+@_JSON
+@project_options
+@click.pass_context
+def regen(
+    context: click.Context,
+    scopes: tuple[str, ...],
+    everything: bool,
+    stale: bool,
+    manner: Manner,
+    as_json: bool,
+    hall: HallChoice,
+) -> None:
+    """Draft contexts again, and leave what people wrote as it is.
+
+    Only the fields that derived_fields names are the machine's; every other one stays, comments and order included.
+    """
+    if [bool(scopes), everything, stale].count(True) > 1:
+        raise UsageError("scopes, --all and --stale exclude each other")
+    opened = hall.open()
+    wanted = opened.project.places() if everything else [opened.project.locate(scope) for scope in scopes] or None
+    with ProgressBar("drafting", time.monotonic()) as bar:
+        outcome = opened.regen_contexts(
+            wanted, full=manner.full, dry_run=manner.dry_run, agents=not manner.no_agents, progress=bar.show
+        )
+    _tell(context, outcome, as_json=as_json, dry_run=manner.dry_run)
+
+
+def _tell(context: click.Context, outcome: Outcome, *, as_json: bool, dry_run: bool) -> None:
+    """Print what was written; say how many, why the rest was not, and leave with an error if something failed."""
+    if as_json:
+        failed = [{"scope": scope, "reason": reason} for scope, reason in outcome.failed]
+        print_data(compact(outcome._asdict() | {"failed": failed, "dry_run": dry_run}))
+    else:
+        print_data("".join(f"{on_one_line(scope)}\n" for scope in [*outcome.written, *outcome.updated]))
+    for scope, reason in outcome.failed:
+        say(on_one_line(f"{scope}: {reason}"))
+    if not as_json:
+        counts = f"{len(outcome.written)} written, {len(outcome.updated)} updated, {len(outcome.unchanged)} unchanged"
+        would = "nothing was written; it would be " if dry_run else ""
+        say(f"{would}{counts}, {len(outcome.failed)} failed; AGENTS.md: {outcome.agents}")
+    if outcome.failed:
+        context.exit(DiskError.exit_code)

@@ -1,0 +1,93 @@
+"""Whatever a file holds, reading it ends soon, raises nothing and says only what is there."""
+
+import random
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contexthall.contexts.draft import languages, parsing, python
+from contexthall.contexts.draft.languages import NAMES, read
+from contexthall.contexts.draft.source import Source
+
+FILES = ["a.py", "a.ts", "a.tsx", "a.js", "a.go", "a.rs"]
+GOOD = {
+    "a.py": b"def good(x: int): ...\n",
+    "a.ts": b"export function good(x: number) {}\n",
+    "a.tsx": b"export function good(x: number) {}\n",
+    "a.js": b"export function good(x) {}\n",
+    "a.go": b"package a\n\nfunc Good(x int) {}\n",
+    "a.rs": b"pub fn good(x: u8) {}\n",
+}
+HOSTILE = {
+    "empty": b"",
+    "blank": b" \n\r\n\t",
+    "nul": b"\0" * 1000,
+    "noise": random.Random(1).randbytes(20_000),
+    "not UTF-8": b"x = '\xff\xfe'\n" * 10,
+    "utf-16": "def f(): ...".encode("utf-16"),
+    "open parentheses": b"(" * 100_000,
+    "nested parentheses": b"(" * 100_000 + b")" * 100_000,
+    "nested brackets": b"x = " + b"[" * 30_000 + b"]" * 30_000,
+    "nested braces": b"{" * 20_000,
+    "nested blocks": b"".join(b" " * level + b"if x:\n" for level in range(300)),
+    "one line": b"x" * 200_000,
+    "long sum": b"x = " + b"1+" * 20_000 + b"1",
+    "unfinished": b"def f(\n" * 1000 + b"func (\n" * 1000,
+    "unfinished strings": b"'\"`" * 1000,
+    "generics": b"a<" * 5000,
+    "huge": b"x = 1\n" * (50 * 1024 * 1024 // 6),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_files_are_read_without_harm(name: str, kind: str) -> None:
+    started = time.thread_time()
+    found = read(name, HOSTILE[kind])
+    assert isinstance(found, Source)
+    assert time.thread_time() - started < 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=st.sampled_from(FILES), noise=st.binary(max_size=60), cut=st.integers(0, 40))
+def test_no_bytes_break_a_reader(name: str, noise: bytes, cut: int) -> None:
+    for export in read(name, GOOD[name][:cut] + noise + GOOD[name][cut:]).exports:
+        assert export.signature.isprintable()
+        assert len(export.signature) <= parsing.LONGEST_SIGNATURE
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("marked", [b"\xef\xbb\xbf%s", b"\n\n%s", b"%s\n\n\n"])
+def test_marks_and_line_ends_change_nothing(name: str, marked: bytes) -> None:
+    (export,) = read(name, GOOD[name]).exports
+    assert read(name, marked % GOOD[name]).exports == (export,)
+    assert read(name, (marked % GOOD[name]).replace(b"\n", b"\r\n")).exports == (export,)
+    assert export.name.lower() == "good"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_too_large_says_nothing(name: str) -> None:
+    assert read(name, GOOD[name] + b"\n" * parsing.MOST_BYTES) == Source()
+
+
+def test_a_file_that_keeps_the_parser_busy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "MOST_SECONDS", -1.0)
+    assert read("a.py", GOOD["a.py"] + b"x = 1\n" * 20_000) == Source()
+
+
+def test_a_language_is_known_by_the_end_of_the_name() -> None:
+    assert {NAMES[extension] for extension in NAMES} == {"python", "typescript", "javascript", "go", "rust"}
+    assert (NAMES["py"], NAMES["tsx"], NAMES["mjs"]) == ("python", "typescript", "javascript")
+    assert read("A.PY", GOOD["a.py"]) == read("a.py", GOOD["a.py"])
+    assert read("README.md", b"# Title") == read("Makefile", b"all:") == read("py", b"") == Source()
+
+
+def test_a_reader_that_fails_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_data: bytes, _extension: str) -> Source:
+        raise RecursionError
+
+    monkeypatch.setitem(languages._READERS, "py", fail)
+    assert read("a.py", GOOD["a.py"]) == Source()
+    assert python.read(GOOD["a.py"], "py") != Source()
