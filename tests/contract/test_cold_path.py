@@ -56,9 +56,8 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / ".context" / "caches" / "handbook").mkdir(parents=True)
     (tmp_path / "handbook").mkdir()
     build_cache(tmp_path, {"a.md": "a"})
-    (tmp_path / ".context.yaml").write_text(
-        "{version: 1, scope: ., fingerprint: x, last_updated: now, summary: x, maintenance: x}"
-    )
+    fields = {"version": 1, "scope": ".", "fingerprint": "x", "last_updated": "now", "summary": "x", "maintenance": "x"}
+    (tmp_path / ".context.yaml").write_text("".join(f"{name}: {value}\n" for name, value in fields.items()))
     return tmp_path
 
 
