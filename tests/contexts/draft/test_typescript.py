@@ -54,7 +54,7 @@ def test_a_module_says_all_of_this() -> None:
     assert found.imports == ("node:fs", "./a", "./b", "./d.js", "./lazy", "./inner")
     assert [export.signature for export in found.exports] == [
         "c",
-        "export default default",
+        "export default",
         "export * from './d.js'",
         "async function make<T>(o: { a: string; b(): void }, n = 'x'): Promise<{ x: number }>",
         "abstract class Thing<T> extends Base<T> implements One, Two",

@@ -52,7 +52,7 @@ _ITEMS = frozenset(
         "mod_item",
     }
 )
-_HIDDEN = re.compile(rb"#\[\s*(?:doc\s*\(\s*hidden|cfg\s*\(\s*test\s*\)|deprecated_hidden)")
+_HIDDEN = re.compile(rb"#\[\s*(?:doc\s*\(\s*hidden|cfg\s*\(\s*test\s*\))")
 
 
 def read(data: bytes, extension: str) -> Source:  # noqa: ARG001 - there is only one

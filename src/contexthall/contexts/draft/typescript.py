@@ -207,7 +207,9 @@ class _Reading:
 
     def _specified(self, original: str, name: str, *, is_foreign: bool) -> Export:
         if name == "default":
-            return self._default_local(original, "") if not is_foreign else Export(name, f"{_DEFAULT} {original}")
+            if not is_foreign:
+                return self._default_local(original, "")
+            return Export(name, _DEFAULT if original == name else f"{_DEFAULT} {original}")
         if is_foreign:
             return Export(name, name)
         for export in self._local(original, name):
