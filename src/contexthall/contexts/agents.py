@@ -13,7 +13,10 @@ _BEGIN, _END = "<!-- dotcontext:agents-section -->", "<!-- dotcontext:agents-sec
 _MOST_ROWS = 40
 _LONGEST_SUMMARY = 120
 _LONGEST_SCOPE = 200
-_SECTION = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}\n?", re.DOTALL)
+_SECTION = re.compile(
+    rf"^{re.escape(_BEGIN)}\r?\n(?:(?!{re.escape(_BEGIN)}).)*?^{re.escape(_END)}\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+"""Both comments on lines of their own, and no other beginning in between: else it is somebody's text about it."""
 _HEADING = "# AGENTS.md\n\n"
 _GUIDE = """## Contexts
 
@@ -22,8 +25,8 @@ and exports. Over MCP, `list_contexts`, `query_context` and `check_freshness` se
 
 - Before you work in a directory, read its context: `context show DIRECTORY`.
 - A stale context describes the directory as it was; `context status` says which are stale.
-- After you changed a directory, correct what you know to be wrong in its context, then type `context regen DIRECTORY`.
-- Fields that `derived_fields` does not name were written by people: do not change them without need.
+- After you changed a directory, type `context regen DIRECTORY`: it drafts anew the fields that `derived_fields` names.
+- When you write such a field yourself, take its name out of `derived_fields`; all others were written by people.
 """
 
 
@@ -36,13 +39,14 @@ class Row(NamedTuple):
 
 def with_section(text: str, rows: Sequence[Row]) -> str:
     """Give the text of AGENTS.md with a section about these directories, in the place of the one it has."""
-    section = _section(rows)
+    section = _section(rows).replace("\n", "\r\n" if "\r\n" in text else "\n")
     found = _SECTION.search(text)
     if found:
         return text[: found.start()] + section + text[found.end() :]
     if not text.strip():
         return _HEADING + section
-    return text.rstrip("\n") + "\n\n" + section
+    end = "\r\n" if "\r\n" in text else "\n"
+    return text.rstrip("\r\n") + end + end + section
 
 
 def _section(rows: Sequence[Row]) -> str:

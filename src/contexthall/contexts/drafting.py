@@ -15,7 +15,7 @@ from contexthall.contexts.agents import AGENTS_FILE, Row, with_section
 from contexthall.contexts.answers import Outcome
 from contexthall.contexts.context_file import read_context, replace_fingerprint
 from contexthall.contexts.draft.layout import Layout
-from contexthall.contexts.draft.material import gather, language_sizes, manifests_of
+from contexthall.contexts.draft.material import cargo_workspace, gather, language_sizes, manifests_of
 from contexthall.contexts.draft.outline import Surroundings, draft, with_below
 from contexthall.contexts.draft.prose import first_sentence
 from contexthall.contexts.edit import change_fields
@@ -54,7 +54,14 @@ def draft_missing(project: Project, order: Order, progress: Progress) -> Outcome
     overview = project.overview()
     missing = [each.scope for each in overview.census.kept if _lacks_context(each)]
     moved = [each.scope for each in overview.census.kept if not _lacks_context(each) and _is_moved(project, each)]
-    return _Drafting(project, overview, order).run(missing, moved, progress)
+    run = _Drafting(project, overview, order)
+    for entry in overview.entries:
+        if "error" in entry and not entry["has_context"]:
+            run.note(entry["scope"], "", entry["error"])
+    # What lies above a new directory names it, if a machine wrote that.
+    above = {os.path.dirname(scope) or ROOT for scope in (*missing, *moved) if scope != ROOT}
+    again = [scope for scope in sorted(above) if scope not in {*missing, *moved} and run.is_drafted(scope)]
+    return run.run([*missing, *again], moved, progress)
 
 
 def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, progress: Progress) -> Outcome:
@@ -112,22 +119,27 @@ class _Drafting:
 
     def run(self, scopes: Sequence[str], moved: Sequence[str], progress: Progress) -> Outcome:
         self._sweep()
+        self._workspace = cargo_workspace(self._project.disk, self._directories[ROOT])
         self._layout = self._find_layout()
         drafts = self._share(scopes, self._draft, progress)
         self._summaries |= {shown(scope): each.summary for scope, each in drafts.items()}
         others = [scope for scope in scopes if scope != ROOT]
         for scope, verdict in self._share(others, partial(self._attempt_write, drafts), _quietly).items():
-            self._note(scope, *verdict)
+            self.note(scope, *verdict)
         for scope in moved:
-            self._note(scope, *_attempt(partial(self._move, scope)))
+            self.note(scope, *_attempt(partial(self._move, scope)))
         # The root is last: AGENTS.md, which tells of all the others, is one of its files.
         if ROOT in scopes:
-            self._note(ROOT, *self._attempt_write(drafts, ROOT))
+            self.note(ROOT, *self._attempt_write(drafts, ROOT))
         elif self._write_agents() and self._root_was_fresh and not self._order.is_dry:
-            self._note(ROOT, *_attempt(partial(self._refresh, ROOT)))
+            self.note(ROOT, *_attempt(partial(self._refresh, ROOT)))
         return self._outcome
 
-    def _note(self, scope: str, kind: str, reason: str) -> None:
+    def is_drafted(self, scope: str) -> bool:
+        """Say whether the machine wrote something in the context of a directory."""
+        return bool(derived_fields(self._values(self._directories[scope])))
+
+    def note(self, scope: str, kind: str, reason: str) -> None:
         if reason:
             self._outcome.failed.append((shown(scope), reason))
         else:
@@ -141,12 +153,13 @@ class _Drafting:
         around = Surroundings(
             scope=shown(scope),
             layout=self._layout,
-            below=[shown(os.path.basename(each)) for each in self._below.get(scope, ())],
+            below=sorted(shown(os.path.basename(each)) for each in self._below.get(scope, ())),
             name=shown(os.path.basename(self._project.root)),
             language=max(sizes, key=lambda each: (sizes[each], each)) if sizes else "",
         )
         was_full = any(name in derived_fields(values) for name in FULL)
-        fields = draft(gather(self._project.disk, directory), around, is_full=self._is_full or was_full)
+        material = gather(self._project.disk, directory, self._workspace)
+        fields = draft(material, around, is_full=self._is_full or was_full)
         is_ours = not values or ("summary" in derived_fields(values) and "summary" not in self._edited(scope, values))
         return _Draft(fields, _first_of(fields if is_ours else values))
 
@@ -184,7 +197,7 @@ class _Drafting:
             **fields,
         }
         if not self._order.is_dry:
-            if not self._put(directory.path, CONTEXT_FILE, yaml_text.write(in_order(values)).encode()):
+            if not self._put(directory, CONTEXT_FILE, yaml_text.write(in_order(values)).encode()):
                 return "unchanged"  # somebody else was faster
             written = Written(contents.fingerprint, contents.digests, self._order.now, digests(fields))
             self._project.ledger.learn_written(directory.scope, written)
@@ -202,9 +215,10 @@ class _Drafting:
         changed = change_fields(merged, {"scope": shown(directory.scope), "last_updated": self._order.now})
         after = replace_fingerprint(_bytes(changed, like=before), contents.fingerprint)
         if not self._order.is_dry:
-            rewrite(self._project.disk, directory.path, CONTEXT_FILE, before, after)
+            rewrite(self._project.disk, directory, CONTEXT_FILE, before, after)
             now = read_context(after)
-            ours = {name: each for name, each in digests(now).items() if name in derived_fields(now)}
+            listed = derived_fields(now)
+            ours = {name: each for name, each in digests(now).items() if {name, name.partition(".")[0]} & {*listed}}
             written = Written(contents.fingerprint, contents.digests, self._order.now, ours)
             self._project.ledger.learn_written(directory.scope, written)
         return "updated"
@@ -223,7 +237,7 @@ class _Drafting:
         _, before = read_bytes_of(self._project.disk, directory.path)
         after = _bytes(change_fields(_text(before), {"scope": shown(scope)}), like=before)
         if not self._order.is_dry:
-            rewrite(self._project.disk, directory.path, CONTEXT_FILE, before, after)
+            rewrite(self._project.disk, directory, CONTEXT_FILE, before, after)
         return "updated"
 
     def _refresh(self, scope: str) -> str:
@@ -262,16 +276,17 @@ class _Drafting:
 
     def _replace_agents(self, before: bytes | None, after: bytes) -> None:
         if before is not None:
-            rewrite(self._project.disk, self._project.root, AGENTS_FILE, before, after)
-        elif not self._put(self._project.root, AGENTS_FILE, after):
+            rewrite(self._project.disk, self._project.look(ROOT), AGENTS_FILE, before, after)
+        elif not self._put(self._project.look(ROOT), AGENTS_FILE, after):
             raise UsageError(f"somebody else is writing {AGENTS_FILE}")
 
     def _rows(self) -> list[Row]:
         rows = [Row(shown(scope), self._summaries.get(shown(scope), "")) for scope in self._kept]
         return [row for row in rows if row.summary]
 
-    def _put(self, directory: str, name: str, data: bytes) -> bool:
-        with self._project.disk.enter(directory) as opened:
+    def _put(self, directory: Directory, name: str, data: bytes) -> bool:
+        with self._project.disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
+            directory.must_be(opened.status())
             if opened.put(name, data):
                 return True
             if opened.look(name).kind == "symlink":

@@ -23,6 +23,8 @@ DRAFTED = (
     "structure",
 )
 """What a draft may hold."""
+_ALWAYS = ("summary", "maintenance")
+"""What every draft holds: where it is not there, somebody has taken it out."""
 FULL = ("files", "interfaces")
 """What only a full one holds."""
 
@@ -30,7 +32,8 @@ FULL = ("files", "interfaces")
 def flatten(fields: Mapping[str, Value]) -> dict[str, Value]:
     """Give the drafted fields by name, those of `dependencies` one by one."""
     inner = fields.get("dependencies")
-    flat = {**fields, **{f"dependencies.{kind}": names for kind, names in inner.items()}} if inner else {**fields}
+    both = inner if isinstance(inner, dict) else {}
+    flat = {**fields, **{f"dependencies.{kind}": names for kind, names in both.items()}}
     return {name: flat[name] for name in DRAFTED if name in flat}
 
 
@@ -48,7 +51,7 @@ def merge(text: str, values: Mapping[str, Value], draft: Mapping[str, Value], ed
     """
     listed, flat = derived_fields(values), flatten(draft)
     ours = {name for name in DRAFTED if name in listed or name.partition(".")[0] in listed} - set(edited)
-    new = {name for name in flat if listed and name not in ours and name not in edited and not _has(values, name)}
+    new = {name for name in flat if listed and name not in {*ours, *edited, *_ALWAYS} and not _has(values, name)}
     changes = {name: flat.get(name, GONE) for name in DRAFTED if name in ours | new}
     kept = [name for name in listed if name not in edited and (name not in DRAFTED or name in flat)]
     named = kept + [name for name in flat if name in new]

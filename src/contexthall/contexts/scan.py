@@ -12,8 +12,8 @@ from typing import NamedTuple
 from contexthall.contexts.config import CONFIG_FILE, Config
 from contexthall.contexts.ignore import IGNORE_FILES, MOST_BYTES, Level, Rules, is_ignored, parse_rules
 from contexthall.contexts.schema import CONTEXT_FILE
-from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.disk import TEMPORARY_PREFIX, Disk, Seen, Survey, is_temporary
+from contexthall.core.errors import DiskError, PathMissingError, UsageError
+from contexthall.disk import TEMPORARY_PREFIX, Disk, Seen, Status, Survey, is_temporary
 
 ROOT = "."
 SMALL_PROJECT = 64
@@ -63,6 +63,11 @@ class Directory(NamedTuple):
     error: str = ""
     """What of it could not be read."""
 
+    def must_be(self, found: Status) -> None:
+        """Refuse whatever has taken its place since it was seen."""
+        if found.stamp[1] != self.survey.stamp[0]:
+            raise UsageError(f"something else has come to be at {self.path}", hint="try again")
+
 
 class Census(NamedTuple):
     """The directories that are kept, and how many others would have counted."""
@@ -90,7 +95,8 @@ def look(
     every_file = [each for each in seen if each.kind == "file" and _is_counted(each.name)]
     names = [each.name for each in seen if each.kind == "directory" and is_entered(each.name)]
     levels, error = _with_own_rules(disk, path, scope, [each.name for each in every_file], above)
-    files, base = every_file, _base(scope)
+    # In a worktree `.git` is a file, which is another one in every clone and in nobody's commit.
+    files, base = [each for each in every_file if each.name != ".git"], _base(scope)
     if levels:
         files = [each for each in files if not is_ignored(levels, base + each.name, each.name, is_directory=False)]
         names = [name for name in names if not is_ignored(levels, base + name, name, is_directory=True)]

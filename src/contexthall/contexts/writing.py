@@ -11,7 +11,7 @@ from contexthall.contexts.freshness import Contents, read_contents
 from contexthall.contexts.heads import read_bytes_of
 from contexthall.contexts.ledger import Written
 from contexthall.contexts.project import Project
-from contexthall.contexts.scan import Directory
+from contexthall.contexts.scan import ROOT, Directory
 from contexthall.contexts.schema import CONTEXT_FILE
 from contexthall.core.errors import DiskError, UsageError
 from contexthall.disk import Directory as OpenDirectory
@@ -26,7 +26,7 @@ def rehash(project: Project, place: str) -> bool:
     contents = readable_contents(project.disk, directory)
     is_other = bool(values["fingerprint"] != contents.fingerprint)
     if is_other:
-        rewrite(project.disk, directory.path, CONTEXT_FILE, data, replace_fingerprint(data, contents.fingerprint))
+        rewrite(project.disk, directory, CONTEXT_FILE, data, replace_fingerprint(data, contents.fingerprint))
     before = project.ledger.written(place)
     drafted = before.fields if before and before.last_updated == values["last_updated"] else {}
     written = Written(contents.fingerprint, contents.digests, values["last_updated"], drafted)
@@ -50,13 +50,14 @@ def readable_contents(disk: Disk, directory: Directory) -> Contents:
     return contents
 
 
-def rewrite(disk: Disk, directory: str, name: str, before: bytes, after: bytes) -> None:
+def rewrite(disk: Disk, directory: Directory, name: str, before: bytes, after: bytes) -> None:
     """Put `after` in the place of a file that holds `before`; UsageError if it does not any more."""
-    with disk.enter(directory) as opened:
+    with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
+        directory.must_be(opened.status())
         temporary = opened.write_like(name, after)
         try:
             if not _change_names(disk, opened, temporary, name, before):
-                raise UsageError(f"somebody else is writing {os.path.join(directory, name)}", hint="try again")
+                raise UsageError(f"somebody else is writing {os.path.join(directory.path, name)}", hint="try again")
         finally:
             opened.remove_if_there(temporary)
 

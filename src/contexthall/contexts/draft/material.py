@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from contexthall.contexts.agents import AGENTS_FILE
 from contexthall.contexts.draft import languages
 from contexthall.contexts.draft.manifest import MANIFESTS, Manifest, package_manager, read_manifest
 from contexthall.contexts.draft.prose import readme_sentence
@@ -16,6 +17,8 @@ from contexthall.core.errors import DiskError
 from contexthall.disk import Disk
 
 _LARGEST_FILE = 1 << 20
+_NOT_WRITTEN = (".d.ts", ".d.mts", ".d.cts", ".min.js", ".bundle.js")
+"""What declares or repeats code rather than being some."""
 _READMES = ("readme.md", "readme.rst", "readme.txt", "readme")
 
 
@@ -32,20 +35,27 @@ class Material(NamedTuple):
     package_manager: str
 
 
-def gather(disk: Disk, directory: Directory) -> Material:
-    """Read a directory; a file that cannot be read says nothing."""
+def gather(disk: Disk, directory: Directory, workspace: bytes = b"") -> Material:
+    """Read a directory; a file that cannot be read says nothing. `workspace` is the Cargo.toml of the root."""
     every_name = sorted(file.name for file in directory.files)
-    names = tuple(name for name in every_name if is_source(name))
+    # AGENTS.md is made of the summaries: it cannot be what one is made of.
+    names = tuple(name for name in every_name if is_source(name) and name != AGENTS_FILE)
     sources = {name: languages.read(name, _read(disk, directory, name)) for name in names if language_of(name)}
     readmes = [name for wanted in _READMES for name in every_name if name.lower() == wanted]
     readme = next((readme_sentence(_read(disk, directory, name), name) for name in readmes), "")
-    return Material(names, sources, manifests_of(disk, directory), readme, package_manager(every_name))
+    return Material(names, sources, manifests_of(disk, directory, workspace), readme, package_manager(every_name))
 
 
-def manifests_of(disk: Disk, directory: Directory) -> tuple[Manifest, ...]:
+def manifests_of(disk: Disk, directory: Directory, workspace: bytes = b"") -> tuple[Manifest, ...]:
     """Read the manifests of a directory, the one that says most about it first."""
     present = {file.name for file in directory.files}
-    return tuple(read_manifest(name, _read(disk, directory, name)) for name in MANIFESTS if name in present)
+    found = [(name, _read(disk, directory, name)) for name in MANIFESTS if name in present]
+    return tuple(read_manifest(name, data, workspace) for name, data in found)
+
+
+def cargo_workspace(disk: Disk, root: Directory) -> bytes:
+    """Give the Cargo.toml of the root, from which those below may inherit; empty if there is none."""
+    return _read(disk, root, "Cargo.toml")
 
 
 def language_of(name: str) -> str:
@@ -58,7 +68,8 @@ def language_sizes(directories: Iterable[Directory]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for directory in directories:
         for file in directory.files:
-            if language := language_of(file.name):
+            language = language_of(file.name)
+            if language and not file.name.endswith(_NOT_WRITTEN):
                 sizes[language] = sizes.get(language, 0) + file.size
     return sizes
 

@@ -10,13 +10,15 @@ from typing import NamedTuple
 from contexthall.contexts.draft.layout import Layout
 from contexthall.contexts.draft.manifest import framework
 from contexthall.contexts.draft.material import Material, language_of
+from contexthall.contexts.draft.parsing import looks_like_a_key
 from contexthall.contexts.draft.prose import first_sentence, is_boilerplate
 from contexthall.contexts.draft.source import Export, Source
 from contexthall.contexts.yaml_text import Value
 
 MAINTENANCE = (
     "Correct what is no longer true here when you change this directory, then type `context regen` with its path. "
-    "Fields that derived_fields names are drafted anew by that; all others are yours. No secrets, please."
+    "That drafts the fields anew that derived_fields names: take the name of a field out when you write it yourself. "
+    "No secrets, please."
 )
 _FRONT_FILES = (
     "__init__.py",
@@ -30,6 +32,7 @@ _FRONT_FILES = (
     "index.mjs",
 )
 _TEST = re.compile(r"(?:^|[._-])(?:tests?|spec|conftest)(?:[._-]|$)", re.IGNORECASE)
+_TEST_DIRECTORIES = frozenset(["test", "tests", "spec", "specs", "e2e"])
 _MOST_NAMES = 6
 _MOST_EXPORTS = 200
 _MOST_INTERFACES = 100
@@ -57,7 +60,7 @@ def draft(material: Material, around: Surroundings, *, is_full: bool) -> dict[st
         "files": _files(material) if is_full else [],
         "interfaces": _interfaces(material) if is_full else [],
         "dependencies": _dependencies(material, around),
-        "exports": [export.signature for export in _exports(material)][:_MOST_EXPORTS],
+        "exports": _signatures([] if is_test_directory(around.scope) else _exports(material)),
         "project": _project(material, around, told_by_people) if around.language and told_by_people else {},
     }
     return {name: value for name, value in fields.items() if value}
@@ -81,15 +84,25 @@ def _words_about(material: Material) -> str:
     others = docs if len(material.sources) == 1 or _is_go(material) else []
     described = [manifest.description for manifest in material.manifests]
     for text in (*described, *fronts, material.readme, *others):
-        sentence = first_sentence(text)
-        if sentence and not is_boilerplate(sentence):
+        if sentence := _sentence(text):
             return sentence
     return ""
+
+
+def _sentence(text: str) -> str:
+    """Give the first sentence of what somebody wrote, unless it says nothing or may hold a secret."""
+    sentence = first_sentence(text)
+    return "" if is_boilerplate(sentence) or looks_like_a_key(sentence) else sentence
 
 
 def is_test(name: str) -> bool:
     """Say whether a file holds tests, by its name."""
     return _TEST.search(name) is not None
+
+
+def is_test_directory(scope: str) -> bool:
+    """Say whether a directory is one of tests, by its path."""
+    return any(part.lower().strip("_") in _TEST_DIRECTORIES for part in scope.split("/"))
 
 
 def _is_go(material: Material) -> bool:
@@ -120,7 +133,19 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _sources(material: Material) -> Iterable[tuple[str, Source]]:
-    return ((name, source) for name, source in material.sources.items() if not is_test(name))
+    """Give the files that others may use: what stands at the front first, what is meant to be private last.
+
+    Where a stub says what a module offers, the module itself need not.
+    """
+    names = [name for name in material.sources if not is_test(name) and f"{name}i" not in material.sources]
+    names.sort(key=lambda name: (name not in _FRONT_FILES, name.startswith("_"), name))
+    return ((name, material.sources[name]) for name in names)
+
+
+def _signatures(exports: Sequence[Export]) -> list[str]:
+    """Give the signatures, and how many more there are than are told."""
+    told = [export.signature for export in exports[:_MOST_EXPORTS]]
+    return [*told, f"… and {len(exports) - _MOST_EXPORTS} more"] if len(exports) > _MOST_EXPORTS else told
 
 
 def _exports(material: Material) -> list[Export]:
@@ -136,9 +161,9 @@ def _files(material: Material) -> list[Value]:
     entries = []
     for name in material.names:
         source = material.sources.get(name, Source())
-        purpose = first_sentence(source.doc)
-        if (not purpose or is_boilerplate(purpose)) and source.exports:
-            purpose = f"Defines {_listed([export.name for export in source.exports])}."
+        purpose, names = _sentence(source.doc), [each.name for each in source.exports if each.name.isidentifier()]
+        if not purpose and names:
+            purpose = f"Defines {_listed(names)}."
         if purpose:
             tests = [{"test_file": each} for each in _tests_of(name) if each in material.names]
             entries.append({"name": name, "purpose": purpose} | (tests[0] if tests else {}))
@@ -151,7 +176,7 @@ def _tests_of(name: str) -> list[str]:
 
 
 def _interfaces(material: Material) -> list[Value]:
-    told = [(export.signature, first_sentence(export.doc)) for export in _exports(material)]
+    told = [(export.signature, _sentence(export.doc)) for export in _exports(material)]
     return [{"name": name, "description": text} for name, text in told if text][:_MOST_INTERFACES]
 
 
