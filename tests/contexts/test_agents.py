@@ -38,6 +38,20 @@ def test_hostile_text_stays_in_its_cell() -> None:
     assert not set("<>[]") & set(row)
 
 
+def test_text_about_the_section_is_not_the_section() -> None:
+    about = f"The part between `{BEGIN}` and its end is generated.\n\nKEEP ME\n"
+    once = with_section(about, [Row("a", "b")])
+    assert with_section(once, [Row("a", "c")]).startswith(about)
+    without_end = f"{BEGIN}\nKEEP ME TOO\n"
+    assert "KEEP ME TOO" in with_section(with_section(without_end, []), [Row("a", "b")])
+
+
+def test_lines_end_as_those_of_the_file_and_nothing_grows() -> None:
+    text = with_section("# Mine\r\n", [Row("a", "b")])
+    assert text.count("\n") == text.count("\r\n")
+    assert with_section(text + "more\r\n", [Row("a", "b")]) == text + "more\r\n"
+
+
 def test_it_is_bounded_and_says_so() -> None:
     rows = [Row(f"{'d/' * (number % 9)}{number}", "word " * 1000) for number in range(5000)]
     text = with_section("", rows)

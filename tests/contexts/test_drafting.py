@@ -17,12 +17,15 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.contexts.making import open_project, write_context, write_files
 
-from contexthall.contexts import yaml_text
+from contexthall.contexts import drafting, yaml_text
 from contexthall.contexts.answers import Outcome
 from contexthall.contexts.drafting import Order, draft_again, draft_missing
+from contexthall.contexts.freshness import Contents
 from contexthall.contexts.project import Project
+from contexthall.contexts.scan import Directory
 from contexthall.contexts.schema import json_schema
-from contexthall.contexts.writing import rehash
+from contexthall.contexts.writing import readable_contents, rehash
+from contexthall.disk import Disk
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 SHOP = {
@@ -305,6 +308,93 @@ def test_killed_in_the_middle_every_context_is_whole_or_not_there(shop: Project,
     init(shop)
     regen(shop)
     assert set(states(shop).values()) == {"fresh"}
+
+
+def test_a_context_of_odd_shape_costs_nobody_else_anything(shop: Project) -> None:
+    init(shop)
+    root = Path(shop.root)
+    write_context(root / "web", "web", "00000000", more="dependencies:\n- left-pad\n")
+    write_files(root, {"tests/test_orders.py": "def test_y(): ...\n"})
+    assert {"tests", "web"} <= set(regen(shop).updated)
+    assert set(states(shop).values()) == {"fresh"}
+
+
+def test_what_cannot_be_read_is_reported_by_init_too(shop: Project) -> None:
+    write_files(Path(shop.root), {"web/.context.yaml": "a: ["})
+    outcome = init(shop)
+    assert outcome.failed == [("web", 'Invalid or corrupt .context.yaml at scope "web"')]
+    assert len(outcome.written) == 5
+
+
+def test_a_new_directory_is_named_by_the_one_above(shop: Project) -> None:
+    init(shop)
+    write_files(Path(shop.root), {"src/shop/new/x.py": '"""Brand new."""\n'})
+    assert init(shop).updated == ["src/shop", "."]
+    below = context(Path(shop.root), "src/shop")["subdirectories"]
+    assert below[-1] == {"name": "new/", "summary": "Brand new."}
+
+
+def test_a_directory_that_is_swapped_for_a_symlink_is_not_written_through(
+    shop: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outside").mkdir()
+    read = readable_contents
+
+    def swapping(disk: Disk, directory: Directory) -> Contents:
+        contents = read(disk, directory)
+        if directory.scope == "web":
+            (Path(shop.root) / "web").rename(tmp_path / "elsewhere")
+            (Path(shop.root) / "web").symlink_to(tmp_path / "outside")
+        return contents
+
+    monkeypatch.setattr(drafting, "readable_contents", swapping)
+    outcome = init(shop)
+    assert [scope for scope, _ in outcome.failed] == ["web"]
+    assert [*(tmp_path / "outside").iterdir()] == []
+
+
+def test_a_worktree_is_as_fresh_as_a_clone_of_it(shop: Project) -> None:
+    """There `.git` is a file."""
+    (Path(shop.root) / ".git").write_text("gitdir: elsewhere")
+    init(shop)
+    (Path(shop.root) / ".git").unlink()
+    assert set(states(shop).values()) == {"fresh"}
+
+
+def test_a_root_with_nothing_but_directories_says_the_same_every_time(tmp_path: Path) -> None:
+    write_files(tmp_path / "p", {"b/x.py": "", "a/x.py": ""})
+    project = open_project(tmp_path / "p")
+    init(project)
+    assert context(tmp_path / "p")["summary"] == "Holds a/ and b/."
+    regen(project, project.places())
+    assert context(tmp_path / "p")["summary"] == "Holds a/ and b/."
+
+
+def test_neither_tests_nor_secrets_are_told(tmp_path: Path) -> None:
+    write_files(
+        tmp_path / "p",
+        {
+            "tests/helpers.py": "def helper(): ...\n",
+            "src/a.py": '"""Talks to postgres://u:p4ss@h/db."""\ndef f(pw="hunter2"): ...\n',
+            "src/b.py": "def g(): ...\n",
+            "src/b.pyi": "def g() -> int: ...\n",
+        },
+    )
+    project = open_project(tmp_path / "p")
+    init(project, is_full=True)
+    assert "exports" not in context(tmp_path / "p", "tests")
+    assert context(tmp_path / "p", "src")["exports"] == ["def f(pw=…)", "def g() -> int"]
+    assert "p4ss" not in (tmp_path / "p/src/.context.yaml").read_text()
+
+
+def test_more_exports_than_can_be_told_are_counted(tmp_path: Path) -> None:
+    write_files(
+        tmp_path / "p",
+        {"_a.py": "def private_file(): ...\n", "b.py": "".join(f"def f{n}(): ...\n" for n in range(250))},
+    )
+    init(open_project(tmp_path / "p"))
+    exports = context(tmp_path / "p")["exports"]
+    assert (exports[0], exports[-1], len(exports)) == ("def f0()", "… and 51 more", 201)
 
 
 HUMAN = {

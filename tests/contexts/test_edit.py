@@ -42,6 +42,12 @@ def test_empty_lines_and_comments_around_a_field_stay() -> None:
     assert change_fields(TEXT, {"todos": GONE}) == TEXT.replace("todos: [1,\n  2]\n", "")
 
 
+def test_a_text_is_replaced_on_its_line() -> None:
+    text = "a: 1\nscope:  'old'   # moved often\nlast_updated: now # c\n"
+    changed = change_fields(text, {"scope": "new", "last_updated": "2026-01-01T00:00:00Z"})
+    assert changed == "a: 1\nscope:  new   # moved often\nlast_updated: '2026-01-01T00:00:00Z' # c\n"
+
+
 def test_a_nested_field_is_replaced_within_its_field() -> None:
     changed = change_fields(TEXT, {"dependencies.internal": ["new"]})
     assert changed == TEXT.replace("  internal:\n    - x\n", "  internal:\n  - new\n")

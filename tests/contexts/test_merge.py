@@ -47,7 +47,13 @@ def test_one_kind_of_dependencies_may_be_a_persons() -> None:
     assert merged(text).startswith("dependencies:\n  external: [mine]  # by hand\n  internal:\n  - core\n")
 
 
+def test_what_a_person_has_taken_out_does_not_come_back() -> None:
+    text = "exports: [old]\nderived_fields: [exports]\n"
+    assert "summary" not in yaml_text.read(merged(text))
+
+
 def test_fields_of_odd_shapes_are_not_taken_for_ours() -> None:
     assert derived_fields({"derived_fields": "summary"}) == []
     assert derived_fields({"derived_fields": ["a", 1, None]}) == ["a"]
+    assert flatten({"dependencies": ["left-pad"]}) == {}
     assert flatten({"summary": "x", "unknown": 1}) == {"summary": "x"}

@@ -44,8 +44,9 @@ def _change(text: str, path: Path, value: Value) -> str:
     expected = _with_value(before, path, value)
     if expected == before:
         return text
-    for place, new in _ways(before, expected, path, value):
-        rewritten = _splice(text, place, new)
+    texts = [_splice_text(text, path, value)] if len(path) == 1 and isinstance(value, str) else []
+    texts += [_splice(text, place, new) for place, new in _ways(before, expected, path, value)]
+    for rewritten in texts:
         if rewritten is not None and _reads_as(rewritten, expected):
             return rewritten
     raise ContextCorruptError(f"`{'.'.join(path)}` cannot be changed without changing something else")
@@ -73,6 +74,17 @@ def _with_value(values: Value, path: Path, value: Value) -> Value:
         value = _with_value(inner if isinstance(inner, dict) else {}, tuple(rest), value) or GONE
     others = {key: each for key, each in values.items() if key != name or value is not GONE}
     return others if value is GONE else others | {name: value}
+
+
+def _splice_text(text: str, path: Path, value: str) -> str | None:
+    """Write a text in the place of another one on its line, and leave the rest of the line as it is."""
+    if path not in _Blocks(text).found:
+        return None
+    start, end, _, style = yaml_text.find_value(text, path[0])
+    spelt = yaml_text.write([value]).removeprefix("- ").rstrip("\n")
+    if "\n" in spelt or "\n" in text[start:end] or style in {"|", ">"}:
+        return None
+    return text[:start] + spelt + text[end:]
 
 
 def _splice(text: str, path: Path, value: Value) -> str | None:
