@@ -334,6 +334,16 @@ def test_a_new_directory_is_named_by_the_one_above(shop: Project) -> None:
     assert below[-1] == {"name": "new/", "summary": "Brand new."}
 
 
+def test_a_directory_that_is_gone_is_no_longer_named(shop: Project) -> None:
+    init(shop)
+    shutil.rmtree(Path(shop.root) / "web")
+    assert init(shop).updated == ["."]
+    found = context(Path(shop.root))
+    assert [each["path"] for each in found["structure"]] == ["src", "tests"]
+    assert "`web`" not in (Path(shop.root) / "AGENTS.md").read_text()
+    assert init(shop).updated == []
+
+
 def test_a_directory_that_is_swapped_for_a_symlink_is_not_written_through(
     shop: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

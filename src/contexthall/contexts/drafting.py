@@ -5,7 +5,7 @@ One directory that cannot be written costs the others nothing.
 
 import os
 from codecs import BOM_UTF8
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -58,9 +58,8 @@ def draft_missing(project: Project, order: Order, progress: Progress) -> Outcome
     for entry in overview.entries:
         if "error" in entry and not entry["has_context"]:
             run.note(entry["scope"], "", entry["error"])
-    # What lies above a new directory names it, if a machine wrote that.
-    above = {os.path.dirname(scope) or ROOT for scope in (*missing, *moved) if scope != ROOT}
-    again = [scope for scope in sorted(above) if scope not in {*missing, *moved} and run.is_drafted(scope)]
+    new = {*missing, *moved}
+    again = [each.scope for each in overview.census.kept if each.scope not in new and run.is_outdated(each.scope, new)]
     return run.run([*missing, *again], moved, progress)
 
 
@@ -135,9 +134,15 @@ class _Drafting:
             self.note(ROOT, *_attempt(partial(self._refresh, ROOT)))
         return self._outcome
 
-    def is_drafted(self, scope: str) -> bool:
-        """Say whether the machine wrote something in the context of a directory."""
-        return bool(derived_fields(self._values(self._directories[scope])))
+    def is_outdated(self, scope: str, new: Collection[str]) -> bool:
+        """Say whether a draft names a directory below it that is gone, or does not yet name a `new` one."""
+        values, below = self._values(self._directories[scope]), self._below.get(scope, ())
+        if "subdirectories" not in derived_fields(values):
+            return bool(derived_fields(values)) and any(each in new for each in below)
+        there = {f"{shown(os.path.basename(each))}/" for each in below}
+        listed = values.get("subdirectories")
+        named = [each.get("name") for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+        return any(each in new for each in below) or any(name not in there for name in named)
 
     def note(self, scope: str, kind: str, reason: str) -> None:
         if reason:

@@ -21,7 +21,8 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def init(context: click.Context, manner: Manner, as_json: bool, hall: HallChoice) -> None:
     """Draft a context for every directory that lacks one, and AGENTS.md.
 
-    What is there stays as it is, but for the scope of directories that were moved.
+    What is there stays as it is, but for the scope of directories that were moved, and for drafts that name directories
+    which are gone or do not name new ones.
     """
     with ProgressBar("drafting", time.monotonic()) as bar:
         outcome = hall.open().init_contexts(
