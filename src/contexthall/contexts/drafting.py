@@ -4,14 +4,14 @@ One directory that cannot be written costs the others nothing.
 """
 
 import os
-from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from contexthall.contexts import yaml_text
-from contexthall.contexts.agents import AGENTS_FILE, Row, with_section
+from contexthall.contexts.agents import Row
+from contexthall.contexts.agents_file import CHANGES, LEFT_ALONE, write_agents
 from contexthall.contexts.answers import Outcome
 from contexthall.contexts.context_file import read_context, replace_fingerprint
 from contexthall.contexts.draft.layout import Layout
@@ -25,9 +25,9 @@ from contexthall.contexts.merge import FULL, derived_fields, digests, flatten, m
 from contexthall.contexts.project import Overview, Project
 from contexthall.contexts.scan import ROOT, Directory
 from contexthall.contexts.schema import CONTEXT_FILE, in_order
-from contexthall.contexts.writing import look_at_itself, readable_contents, rehash, rewrite
+from contexthall.contexts.writing import as_bytes, as_text, look_at_itself, put, readable_contents, rehash, rewrite
 from contexthall.contexts.yaml_text import Value
-from contexthall.core.errors import ContextError, DiskError, HallError, PathMissingError, UsageError
+from contexthall.core.errors import ContextError, DiskError, HallError
 from contexthall.core.paths import shown
 from contexthall.crew import run_shares
 from contexthall.disk import TEMPORARY_PREFIX, is_temporary
@@ -37,7 +37,6 @@ Result = TypeVar("Result")
 
 _WORTH_SHARING = 100
 _WORKERS = 2
-_LARGEST_AGENTS_FILE = 1 << 20
 
 
 class Order(NamedTuple):
@@ -202,7 +201,7 @@ class _Drafting:
             **fields,
         }
         if not self._order.is_dry:
-            if not self._put(directory, CONTEXT_FILE, yaml_text.write(in_order(values)).encode()):
+            if not put(self._project.disk, directory, CONTEXT_FILE, yaml_text.write(in_order(values)).encode()):
                 return "unchanged"  # somebody else was faster
             written = Written(contents.fingerprint, contents.digests, self._order.now, digests(fields))
             self._project.ledger.learn_written(directory.scope, written)
@@ -210,15 +209,15 @@ class _Drafting:
 
     def _merge(self, scope: str, before: bytes, fields: Mapping[str, Value]) -> str:
         values = read_context(before)
-        return merge(_text(before), values, fields, self._edited(scope, values))
+        return merge(as_text(before), values, fields, self._edited(scope, values))
 
     def _write_again(self, directory: Directory, before: bytes, merged: str) -> str:
         contents, values = readable_contents(self._project.disk, directory), read_context(before)
         is_moved = values["scope"] != shown(directory.scope)
-        if merged == _text(before) and not is_moved and values["fingerprint"] == contents.fingerprint:
+        if merged == as_text(before) and not is_moved and values["fingerprint"] == contents.fingerprint:
             return "unchanged"
         changed = change_fields(merged, {"scope": shown(directory.scope), "last_updated": self._order.now})
-        after = replace_fingerprint(_bytes(changed, like=before), contents.fingerprint)
+        after = replace_fingerprint(as_bytes(changed, like=before), contents.fingerprint)
         if not self._order.is_dry:
             rewrite(self._project.disk, directory, CONTEXT_FILE, before, after)
             now = read_context(after)
@@ -240,7 +239,7 @@ class _Drafting:
     def _move(self, scope: str) -> str:
         directory = look_at_itself(self._project, scope)
         _, before = read_bytes_of(self._project.disk, directory.path)
-        after = _bytes(change_fields(_text(before), {"scope": shown(scope)}), like=before)
+        after = as_bytes(change_fields(as_text(before), {"scope": shown(scope)}), like=before)
         if not self._order.is_dry:
             rewrite(self._project.disk, directory, CONTEXT_FILE, before, after)
         return "updated"
@@ -252,51 +251,15 @@ class _Drafting:
     def _write_agents(self) -> bool:
         """Write our section of AGENTS.md; say whether that changed the file."""
         if not self._order.with_agents:
-            return self._note_agents("left alone")
-        try:
-            before = self._read_agents()
-            after = _bytes(with_section(_text(before or b""), self._rows()), like=before or b"")
-            if after == before:
-                return self._note_agents("unchanged")
-            if not self._order.is_dry:
-                self._replace_agents(before, after)
-        except HallError as error:
-            return self._note_agents(str(error))
-        self._note_agents("created" if before is None else "updated")
-        return True
-
-    def _note_agents(self, what: str) -> bool:
+            what = LEFT_ALONE
+        else:
+            what = write_agents(self._project, self._rows(), is_dry=self._order.is_dry)
         self._outcome = self._outcome._replace(agents=what)
-        return False
-
-    def _read_agents(self) -> bytes | None:
-        path = os.path.join(self._project.root, AGENTS_FILE)
-        try:
-            _, data = self._project.disk.read_small(path, _LARGEST_AGENTS_FILE)
-        except PathMissingError:
-            return None
-        if len(data) > _LARGEST_AGENTS_FILE:
-            raise UsageError(f"{AGENTS_FILE} is too large to be ours")
-        return data
-
-    def _replace_agents(self, before: bytes | None, after: bytes) -> None:
-        if before is not None:
-            rewrite(self._project.disk, self._project.look(ROOT), AGENTS_FILE, before, after)
-        elif not self._put(self._project.look(ROOT), AGENTS_FILE, after):
-            raise UsageError(f"somebody else is writing {AGENTS_FILE}")
+        return what in CHANGES
 
     def _rows(self) -> list[Row]:
         rows = [Row(shown(scope), self._summaries.get(shown(scope), "")) for scope in self._kept]
         return [row for row in rows if row.summary]
-
-    def _put(self, directory: Directory, name: str, data: bytes) -> bool:
-        with self._project.disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
-            directory.must_be(opened.status())
-            if opened.put(name, data):
-                return True
-            if opened.look(name).kind == "symlink":
-                raise UsageError(f"a symlink is in the place of {name}", hint="it is never written through")
-            return False
 
     def _find_layout(self) -> Layout:
         packages: dict[str, str] = {}
@@ -359,10 +322,6 @@ def _first_of(values: Mapping[str, Value]) -> str:
     return first_sentence(str(values.get("summary") or ""))
 
 
-def _bytes(text: str, *, like: bytes) -> bytes:
-    return (BOM_UTF8 if like.startswith(BOM_UTF8) else b"") + text.encode("utf-8")
-
-
 def _is_alive(name: str) -> bool:
     """Say whether the process still runs that a temporary file is named after."""
     try:
@@ -372,10 +331,3 @@ def _is_alive(name: str) -> bool:
     except PermissionError:  # of somebody else
         return True
     return True
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.removeprefix(BOM_UTF8).decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError("not UTF-8, so it cannot be rewritten without loss") from None

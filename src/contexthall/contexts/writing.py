@@ -4,6 +4,7 @@ The new file changes names with the old one; what comes out must be what was rea
 """
 
 import os
+from codecs import BOM_UTF8
 
 from contexthall import kernel
 from contexthall.contexts.context_file import read_context, replace_fingerprint
@@ -48,6 +49,30 @@ def readable_contents(disk: Disk, directory: Directory) -> Contents:
     if contents.error:
         raise DiskError(f"{directory.scope}: {contents.error}")
     return contents
+
+
+def put(disk: Disk, directory: Directory, name: str, data: bytes) -> bool:
+    """Put a new file into a directory; False if somebody else did."""
+    with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
+        directory.must_be(opened.status())
+        if opened.put(name, data):
+            return True
+        if opened.look(name).kind == "symlink":
+            raise UsageError(f"a symlink is in the place of {name}", hint="it is never written through")
+        return False
+
+
+def as_text(data: bytes) -> str:
+    """Give the text of a file that shall be written again, without its byte order mark."""
+    try:
+        return data.removeprefix(BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("not UTF-8, so it cannot be rewritten without loss") from None
+
+
+def as_bytes(text: str, *, like: bytes) -> bytes:
+    """Give the bytes of a text, with a byte order mark if the file had one."""
+    return (BOM_UTF8 if like.startswith(BOM_UTF8) else b"") + text.encode("utf-8")
 
 
 def rewrite(disk: Disk, directory: Directory, name: str, before: bytes, after: bytes) -> None:

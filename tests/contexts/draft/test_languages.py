@@ -85,9 +85,9 @@ def test_a_language_is_known_by_the_end_of_the_name() -> None:
 
 
 def test_a_reader_that_fails_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_data: bytes, _extension: str) -> Source:
+    def fail(_data: bytes) -> Source:
         raise RecursionError
 
     monkeypatch.setitem(languages._READERS, "py", fail)
     assert read("a.py", GOOD["a.py"]) == Source()
-    assert python.read(GOOD["a.py"], "py") != Source()
+    assert python.read(GOOD["a.py"]) != Source()

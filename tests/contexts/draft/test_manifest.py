@@ -121,7 +121,7 @@ replace (
 REQUIREMENTS = """
 # comment
 -r more.txt
---index-url https://me:secret@example.org/simple
+--no-binary :all:
 -e .
 -e git+https://me:secret@example.org/far.git#egg=far
 click>=8.2 \\

@@ -62,7 +62,7 @@ if __name__ == "__main__":
 
 
 def source(text: str) -> Source:
-    return read(text.encode(), "py")
+    return read(text.encode())
 
 
 def signatures(text: str) -> list[str]:
@@ -70,7 +70,7 @@ def signatures(text: str) -> list[str]:
 
 
 def test_a_module_says_all_of_this() -> None:
-    found = read(MODULE, "py")
+    found = read(MODULE)
     assert found.doc == "Runs jobs."
     assert found.imports == ("__future__", "os", "a.b", ".sibling", "..x.y", "typing", "fast")
     assert [(export.signature, export.doc) for export in found.exports] == [

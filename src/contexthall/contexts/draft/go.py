@@ -38,7 +38,7 @@ _STARTS = re.compile(rb"^(?:func|type|var|const|import)\b", re.MULTILINE)
 _BODIES = {"struct_type": "struct", "interface_type": "interface"}
 
 
-def read(data: bytes, extension: str) -> Source:  # noqa: ARG001 - there is only one
+def read(data: bytes) -> Source:
     """Read a file of a package."""
     doc = ""
     exports: dict[str, Export] = {}

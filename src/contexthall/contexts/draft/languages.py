@@ -4,13 +4,14 @@ Pure. A file that cannot be read, for whatever reason, says nothing: a draft mus
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from contexthall.contexts.draft import go, python, rust, typescript
 from contexthall.contexts.draft.source import Source
 
-_READERS: dict[str, Callable[[bytes, str], Source]] = {
+_READERS: dict[str, Callable[[bytes], Source]] = {
     **dict.fromkeys(python.EXTENSIONS, python.read),
-    **dict.fromkeys(typescript.EXTENSIONS, typescript.read),
+    **{extension: partial(typescript.read, extension=extension) for extension in typescript.EXTENSIONS},
     **dict.fromkeys(go.EXTENSIONS, go.read),
     **dict.fromkeys(rust.EXTENSIONS, rust.read),
 }
@@ -27,11 +28,10 @@ NAMES: dict[str, str] = {
 
 def read(name: str, data: bytes) -> Source:
     """Read a file by its name; nothing for a language that is not known."""
-    extension = name.rpartition(".")[2].lower()
-    reader = _READERS.get(extension)
+    reader = _READERS.get(name.rpartition(".")[2].lower())
     if reader is None or not data:
         return Source()
     try:
-        return reader(data, extension)
+        return reader(data)
     except Exception:  # noqa: BLE001 - a file that breaks its reader costs its own lines
         return Source()

@@ -67,7 +67,7 @@ _ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": " ", "\n": "", "\r\n": "", "\\": "\\", '"': '"', "'": "'"}
 
 
-def read(data: bytes, extension: str) -> Source:  # noqa: ARG001 - one grammar for all of them
+def read(data: bytes) -> Source:
     """Read a module."""
     module = _Module()
     for piece in pieces(tree_sitter_python.language, data, _STARTS):

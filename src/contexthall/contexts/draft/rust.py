@@ -55,7 +55,7 @@ _ITEMS = frozenset(
 _HIDDEN = re.compile(rb"#\[\s*(?:doc\s*\(\s*hidden|cfg\s*\(\s*test\s*\))")
 
 
-def read(data: bytes, extension: str) -> Source:  # noqa: ARG001 - there is only one
+def read(data: bytes) -> Source:
     """Read a file of a crate."""
     crate = _File()
     for piece in pieces(tree_sitter_rust.language, data, _STARTS):
