@@ -131,3 +131,27 @@ def test_clearing_removes_what_is_write_protected_and_follows_no_symlink(tmp_pat
     (tmp_path / "cleared" / "a").chmod(0o555)
     Disk().clear(str(tmp_path / "cleared"))
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["cleared", "deep", "kept"]
+
+
+def test_what_is_appended_stands_after_what_others_appended_meanwhile(tmp_path: Path) -> None:
+    disk = Disk()
+    with disk.enter(str(tmp_path)) as directory, directory.append("log") as mine, directory.append("log") as theirs:
+        mine.write_all(b"one ")
+        theirs.write_all(b"two ")
+        mine.write_all(b"three")
+    assert (tmp_path / "log").read_bytes() == b"one two three"
+    assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_is_appended_to_what_is_no_regular_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    os.mkfifo(tmp_path / "read")
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    reader = os.open(tmp_path / "read", os.O_RDONLY | os.O_NONBLOCK)
+    with Disk().enter(str(tmp_path)) as directory:
+        for name in ("fifo", "read", "directory", "link"):
+            with pytest.raises(DiskError):
+                directory.append(name)
+    os.close(reader)

@@ -32,6 +32,7 @@ class Digest(Protocol):
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _ENTER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
+_APPEND = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 _CHUNK = 1 << 20
 TEMPORARY_PREFIX = ".contexthall-"
 """How the names of our own half-written files begin."""
@@ -338,6 +339,15 @@ class Directory(_Opened):
                 return None
             raise
         return File(self._disk, os.path.join(self.path, name), descriptor)
+
+    def append(self, name: str) -> File:
+        """Open a regular file to write at its end, whoever else does; make one for the user alone if none is there."""
+        path = os.path.join(self.path, name)
+        file = File(self._disk, path, self._do_at(name, os.open, name, _APPEND, 0o600, dir_fd=self._descriptor))
+        if file.status().kind != "file":
+            file.close()
+            raise DiskError(f"not a regular file: {path}")
+        return file
 
     def write(self, name: str, data: bytes, *, sync: bool = False) -> None:
         """Write a new file whole, to the disk itself if `sync` is set."""

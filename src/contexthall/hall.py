@@ -6,8 +6,9 @@ A room is imported when it is opened: a command that needs one room does not pay
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.core.errors import PathMissingError, SettingsError, UsageError
 from contexthall.core.paths import absolute
@@ -15,13 +16,28 @@ from contexthall.disk import Disk
 from contexthall.settings import SETTINGS_FILE, Settings, SettingsFile, resolve, user_directory
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from contexthall.caches.builder import Built, Progress
     from contexthall.caches.library import Library
     from contexthall.contexts.drafting import Progress as Drafted
     from contexthall.contexts.project import Outcome, Project, Projects, Report, Turn
     from contexthall.core.catalog import Caller, Capability, Catalog
+    from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory
+    from contexthall.guild.memory import Memory
 
 _FIRST_YEAR, _LAST_YEAR = 1000, 9999
+
+
+class GuildChoice(NamedTuple):
+    """What was chosen about the guild; None where nothing was."""
+
+    guild: str | None = None
+    """The directory of its members, which are executed: no guild is found by itself."""
+    guild_refresh: str | None = None
+    guild_budget: int | None = None
+    guild_trust: str | None = None
+    guild_pin: Sequence[str] | None = None
 
 
 def open_hall(
@@ -31,6 +47,7 @@ def open_hall(
     toolsets: str | Sequence[str] | None = None,
     confine: bool | None = None,
     allow_root: Sequence[str] | None = None,
+    guild: "GuildChoice | None" = None,
     disk: Disk | None = None,
 ) -> "Hall":
     """Open the hall of the project at `path`, by default the working directory.
@@ -39,6 +56,7 @@ def open_hall(
     """
     disk = disk or Disk()
     given = {"cache_root": cache_root, "toolsets": toolsets, "confine": confine, "allow_root": allow_root}
+    given |= (guild or GuildChoice())._asdict()
     flags = {key: value for key, value in given.items() if value is not None}
     return Hall(load_settings(path, flags, os.environ, disk), disk)
 
@@ -96,6 +114,43 @@ def open_contexts(settings: Settings, disk: Disk) -> "Projects":
     )
 
 
+def open_guild(settings: Settings, disk: Disk) -> "MCPManager":
+    from contexthall.guild.manager import MCPManager, discover_guild_members
+    from contexthall.guild.memory import Memory
+
+    if not settings.guild:
+        raise UsageError("no guild is named", hint="name its directory with --guild DIR or CONTEXT_GUILD")
+    if not _is_directory(settings.guild, disk):
+        raise UsageError(f"the guild is not a directory: {settings.guild}", hint="name one with --guild DIR")
+    memory = Memory(disk, os.path.join(settings.user_state, "guild") if settings.user_state else "")
+    manager = MCPManager(
+        discover_guild_members(settings.guild, disk),
+        _LateConnector(memory),
+        disk=disk,
+        memory=memory,
+        hold=settings.guild_trust == "hold",
+    )
+    manager.load_roster()
+    return manager
+
+
+class _LateConnector:
+    """Starts servers; what that takes is loaded with the first one."""
+
+    def __init__(self, memory: "Memory") -> None:
+        self._memory = memory
+
+    async def spawn(self, member: "Member") -> "Handle":
+        return await self._connector.spawn(member)
+
+    @cached_property
+    def _connector(self) -> "ServerFactory":
+        from contexthall import __version__
+        from contexthall.guild.connection import Connector
+
+        return Connector(version=__version__, environment=os.environ, log_of=self._memory.log_of)
+
+
 class Hall:
     """The rooms of one hall, each opened on first use."""
 
@@ -111,6 +166,21 @@ class Hall:
     def contexts(self) -> "Projects":
         return open_contexts(self.settings, self._disk)
 
+    @cached_property
+    def guild(self) -> "MCPManager":
+        """The guild, its roster loaded; nothing runs yet."""
+        return open_guild(self.settings, self._disk)
+
+    def at_work(self, *, refresh: bool = False) -> "AbstractAsyncContextManager[None]":
+        """While this is entered, servers of the guild may run; at the end none does."""
+        if not self._has_guild:
+            return nullcontext()
+        return self.guild.at_work(self.settings.guild_refresh if refresh else "never", self.catalog.listed)
+
+    @property
+    def _has_guild(self) -> bool:
+        return bool(self.settings.guild) and "guild" in self.settings.toolsets
+
     @property
     def project(self) -> "Project":
         """The project whose contexts are the hall's own."""
@@ -122,6 +192,8 @@ class Hall:
         from contexthall.core.catalog import Catalog
 
         capabilities = {"caches": self._caches_capability, "contexts": self._contexts_capability}
+        if self._has_guild:
+            capabilities["guild"] = self._guild_capability
         return Catalog(capabilities[name]() for name in self.settings.toolsets if name in capabilities)
 
     @cached_property
@@ -200,6 +272,11 @@ class Hall:
         from contexthall.contexts.capability import contexts_capability
 
         return contexts_capability(self.contexts)
+
+    def _guild_capability(self) -> "Capability":
+        from contexthall.guild.capability import Offer, guild_capability
+
+        return guild_capability(self.guild, Offer(self.settings.guild_budget, self.settings.guild_pins))
 
     def _may_read(self, path: str, home: str) -> bool:
         roots = (home, *self.settings.allow_roots)

@@ -6,7 +6,7 @@ Pure: flags, environment and the contents of files are arguments.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from contexthall.core.errors import SettingsError
 from contexthall.core.paths import absolute
@@ -32,6 +32,14 @@ class Settings:
     tool_timeout_seconds: float = 30.0
     user_cache: str = ""
     """Where things may be remembered that can be found out again; empty if there is no such place."""
+    user_state: str = ""
+    """Where things are remembered that cannot; empty if there is no such place."""
+    guild: str = ""
+    """Where the members of the guild are; empty if nobody named it, for they are executed."""
+    guild_refresh: Literal["all", "stale", "never"] = "all"
+    guild_budget: int | None = None
+    guild_trust: Literal["warn", "hold"] = "warn"
+    guild_pins: tuple[str, ...] = ()
 
 
 class SettingsFile(NamedTuple):
@@ -65,6 +73,7 @@ def resolve(
     defaults = {
         "cache_root": absolute(DEFAULT_CACHE_ROOT, project_root),
         "user_cache": user_directory(environment, "XDG_CACHE_HOME", ".cache"),
+        "user_state": user_directory(environment, "XDG_STATE_HOME", ".local/state"),
     }
     return Settings(working_directory=working_directory, project_root=project_root, **(defaults | chosen))
 
@@ -121,12 +130,42 @@ def _seconds(value: object, _base: str) -> float:
     return seconds
 
 
+def _one_of(*names: str) -> Callable[[Any, str], object]:
+    def read(value: object, _base: str) -> str:
+        if value not in names:
+            raise ValueError(f"must be one of {', '.join(names)}")
+        return str(value)
+
+    return read
+
+
+def _token_count(value: object, _base: str) -> int:
+    try:
+        tokens = int(value) if isinstance(value, str | int) and not isinstance(value, bool) else -1
+    except ValueError:
+        tokens = -1
+    if tokens < 0:
+        raise ValueError("must be a whole number of tokens, 0 or more")
+    return tokens
+
+
+def _names(value: object, _base: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) and name for name in value):
+        raise ValueError("must be a list of names")
+    return tuple(value)
+
+
 _KEYS = {
     "cache_root": _Key("cache_root", _path, "CONTEXT_CACHE_ROOT"),
     "toolsets": _Key("toolsets", _toolsets),
     "confine": _Key("confine", _flag, trusted_only=True),
     "allow_root": _Key("allow_roots", _paths, trusted_only=True),
     "tool_timeout_secs": _Key("tool_timeout_seconds", _seconds, "CONTEXT_TOOL_TIMEOUT_SECS"),
+    "guild": _Key("guild", _path, "CONTEXT_GUILD", trusted_only=True),
+    "guild_refresh": _Key("guild_refresh", _one_of("all", "stale", "never"), trusted_only=True),
+    "guild_budget": _Key("guild_budget", _token_count, trusted_only=True),
+    "guild_trust": _Key("guild_trust", _one_of("warn", "hold"), trusted_only=True),
+    "guild_pin": _Key("guild_pins", _names, trusted_only=True),
 }
 
 

@@ -42,6 +42,10 @@ class ToolResult:
     is_error: bool = False
     code: str | None = None
     """Which of our errors this is, for faces with exit codes or statuses."""
+    whole: JsonObject | None = None
+    """The result as another server gave it, with fields that nobody here knows; it is passed on as it is."""
+    fault: JsonObject | None = None
+    """The JSON-RPC error that another server gave in place of a result; it is passed on as it is."""
 
     @classmethod
     def of_text(cls, text: str, *, is_error: bool = False) -> Self:
@@ -56,10 +60,27 @@ class ToolResult:
         text = compact({"error": {"code": error.code, "message": error.message}}) + "\n"
         return cls(content=({"type": "text", "text": text},), is_error=True, code=error.code)
 
+    @classmethod
+    def of_whole(cls, whole: JsonObject) -> Self:
+        """Pass on what another server answered."""
+        content, structured = whole.get("content"), whole.get("structuredContent")
+        blocks = content if isinstance(content, list) else []
+        return cls(
+            content=tuple(block for block in blocks if isinstance(block, dict)),
+            structured=structured if isinstance(structured, dict) else None,
+            is_error=whole.get("isError") is True,
+            whole=whole,
+        )
+
+    @classmethod
+    def of_fault(cls, fault: JsonObject) -> Self:
+        """Pass on the error that another server answered with."""
+        return cls(content=({"type": "text", "text": str(fault.get("message", ""))},), is_error=True, fault=fault)
+
     @property
     def text(self) -> str:
         """The text blocks, one after the other."""
-        return "".join(block["text"] for block in self.content if block.get("type") == "text")
+        return "".join(str(block.get("text", "")) for block in self.content if block.get("type") == "text")
 
 
 async def no_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -96,10 +117,14 @@ class Tool:
     """The coded error that a fault in an argument deserves, in the order in which arguments are judged."""
     failure: type[HallError] = InternalError
     """What is told when the tool runs out of time or fails in a way that nobody foresaw."""
+    original: JsonObject | None = None
+    """The definition as another server gave it, which also judges the arguments; only the name is ours."""
     run: PlainRun | AsyncRun
 
     def definition(self) -> dict[str, object]:
         """Give what an agent sees of this tool in `tools/list`."""
+        if self.original is not None:
+            return {**self.original, "name": self.name}
         shown: dict[str, object] = {
             "name": self.name,
             "title": self.title,
@@ -141,7 +166,7 @@ class Capability:
     def replace_tools(self, tools: Iterable[Tool]) -> None:
         """Offer `tools` from now on; whoever listens is told if that is a change."""
         before, self.tools = self.tools, tuple(tools)
-        if self.tools != before:
+        if [tool.definition() for tool in self.tools] != [tool.definition() for tool in before]:
             self.changed.send()
 
 
@@ -151,6 +176,8 @@ class Catalog:
     def __init__(self, capabilities: Iterable[Capability]) -> None:
         self._capabilities = tuple(capabilities)
         self.changed = Signal()
+        self.listed = Signal()
+        """Sent by a face once an agent has been given the list."""
         self._collect()
         for capability in self._capabilities:
             capability.changed.subscribe(self._recollect)
@@ -181,7 +208,7 @@ class Catalog:
         """
         tool = self.tool(name)
         try:
-            refusal = self._refuse(tool, arguments)
+            refusal = self._refuse(tool, arguments) if tool.original is None else None
             return refusal or await _run(tool, arguments, caller, run_plain or _run_here)
         except HallError as error:
             # What the caller did wrong is the caller's to know; what the system refused, somebody must look into.

@@ -5,6 +5,7 @@
     │   ├── SettingsError    usage           1  a setting has an unknown name or a bad value
     │   ├── SourcesError     usage           1  the sources cannot become a cache
     │   ├── UnknownToolError usage           1  no tool has that name
+    │   ├── UnknownMemberError usage         1  no member of the guild has that name
     │   ├── ScopeError       usage           1  a scope leaves the project
     │   └── ContextError     usage           1  a directory has no context that can be used
     │       ├── ContextMissingError    usage 1  it has none
@@ -19,12 +20,15 @@
     ├── InternalError        internal_error  7  a time-out, or a mistake of ours
     ├── CheckFailedError     check_failed    8  a check that was asked for does not hold
     └── ToolFailedError      tool_failed     9  a tool answered with an error that has no code
+        └── MemberError      tool_failed     9  a member of the guild could not be started, asked or understood
 
 `message` is stable and free of paths, because it goes over the wire. `detail` says what exactly went wrong and `hint`
-what to type next; both are for people and never leave the machine.
+what to type next; both are for people and never leave the machine. Only a MemberError's `detail` is told to agents too,
+and therefore free of paths.
 """
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 
 class HallError(Exception):
@@ -59,6 +63,10 @@ class SourcesError(UsageError):
 
 class UnknownToolError(UsageError):
     message = "Unknown tool"
+
+
+class UnknownMemberError(UsageError):
+    message = "Unknown member"
 
 
 class ScopeError(UsageError):
@@ -131,6 +139,28 @@ class ToolFailedError(HallError):
     code = "tool_failed"
     message = "The tool answered with an error"
     exit_code = 9
+
+
+class MemberError(ToolFailedError):
+    """A failure of somebody else's server: `detail` says what, for agents too, and `more` what else people may want."""
+
+    message = "The member failed"
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        hint: str = "",
+        more: str = "",
+        fault: Mapping[str, Any] | None = None,
+        can_repeat: bool = False,
+    ) -> None:
+        super().__init__(detail, hint=hint)
+        self.more = more
+        self.fault = fault
+        """The JSON-RPC error that the server answered with, if it did."""
+        self.can_repeat = can_repeat
+        """Whether the server surely did nothing, and would on a new connection."""
 
 
 CODES = {error.code: error for error in HallError.__subclasses__()}

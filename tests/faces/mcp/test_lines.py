@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexthall.faces.mcp.lines import LineSplitter, RejectedLineError, decode, encode
+from contexthall.core.lines import LineSplitter
+from contexthall.faces.mcp.lines import RejectedLineError, decode, encode
 
 REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from contexthall.hall import Hall, open_hall
+from contexthall.hall import GuildChoice, Hall, open_hall
 
 
 class HallChoice(NamedTuple):
@@ -17,6 +17,11 @@ class HallChoice(NamedTuple):
     toolsets: str | None = None
     confine: bool | None = None
     allow_root: tuple[str, ...] | None = None
+    guild: str | None = None
+    guild_refresh: str | None = None
+    guild_budget: int | None = None
+    guild_trust: str | None = None
+    guild_pin: tuple[str, ...] | None = None
 
     def open(self) -> Hall:
         return open_hall(
@@ -25,6 +30,9 @@ class HallChoice(NamedTuple):
             toolsets=self.toolsets,
             confine=self.confine,
             allow_root=self.allow_root or None,
+            guild=GuildChoice(
+                self.guild, self.guild_refresh, self.guild_budget, self.guild_trust, self.guild_pin or None
+            ),
         )
 
 
@@ -38,6 +46,22 @@ _ALLOW_ROOT = click.option(
     "--allow-root", multiple=True, metavar="DIR", help="A directory that confinement allows. Repeatable."
 )
 
+
+_GUILD = click.option("--guild", metavar="DIR", help="Where the members of the guild are; they are executed.")
+_GUILD_TRUST = click.option(
+    "--guild-trust",
+    type=click.Choice(["warn", "hold"]),
+    help="What to do with a tool that changed without a new version.  [default: warn]",
+)
+_GUILD_BUDGET = click.option(
+    "--guild-budget",
+    type=click.IntRange(0),
+    metavar="TOKENS",
+    help="Offer a search in place of the guild's tools if they cost more.",
+)
+_GUILD_PIN = click.option(
+    "--guild-pin", multiple=True, metavar="MEMBER", help="A member that stays listed over the budget. Repeatable."
+)
 
 _FULL = click.option("--full", is_flag=True, help="Say what each file and interface is for as well.")
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
@@ -69,7 +93,13 @@ def roots_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def hall_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """For commands that open the whole hall. They arrive as one `hall`."""
-    return _gathered(command, "hall", HallChoice, _PATH, _CACHE_ROOT, _TOOLSETS, _CONFINE, _ALLOW_ROOT)
+    general = (_PATH, _CACHE_ROOT, _TOOLSETS, _CONFINE, _ALLOW_ROOT)
+    return _gathered(command, "hall", HallChoice, *general, _GUILD, _GUILD_TRUST, _GUILD_BUDGET, _GUILD_PIN)
+
+
+def guild_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """For commands about the guild. They arrive as one `hall`."""
+    return _gathered(command, "hall", HallChoice, _PATH, _GUILD, _GUILD_TRUST)
 
 
 def _gathered(

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 import click
 
-from contexthall.core.catalog import Catalog, JsonObject, Tool
+from contexthall.core.catalog import Catalog, JsonObject, Tool, ToolResult
 from contexthall.core.errors import UsageError, exit_code_of
 from contexthall.core.wire import compact, parse
 from contexthall.faces.cli.options import HallChoice, hall_options
 from contexthall.faces.cli.output import harmless, print_data, say
+from contexthall.hall import Hall
 
 _BYTES_PER_TOKEN = 4
 
@@ -39,11 +40,16 @@ def call(context: click.Context, tool: str, pairs: tuple[str, ...], json_text: s
     """
     opened = hall.open()
     arguments = _arguments(opened.catalog.tool(tool), pairs, json_text)
-    result = asyncio.run(opened.catalog.call(tool, arguments, opened.caller))
+    result = asyncio.run(_called(opened, tool, arguments))
     if result.is_error:
         say(result.text.rstrip("\n"))
         context.exit(exit_code_of(result.code))
     print_data(result.text)
+
+
+async def _called(hall: Hall, tool: str, arguments: JsonObject) -> ToolResult:
+    async with hall.at_work():
+        return await hall.catalog.call(tool, arguments, hall.caller)
 
 
 def _arguments(tool: Tool, pairs: Sequence[str], json_text: str | None) -> JsonObject:

@@ -1,7 +1,6 @@
 """How does a line of bytes become a JSON-RPC message, and a message a line? Pure."""
 
 import json
-from collections.abc import Iterator
 
 import mcp_types as types
 from mcp_types.jsonrpc import jsonrpc_message_adapter
@@ -9,8 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from contexthall.core import wire
-
-MAXIMUM_LINE_BYTES = 16 * 1024 * 1024
+from contexthall.core.lines import MAXIMUM_LINE_BYTES
 
 
 class RejectedLineError(Exception):
@@ -20,40 +18,6 @@ class RejectedLineError(Exception):
         super().__init__(message)
         error = types.ErrorData(code=code, message=message)
         self.reply = types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
-
-
-class LineSplitter:
-    """Cuts a stream of chunks into lines, in time linear in the bytes; None stands for a line that is too long."""
-
-    def __init__(self, maximum_bytes: int = MAXIMUM_LINE_BYTES) -> None:
-        self._maximum_bytes = maximum_bytes
-        self._begun: list[bytes] = []
-        self._begun_bytes = 0
-        self._is_skipping = False
-
-    def feed(self, chunk: bytes) -> Iterator[bytes | None]:
-        """Take in `chunk` and give the lines that are now complete."""
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            yield from self._extend(end)
-            yield from self.finish()
-        yield from self._extend(rest)
-
-    def finish(self) -> Iterator[bytes | None]:
-        """End the line that has begun, for a newline or the end of the stream."""
-        line, self._begun, self._begun_bytes = b"".join(self._begun).strip(), [], 0
-        self._is_skipping = False
-        if line:
-            yield line
-
-    def _extend(self, part: bytes) -> Iterator[None]:
-        if self._is_skipping:
-            return
-        self._begun.append(part)
-        self._begun_bytes += len(part)
-        if self._begun_bytes > self._maximum_bytes:
-            self._begun, self._begun_bytes, self._is_skipping = [], 0, True
-            yield None
 
 
 def decode(line: bytes | None) -> types.JSONRPCMessage:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -10,20 +11,23 @@ import mcp_types as types
 from anyio import to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.server.caching import CacheHint
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from contexthall.core.catalog import Caller, Catalog, ToolResult
+from contexthall.core.catalog import Caller, Catalog, JsonObject, ToolResult
 from contexthall.core.errors import UnknownToolError
 
 NAME = "context-hall"
 
 # Clients are told when the list changes, so they may keep it meanwhile.
 _CACHE_HINT = CacheHint(ttl_ms=60_000, scope="private")
+
+# What another server said is passed on as it is; the SDK would drop the fields that it does not know.
+_passed_on: ContextVar[dict[str, Any]] = ContextVar("passed_on")
 
 
 class HallServer(Server[None]):
@@ -47,6 +51,7 @@ class HallServer(Server[None]):
             on_call_tool=self._call_tool,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
+        self.middleware.append(self._with_what_is_passed_on)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember_session)
 
     def create_initialization_options(
@@ -64,8 +69,11 @@ class HallServer(Server[None]):
     ) -> types.ListToolsResult:
         if params is not None and params.cursor is not None:
             raise MCPError(types.INVALID_PARAMS, "Unknown cursor: the list has one page")
-        tools = [types.Tool.model_validate(tool.definition(), by_name=False) for tool in self._catalog.tools]
-        return types.ListToolsResult(tools=tools)
+        tools = self._catalog.tools
+        _passed_on.get()["tools"] = [tool.definition() for tool in tools if tool.original is not None]
+        self._catalog.listed.send()
+        own = (tool.definition() for tool in tools if tool.original is None)
+        return types.ListToolsResult(tools=[types.Tool.model_validate(each, by_name=False) for each in own])
 
     async def _call_tool(
         self, context: ServerRequestContext[None], params: types.CallToolRequestParams
@@ -77,6 +85,11 @@ class HallServer(Server[None]):
             )
         except UnknownToolError:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}") from None
+        if result.fault is not None:
+            raise MCPError.from_error_data(_error_data(result.fault))
+        if result.whole is not None:
+            _passed_on.get()["result"] = result.whole
+            return types.CallToolResult(content=[])
         return types.CallToolResult.model_validate(
             {
                 "content": list(result.content),
@@ -85,6 +98,19 @@ class HallServer(Server[None]):
             },
             by_name=False,
         )
+
+    async def _with_what_is_passed_on(self, ctx: ServerRequestContext[None, Any], call_next: CallNext) -> HandlerResult:
+        passed_on: dict[str, Any] = {}
+        token = _passed_on.set(passed_on)
+        try:
+            answer = await call_next(ctx)
+        finally:
+            _passed_on.reset(token)
+        if not isinstance(answer, dict):
+            return answer
+        if tools := passed_on.get("tools"):
+            return {**answer, "tools": [*answer["tools"], *tools]}
+        return _within(answer, passed_on["result"]) if "result" in passed_on else answer
 
     async def _run_in_thread(self, run: Callable[[], ToolResult]) -> ToolResult:
         with anyio.fail_after(self._tool_timeout_seconds):
@@ -123,3 +149,21 @@ class HallServer(Server[None]):
             for session in tuple(self._sessions):
                 await session.send_tool_list_changed()
             await self._bus.publish(ToolsListChanged())
+
+
+def _within(envelope: dict[str, Any], result: JsonObject) -> dict[str, Any]:
+    """Put another server's result into the envelope that this connection's era asks for."""
+    era = {"resultType": envelope["resultType"]} if "resultType" in envelope else {}
+    if "_meta" in envelope:
+        era["_meta"] = {**(result.get("_meta") or {}), **envelope["_meta"]}
+    return {**result, **era}
+
+
+def _error_data(fault: JsonObject) -> types.ErrorData:
+    """Read another server's error, whatever shape it has."""
+    code, message = fault.get("code"), fault.get("message")
+    return types.ErrorData(
+        code=code if isinstance(code, int) else types.INTERNAL_ERROR,
+        message=message if isinstance(message, str) else "Error without a message",
+        data=fault.get("data"),
+    )

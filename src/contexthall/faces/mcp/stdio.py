@@ -25,7 +25,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 
-from contexthall.faces.mcp.lines import LineSplitter, RejectedLineError, decode, encode
+from contexthall.core.lines import LineSplitter
+from contexthall.faces.mcp.lines import RejectedLineError, decode, encode
 
 DRAIN_SECONDS = 10.0
 

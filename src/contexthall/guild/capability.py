@@ -1,0 +1,196 @@
+"""What does an agent see of the guild? Every member's tools as the hall's own, or a way to find them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
+from contexthall.core.errors import MemberError
+from contexthall.core.wire import compact
+from contexthall.guild.definitions import tokens
+from contexthall.guild.keeper import Event
+from contexthall.guild.manager import MCPManager
+from contexthall.guild.naming import tool_names
+from contexthall.guild.search import Listed, find, one_line
+
+GUIDANCE = (
+    "Guild: tools named member__tool belong to other servers of this machine, which start when they are first called, "
+    "so a first call may take a moment."
+)
+SEARCH_GUIDANCE = (
+    "Guild: other servers of this machine offer more tools than are listed. Call guild_find_tools with a few words to "
+    "find some, guild_describe_tool for the arguments of one, and guild_call_tool to call it."
+)
+_MOST_FOUND = 50
+_DEFAULT_FOUND = 10
+
+_NAME: JsonObject = {"type": "string", "description": "Name of the tool, as guild_find_tools gives it"}
+FIND_INPUT: JsonObject = {
+    "type": "object",
+    "required": ["query"],
+    "properties": {
+        "query": {"type": "string", "description": "A few words about what the tool should do"},
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": _MOST_FOUND,
+            "description": f"How many tools to give at most. Default: {_DEFAULT_FOUND}",
+        },
+    },
+    "additionalProperties": False,
+}
+DESCRIBE_INPUT: JsonObject = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {"name": _NAME},
+    "additionalProperties": False,
+}
+CALL_INPUT: JsonObject = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": _NAME,
+        "arguments": {"type": "object", "description": "Its arguments, as guild_describe_tool describes them"},
+    },
+    "additionalProperties": False,
+}
+
+
+class Offer(NamedTuple):
+    """How the guild is offered."""
+
+    budget: int | None = None
+    """How many tokens the definitions may cost before they are only found, not listed."""
+    pinned: tuple[str, ...] = ()
+    """Members whose tools are listed all the same."""
+
+
+def guild_capability(manager: MCPManager, offer: Offer | None = None) -> Capability:
+    """Offer the tools of the guild to agents, and keep the offer true."""
+    room = _Room(manager, offer or Offer())
+    capability = Capability("guild", guidance=room.guidance(), tools=room.tools())
+
+    def heed(event: Event) -> None:
+        if event.kind == "tools_updated" and room.has_changed():
+            capability.guidance = room.guidance()
+            capability.replace_tools(room.tools())
+
+    manager.subscribe(heed)
+    return capability
+
+
+class _Room:
+    """The tools of all members under the names that agents know them by."""
+
+    def __init__(self, manager: MCPManager, offer: Offer) -> None:
+        self._manager = manager
+        self._offer = offer
+        self._lists: list[Sequence[JsonObject]] = []
+        self.listed: dict[str, Listed] = {}
+        self._is_dear = False
+        self.has_changed()
+
+    def has_changed(self) -> bool:
+        """Look again at what members offer; say whether it is something else."""
+        members = self._manager.roster.values()
+        before, self._lists = self._lists, [tuple(member.tools) for member in members]
+        if self._lists == before:
+            return False
+        pairs = [(member, tool) for member in members for tool in member.tools]
+        names = tool_names((member.name, tool["name"]) for member, tool in pairs)
+        listed = [Listed(names[member.name, tool["name"]], member.name, tool) for member, tool in pairs]
+        self.listed = {each.name: each for each in listed}
+        budget = self._offer.budget
+        self._is_dear = budget is not None and sum(tokens(_shown(each)) for each in listed) > budget
+        return True
+
+    def guidance(self) -> str:
+        return SEARCH_GUIDANCE if self._is_dear else GUIDANCE
+
+    def tools(self) -> tuple[Tool, ...]:
+        if not self._is_dear:
+            return tuple(map(self._tool, self.listed.values()))
+        pinned = (each for each in self.listed.values() if each.member in self._offer.pinned)
+        return (_find_tool(self), _describe_tool(self), _call_tool(self), *map(self._tool, pinned))
+
+    async def call(self, listed: Listed, arguments: JsonObject, caller: Caller) -> ToolResult:
+        """Call a tool of a member, and pass on whatever it answers."""
+        try:
+            result = await self._manager.invoke_tool(
+                listed.member, listed.definition["name"], arguments, caller.progress
+            )
+        except MemberError as error:
+            if error.fault is not None:
+                return ToolResult.of_fault(error.fault)
+            return ToolResult.of_text(f"{listed.member}: {error.detail}", is_error=True)
+        return ToolResult.of_whole(result)
+
+    def _tool(self, listed: Listed) -> Tool:
+        async def run(arguments: JsonObject, caller: Caller) -> ToolResult:
+            return await self.call(listed, arguments, caller)
+
+        definition = listed.definition
+        return Tool(
+            name=listed.name,
+            title=str(definition.get("title", "")) or str(definition["name"]),
+            description=str(definition.get("description", "")),
+            input_schema=definition["inputSchema"],
+            output_schema=definition.get("outputSchema"),
+            annotations=definition.get("annotations", {}),
+            original=definition,
+            run=run,
+        )
+
+
+def _find_tool(room: _Room) -> Tool:
+    def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
+        found = find(tuple(room.listed.values()), arguments["query"], int(arguments.get("limit", _DEFAULT_FOUND)))
+        lines = [{"name": each.name, "description": one_line(each.definition)} for each in found]
+        return ToolResult.of_text(compact({"tools": lines, "of": len(room.listed)}))
+
+    return Tool(
+        name="guild_find_tools",
+        title="Find tools",
+        description="Find tools of other servers by what they do: names and one-line descriptions, best first.",
+        input_schema=FIND_INPUT,
+        annotations=READ_ONLY,
+        run=run,
+    )
+
+
+def _describe_tool(room: _Room) -> Tool:
+    def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
+        listed = room.listed.get(arguments["name"])
+        return ToolResult.of_text(compact(_shown(listed))) if listed else _unknown(arguments["name"])
+
+    return Tool(
+        name="guild_describe_tool",
+        title="Describe a tool",
+        description="Give the whole definition of a tool that guild_find_tools named: what it does and its arguments.",
+        input_schema=DESCRIBE_INPUT,
+        annotations=READ_ONLY,
+        run=run,
+    )
+
+
+def _call_tool(room: _Room) -> Tool:
+    async def run(arguments: JsonObject, caller: Caller) -> ToolResult:
+        listed = room.listed.get(arguments["name"])
+        if listed is None:
+            return _unknown(arguments["name"])
+        return await room.call(listed, arguments.get("arguments", {}), caller)
+
+    return Tool(
+        name="guild_call_tool",
+        title="Call a tool",
+        description="Call a tool that guild_find_tools named. The answer is the tool's own.",
+        input_schema=CALL_INPUT,
+        run=run,
+    )
+
+
+def _shown(listed: Listed) -> JsonObject:
+    return {**listed.definition, "name": listed.name}
+
+
+def _unknown(name: str) -> ToolResult:
+    return ToolResult.of_text(f"No tool is called {name!r}: find one with guild_find_tools", is_error=True)

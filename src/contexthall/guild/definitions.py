@@ -1,0 +1,206 @@
+"""What is a well-formed tool, and what changed about it?
+
+Pure: definitions are JSON values, and none is ever altered. One tool that a client refuses can cost it the whole list,
+so what is not well-formed is left out, and named.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from difflib import unified_diff
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from contexthall.core import wire
+from contexthall.guild.roster import Change, JsonObject
+
+FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+"""What an agent is told about a tool, and therefore what is trusted."""
+
+_Object: TypeAlias = dict[str, Any]
+_Kinds: TypeAlias = Mapping[str, tuple[type, str]]
+
+_STRING, _BOOLEAN, _LIST, _OBJECT = (str, "a string"), (bool, "a boolean"), (list, "a list"), (dict, "an object")
+_KINDS: _Kinds = {
+    "description": _STRING,
+    "title": _STRING,
+    "outputSchema": _OBJECT,
+    "annotations": _OBJECT,
+    "icons": _LIST,
+    "_meta": _OBJECT,
+}
+_ANNOTATION_KINDS: _Kinds = {
+    "title": _STRING,
+    "readOnlyHint": _BOOLEAN,
+    "destructiveHint": _BOOLEAN,
+    "idempotentHint": _BOOLEAN,
+    "openWorldHint": _BOOLEAN,
+}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_LONGEST_NAME = 256
+_MOST_LEVELS = 100
+_MOST_SENTENCES = 20
+_BYTES_PER_TOKEN = 4
+
+
+def sift(offered: Sequence[object]) -> tuple[list[JsonObject], tuple[str, ...]]:
+    """Split what a server listed into tools that can be passed on, and a sentence for each that cannot.
+
+    Keys that are null are dropped, since clients refuse them, and a missing description becomes `""`. One thing is
+    added: an input schema without a type is of type "object". Everything else stays as it is, in its order.
+    """
+    tools: dict[str, JsonObject] = {}
+    sentences = []
+    for number, each in enumerate(offered, 1):
+        tool = _completed(each) if isinstance(each, dict) else {}
+        name = tool.get("name")
+        if fault := _name_fault(each, name):
+            sentences.append(f"tool number {number} is left out: {fault}")
+        elif fault := "another tool has that name" if name in tools else _fault(tool):
+            sentences.append(f'tool "{_visible(str(name))}" is left out: {fault}')
+        else:
+            tools[str(name)] = tool
+    return list(tools.values()), _at_most(_MOST_SENTENCES, sentences)
+
+
+def digest(tool: JsonObject) -> str:
+    """Give the hex SHA-256 of what an agent is told about a tool."""
+    return sha256(_canonical({field: tool[field] for field in FIELDS if field in tool}).encode("ascii")).hexdigest()
+
+
+def changes(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> tuple[Change, ...]:
+    """Say what is different about the current tools, sorted by name."""
+    before, after = _by_name(approved), _by_name(current)
+    found = [Change(name, "added") for name in after.keys() - before.keys()]
+    found += [Change(name, "removed") for name in before.keys() - after.keys()]
+    for name in before.keys() & after.keys():
+        if fields := _changed_fields(before[name], after[name]):
+            found.append(Change(name, "changed", fields))
+    return tuple(sorted(found))
+
+
+def in_force(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> list[JsonObject]:
+    """Give the current tools as far as they were approved: a changed one as it was, an added one not at all."""
+    before = _by_name(approved)
+    return [
+        before[tool["name"]] if _changed_fields(before[tool["name"]], tool) else tool
+        for tool in current
+        if tool["name"] in before
+    ]
+
+
+def difference(approved: JsonObject | None, current: JsonObject | None) -> str:
+    """Show people what changed, as a unified diff in which nothing is invisible; None stands for no such tool."""
+    before, after = _laid_out(approved), _laid_out(current)
+    return "\n".join(unified_diff(before, after, "approved", "current", lineterm=""))
+
+
+def tokens(definition: JsonObject) -> int:
+    """Estimate what a definition costs an agent: a token for every four bytes, rounded up."""
+    return -(-len(wire.compact(definition).encode("utf-8")) // _BYTES_PER_TOKEN)
+
+
+def _completed(tool: _Object) -> _Object:
+    """Drop what is null and add what may be missing."""
+    complete = _without_nulls(tool)
+    complete.setdefault("description", "")
+    schema, annotations = complete.get("inputSchema"), complete.get("annotations")
+    if isinstance(schema, dict) and "type" not in schema:
+        complete["inputSchema"] = {"type": "object", **schema}
+    if isinstance(annotations, dict):
+        complete["annotations"] = _without_nulls(annotations)
+    return complete
+
+
+def _without_nulls(values: _Object) -> _Object:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _name_fault(offered: object, name: object) -> str:
+    """Say why a tool cannot even be named; empty if it can."""
+    if not isinstance(offered, dict):
+        return "it is not an object"
+    if not isinstance(name, str) or not name:
+        return "it has no name"
+    if len(name) > _LONGEST_NAME:
+        return f"its name is longer than {_LONGEST_NAME} characters"
+    return "its name has control characters" if _CONTROL.search(name) else ""
+
+
+def _fault(tool: _Object) -> str:
+    """Say why a tool that has a name cannot be passed on; empty if it can."""
+    schema = tool.get("inputSchema")
+    if not isinstance(schema, dict):
+        return "its inputSchema is not an object"
+    if schema["type"] != "object":
+        return 'the type of its inputSchema is not "object"'
+    return (
+        _odd_kind(tool, _KINDS, "its ")
+        or _odd_kind(tool.get("annotations", {}), _ANNOTATION_KINDS, "its annotations' ")
+        or _spelling_fault(tool)
+    )
+
+
+def _odd_kind(values: _Object, kinds: _Kinds, whose: str) -> str:
+    for key, (kind, called) in kinds.items():
+        if key in values and not isinstance(values[key], kind):
+            return f"{whose}{key} is not {called}"
+    return ""
+
+
+def _spelling_fault(tool: _Object) -> str:
+    """Say why a definition could not be written down, and read again; empty if it can."""
+    try:
+        text = wire.compact(tool)
+        text.encode("utf-8")
+    except (TypeError, ValueError):
+        return "it is not JSON"
+    except RecursionError:
+        return "it is nested too deeply"
+    # Fewer brackets than levels allowed: there is no need to count the levels.
+    may_be_deep = text.count("{") + text.count("[") > _MOST_LEVELS
+    return "it is nested too deeply" if may_be_deep and _is_deep(tool) else ""
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_MOST_LEVELS):
+        level = [part for each in level for part in _parts(each)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(value: object) -> Sequence[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else ()
+
+
+def _at_most(count: int, sentences: Sequence[str]) -> tuple[str, ...]:
+    more = len(sentences) - count
+    return (*sentences[:count], f"and {more} more") if more > 0 else tuple(sentences)
+
+
+def _by_name(tools: Sequence[JsonObject]) -> dict[str, JsonObject]:
+    return {tool["name"]: tool for tool in tools}
+
+
+def _changed_fields(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
+    # By their spelling: to Python 1 equals true.
+    return tuple(field for field in FIELDS if _canonical(before.get(field)) != _canonical(after.get(field)))
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _laid_out(tool: JsonObject | None) -> list[str]:
+    if tool is None:
+        return []
+    return [_visible(line) for line in json.dumps(tool, ensure_ascii=False, indent=2, sort_keys=True).split("\n")]
+
+
+def _visible(text: str) -> str:
+    """Escape whatever a reader would not see, or would be misled by, such as a change of the writing direction."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -1,0 +1,147 @@
+"""Who is in the guild directory? Every directory with a manifest, and those one level below a directory without one.
+
+Nothing here fails: what cannot be used is a member all the same, with status `error` and the reason. Names are unique,
+and the same directory gives the same members in the same order.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from contexthall.core.errors import DiskError, PathMissingError
+from contexthall.core.paths import absolute, shown
+from contexthall.disk import Disk, Entry
+from contexthall.guild.manifest import FILE_NAMES, LARGEST_BYTES, TOO_LARGE, Manifest, ManifestError, parse_manifest
+from contexthall.guild.roster import Member
+
+_PASSED_OVER = "node_modules"
+
+
+class _Found(NamedTuple):
+    """A directory that is a member's, with its manifest or the reason why there is none."""
+
+    key: str
+    directory: str
+    manifest: Manifest | None = None
+    reason: str = ""
+
+
+def discover_guild_members(directory: str, disk: Disk | None = None) -> dict[str, Member]:
+    """Find the members in a guild directory, by name; none if it is not there or cannot be read."""
+    disk = disk or Disk()
+    try:
+        root = absolute(directory, disk.working_directory())
+        found = sorted(_search(disk, root))
+    except DiskError:
+        return {}
+    members = _named(found)
+    return {member.name: member for member in sorted(members, key=lambda member: member.name)}
+
+
+def _search(disk: Disk, root: str) -> Iterator[_Found]:
+    for name in _directories(disk, root):
+        found = _look_at(disk, root, name)
+        if found is None:
+            yield from _search_collection(disk, root, name)
+        else:
+            yield found
+
+
+def _search_collection(disk: Disk, root: str, collection: str) -> Iterator[_Found]:
+    directory = os.path.join(root, collection)
+    try:
+        names = _directories(disk, directory)
+    except PathMissingError:  # since it was listed
+        return
+    except DiskError as error:
+        yield _Found(shown(collection), directory, reason=_unreadable("its directory", error))
+        return
+    for name in names:
+        found = _look_at(disk, root, os.path.join(collection, name))
+        if found is not None:
+            yield found
+
+
+def _directories(disk: Disk, path: str) -> list[str]:
+    """Name the directories in a directory that may be members; a symlink to one is one."""
+    return [
+        entry.name
+        for entry in disk.list(path)
+        if not entry.name.startswith(".") and entry.name != _PASSED_OVER and _is_directory(disk, path, entry)
+    ]
+
+
+def _is_directory(disk: Disk, path: str, entry: Entry) -> bool:
+    if entry.kind != "symlink":
+        return entry.kind == "directory"
+    try:
+        return disk.kind(os.path.join(path, entry.name)) == "directory"
+    except DiskError:  # somebody linked it in, and shall learn why it does not work
+        return True
+
+
+def _look_at(disk: Disk, root: str, relative: str) -> _Found | None:
+    """Read the manifest of a directory; None if it has none."""
+    key, directory = shown(relative), os.path.join(root, relative)
+    try:
+        data = _read_manifest(disk, directory)
+        return None if data is None else _Found(key, directory, parse_manifest(data))
+    except ManifestError as error:
+        return _Found(key, directory, reason=str(error))
+
+
+def _read_manifest(disk: Disk, directory: str) -> bytes | None:
+    for name in FILE_NAMES:
+        try:
+            data = _read(disk, os.path.join(directory, name), name)
+        except DiskError as error:
+            raise ManifestError(_unreadable(f"`{name}`", error)) from None
+        if data is not None:
+            return data
+    return None
+
+
+def _read(disk: Disk, path: str, name: str) -> bytes | None:
+    """Read a manifest, behind a symlink too; None if nothing has that name."""
+    if disk.kind(path, follow=False) is None:
+        return None
+    kind, size, _ = disk.look(path)
+    if kind != "file":
+        raise ManifestError(f"`{name}` is not a regular file")
+    if size > LARGEST_BYTES:
+        raise ManifestError(TOO_LARGE)
+    return disk.read(path, follow=True)
+
+
+def _unreadable(what: str, error: DiskError) -> str:
+    """Say that something cannot be read, and why, without the path that the error names."""
+    cause = error.__cause__
+    why = f": {cause.strerror}" if isinstance(cause, OSError) and cause.strerror else ""
+    return f"{what} cannot be read{why}"
+
+
+def _named(found: Iterable[_Found]) -> Iterator[Member]:
+    """Give each its name: valid manifests have the first choice, the rest go by their keys."""
+    owners: dict[str, str] = {}
+    nameless: list[tuple[_Found, str]] = []
+    for each in found:
+        key, directory, manifest, reason = each
+        if manifest is None:
+            nameless.append((each, reason))
+        elif manifest.name in owners:
+            nameless.append((each, f'its name "{manifest.name}" is taken by the member in {owners[manifest.name]}'))
+        else:
+            owners[manifest.name] = key
+            yield Member(name=manifest.name, key=key, directory=directory, manifest=manifest)
+    for each, reason in nameless:
+        name = _free_name(each.key, owners.keys())
+        owners[name] = each.key
+        yield Member(name=name, key=each.key, directory=each.directory, status="error", error=reason)
+
+
+def _free_name(key: str, taken: Iterable[str]) -> str:
+    name, number = key, 1
+    while name in taken:
+        number += 1
+        name = f"{key}~{number}"
+    return name

@@ -1,0 +1,263 @@
+"""What does a member's manifest say? Which server it is, how it is started or reached, and how long to wait for it.
+
+Pure: bytes in, a value or a reason out. A reason is a sentence that names the key and no path.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from contexthall.core import wire
+
+FILE_NAMES = ("plugin.json", "guild-member.json")
+"""What a manifest may be called, the one that is preferred first."""
+LARGEST_BYTES = 1 << 20
+TOO_LARGE = f"the manifest is larger than {LARGEST_BYTES} bytes"
+PORT = "${PORT}"
+"""What stands for a free port in the arguments of an http server."""
+START_SECONDS, TOOL_SECONDS, IDLE_SECONDS = 10.0, 30.0, 300.0
+_LONGEST_NAME = 100
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+
+
+class ManifestError(ValueError):
+    """A manifest that cannot be used, and the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How a server is started, or where it is reached."""
+
+    transport: Literal["stdio", "http"] = "stdio"
+    command: str = ""
+    """Empty if the server is reached by its url only."""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    """As written: `filled_in` puts variables in the place of `${NAME}`."""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What is sent with each request over http; as written, like `env`."""
+
+    def spec(self) -> dict[str, object]:
+        """Give all that decides what is started, as JSON values."""
+        return {
+            "transport": self.transport,
+            "command": self.command,
+            "args": list(self.args),
+            "env": dict(self.env),
+            "url": self.url,
+            "headers": dict(self.headers),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a member says of itself."""
+
+    name: str
+    version: str
+    display_name: str = ""
+    description: str = ""
+    launch: Launch
+    start_seconds: float = START_SECONDS
+    tool_seconds: float = TOOL_SECONDS
+    idle_seconds: float = IDLE_SECONDS
+
+
+def parse_manifest(data: bytes) -> Manifest:
+    """Read a manifest, or raise ManifestError with the reason why it cannot be used."""
+    top = _Part("", _parsed(data))
+    if "mcp" not in top.fields:
+        raise ManifestError("`mcp` is missing")
+    mcp = _Part("mcp.", top.table("mcp"))
+    return Manifest(
+        name=_name(top),
+        version=_version(top),
+        display_name=top.text("displayName"),
+        description=top.text("description"),
+        launch=_launch(top, mcp),
+        start_seconds=mcp.seconds("startTimeoutSeconds", START_SECONDS),
+        tool_seconds=mcp.seconds("toolTimeoutSeconds", TOOL_SECONDS),
+        idle_seconds=mcp.seconds("idleSeconds", IDLE_SECONDS),
+    )
+
+
+def write_manifest(name: str, command: Sequence[str], *, version: str = "1.0.0") -> bytes:
+    """Spell the manifest of a server that is started by `command` and speaks over stdio."""
+    if not command:
+        raise ManifestError("a command is needed")
+    mcp = {"command": command[0], "args": list(command[1:])}
+    manifest = {"name": name, "version": version, "transport": "stdio", "mcp": mcp}
+    try:
+        data = (wire.pretty(manifest) + "\n").encode("utf-8")
+    except UnicodeEncodeError:
+        raise ManifestError("its name and its command must be UTF-8 text") from None
+    parse_manifest(data)
+    return data
+
+
+def filled_in(values: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Put variables in the place of each `${NAME}`; `$${` stands for `${` itself, and nothing else is special."""
+
+    def variable(found: re.Match[str]) -> str:
+        name = found[1]
+        if name is None:
+            return "${"
+        if name not in environment:
+            raise ManifestError(f"needs the environment variable {name}")
+        return environment[name]
+
+    return {key: _VARIABLE.sub(variable, value) for key, value in values.items()}
+
+
+class _Part(NamedTuple):
+    """An object in the manifest, which knows how its keys are called from outside."""
+
+    prefix: str
+    fields: Mapping[str, object]
+
+    def text(self, key: str) -> str:
+        """Give a string, empty if there is none."""
+        value = self.fields.get(key, "")
+        if not isinstance(value, str):
+            raise ManifestError(f"`{self.prefix}{key}` must be a string")
+        return value
+
+    def required(self, key: str) -> str:
+        """Give a string that must be there and say something."""
+        if key not in self.fields:
+            raise ManifestError(f"`{self.prefix}{key}` is missing")
+        if not (text := self.text(key)):
+            raise ManifestError(f"`{self.prefix}{key}` must not be empty")
+        return text
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self.fields.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise ManifestError(f"`{self.prefix}{key}` must be a list of strings")
+        return tuple(value)
+
+    def table(self, key: str) -> dict[str, object]:
+        value = self.fields.get(key, {})
+        if not isinstance(value, dict):
+            raise ManifestError(f"`{self.prefix}{key}` must be an object")
+        return value
+
+    def strings(self, key: str) -> dict[str, str]:
+        """Give an object of strings, empty if there is none."""
+        value = self.fields.get(key, {})
+        if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+            raise ManifestError(f"`{self.prefix}{key}` must be an object of strings")
+        return value
+
+    def seconds(self, key: str, default: float) -> float:
+        value = self.fields.get(key, default)
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+            return float(value)
+        raise ManifestError(f"`{self.prefix}{key}` must be a number of seconds above 0")
+
+
+def _parsed(data: bytes) -> dict[str, object]:
+    if len(data) > LARGEST_BYTES:
+        raise ManifestError(TOO_LARGE)
+    try:
+        value = wire.parse(data.removeprefix(_BYTE_ORDER_MARK))
+    except UnicodeDecodeError:
+        raise ManifestError("the manifest is not UTF-8 text") from None
+    except UnicodeEncodeError:
+        raise ManifestError("the manifest has half of a surrogate pair, which is no text") from None
+    except ValueError as error:
+        raise ManifestError(f"the manifest is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ManifestError("the manifest must be a JSON object")
+    return value
+
+
+def _name(top: _Part) -> str:
+    name = top.required("name")
+    if len(name) > _LONGEST_NAME:
+        raise ManifestError(f"`name` must have at most {_LONGEST_NAME} characters")
+    if any(unicodedata.category(character) == "Cc" for character in name):
+        raise ManifestError("`name` must not have control characters")
+    if name != name.strip():
+        raise ManifestError("`name` must not begin or end with white space")
+    return name
+
+
+def _version(top: _Part) -> str:
+    version = top.fields.get("version")
+    if isinstance(version, int | float) and not isinstance(version, bool):
+        raise ManifestError("`version` must be a string, not a number: put it in quotes")
+    return top.required("version")
+
+
+def _launch(top: _Part, mcp: _Part) -> Launch:
+    """Read how the server is started; what its transport has no use for is checked, then left out."""
+    command = mcp.required("command") if "command" in mcp.fields else ""
+    url = mcp.required("url") if "url" in mcp.fields else ""
+    if not command and not url:
+        raise ManifestError("`mcp.command` or `mcp.url` is needed")
+    args, env, headers = mcp.texts("args"), mcp.strings("env"), mcp.strings("headers")
+    _refuse_nul(command, args, env)
+    _check_headers(headers)
+    if _transport(top, is_url_only=not command) == "stdio":
+        if not command:
+            raise ManifestError('`mcp.command` is missing: only with `transport` "http" is `mcp.url` enough')
+        return Launch(command=command, args=args, env=env)
+    _check_http(command, args, url)
+    return Launch(transport="http", command=command, args=args, env=env, url=url, headers=headers)
+
+
+def _transport(top: _Part, *, is_url_only: bool) -> Literal["stdio", "http"]:
+    """Say which transport is meant; a manifest that names none and has nothing but a url means http."""
+    match top.fields.get("transport", "http" if is_url_only else "stdio"):
+        case "stdio":
+            return "stdio"
+        case "http":
+            return "http"
+    raise ManifestError('`transport` must be "stdio" or "http"')
+
+
+def _check_http(command: str, args: tuple[str, ...], url: str) -> None:
+    if command and url:
+        raise ManifestError(
+            "`mcp.command` and `mcp.url` exclude each other over http: "
+            "drop `mcp.url` if the hall shall start the server, else `mcp.command`"
+        )
+    if url and not _is_web_address(url):
+        raise ManifestError("`mcp.url` must begin with http:// or https:// and name a host")
+    if command and not any(PORT in arg for arg in args):
+        raise ManifestError(f"`mcp.args` must have `{PORT}` where an http server is told its port")
+
+
+def _is_web_address(url: str) -> bool:
+    # urlsplit drops tabs and line breaks without a word, so they are looked for first.
+    if any(character.isspace() or unicodedata.category(character) == "Cc" for character in url):
+        return False
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _refuse_nul(command: str, args: tuple[str, ...], env: Mapping[str, str]) -> None:
+    """Refuse what no process can be given."""
+    for key, texts in (("command", (command,)), ("args", args), ("env", (*env, *env.values()))):
+        if any("\0" in text for text in texts):
+            raise ManifestError(f"`mcp.{key}` must not have NUL characters")
+    if any(not name or "=" in name for name in env):
+        raise ManifestError("`mcp.env` must have names that are not empty and have no `=`")
+
+
+def _check_headers(headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            raise ManifestError("`mcp.headers` must have names and values that HTTP can carry")

@@ -1,0 +1,164 @@
+"""What does the hall remember about a member, where the member cannot change it?
+
+A file a member, in the user's state directory: how it was launched and which files it had when its tools were last
+listed, and which definitions are trusted. Where nothing can be kept, every list is taken as it comes.
+"""
+
+import json
+import logging
+import os
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from contexthall.core import wire
+from contexthall.core.errors import DiskError, PathMissingError
+from contexthall.disk import Disk
+from contexthall.guild.log import BoundedLog
+from contexthall.guild.roster import JsonObject, Member
+
+logger = logging.getLogger(__name__)
+
+_FORMAT = 1
+_UNREADABLE_PART = re.compile(r"[^A-Za-z0-9_]+")
+_LONGEST_READABLE_PART = 40
+_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """What was true of a member when its tools were last listed."""
+
+    version: str
+    fingerprint: str
+    cache_digest: str
+    """The hex SHA-256 of the tools cache that was written then."""
+    approved: tuple[JsonObject, ...]
+    """The definitions that are trusted."""
+    current: tuple[JsonObject, ...]
+    """The definitions last seen, which may differ from the approved ones."""
+    left_out: tuple[str, ...] = ()
+    """What was wrong with tools that are not offered, a sentence each."""
+
+
+class Memory:
+    """What is remembered of every member, in `directory`; an empty one is nowhere."""
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._logs: dict[str, BoundedLog] = {}
+
+    def recall(self, member: Member) -> Remembered | None:
+        """Give what is remembered of the member in this very directory; None if nothing is, or nothing understood."""
+        if not self._directory:
+            return None
+        try:
+            kept = wire.parse(self._disk.read(self._path_of(member)), halves=True)
+            return _remembered(kept, self._disk.real(member.directory))
+        except PathMissingError:
+            return None
+        except (DiskError, ValueError) as error:
+            logger.warning("what was remembered of %s is ignored: %s", member.name, error)
+            return None
+
+    def remember(self, member: Member, remembered: Remembered) -> None:
+        """Write down what is known of a member; where that cannot be done, it is logged."""
+        if not self._directory:
+            return
+        try:
+            data = _spelt(remembered, self._disk.real(member.directory))
+            self._make_directory()
+            with self._disk.enter(self._directory) as opened:
+                opened.replace(_file_name(self.name_of(member)), data)
+        except (DiskError, ValueError) as error:
+            logger.error("what is known of %s cannot be remembered: %s", member.name, error)  # noqa: TRY400 - no mistake of ours
+
+    def stamp(self) -> object:
+        """Give a value that changes whenever a member's memory is written; None if there is none."""
+        try:
+            return self._disk.look(self._directory).stamp if self._directory else None
+        except DiskError:
+            return None
+
+    def name_of(self, member: Member) -> str:
+        """Name a member's files: for people, and different for every directory."""
+        readable = _UNREADABLE_PART.sub("-", member.name).strip("-")[:_LONGEST_READABLE_PART]
+        real = os.fsencode(self._disk.real(member.directory))
+        return f"{readable or 'member'}-{sha256(real).hexdigest()[:_DIGITS]}"
+
+    def log_of(self, member: Member) -> BoundedLog:
+        """Give the log of what a member says; the same one whenever it is asked for."""
+        stem = self.name_of(member)
+        if stem not in self._logs:
+            directory = os.path.join(self._directory, "logs") if self._directory else ""
+            self._logs[stem] = BoundedLog(self._disk, directory, stem)
+        return self._logs[stem]
+
+    def _path_of(self, member: Member) -> str:
+        return os.path.join(self._directory, _file_name(self.name_of(member)))
+
+    def _make_directory(self) -> None:
+        """Make it and the hall's own above it, for the user alone."""
+        self._disk.make_directories(os.path.dirname(self._directory))
+        self._disk.make_directories(self._directory)
+
+
+def _file_name(stem: str) -> str:
+    return f"{stem}.json"
+
+
+def _spelt(remembered: Remembered, directory: str) -> bytes:
+    kept = {
+        "format": _FORMAT,
+        "directory": directory,
+        "version": remembered.version,
+        "fingerprint": remembered.fingerprint,
+        "cache_digest": remembered.cache_digest,
+        "approved": remembered.approved,
+        "current": remembered.current,
+        "left_out": remembered.left_out,
+    }
+    # ASCII, because a directory that is not UTF-8 has halves of surrogate pairs in its name.
+    return json.dumps(kept, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def _remembered(kept: object, directory: str) -> Remembered | None:
+    """Make out what was kept; None if it is about another directory."""
+    if not isinstance(kept, dict) or kept.get("format") != _FORMAT:
+        raise ValueError(f"it is not of format {_FORMAT}")
+    if _text(kept, "directory") != directory:
+        return None
+    return Remembered(
+        version=_text(kept, "version"),
+        fingerprint=_text(kept, "fingerprint"),
+        cache_digest=_text(kept, "cache_digest"),
+        approved=_tools(kept, "approved"),
+        current=_tools(kept, "current"),
+        left_out=_sentences(kept, "left_out"),
+    )
+
+
+def _text(kept: dict[str, Any], key: str) -> str:
+    if not isinstance(text := kept.get(key), str):
+        raise ValueError(f"its {key} is not a string")
+    return text
+
+
+def _tools(kept: dict[str, Any], key: str) -> tuple[JsonObject, ...]:
+    tools = kept.get(key)
+    if not isinstance(tools, list) or not all(_is_named(tool) for tool in tools):
+        raise ValueError(f"its {key} are not tools")
+    return tuple(tools)
+
+
+def _sentences(kept: dict[str, Any], key: str) -> tuple[str, ...]:
+    sentences = kept.get(key)
+    if not isinstance(sentences, list) or not all(isinstance(each, str) for each in sentences):
+        raise ValueError(f"its {key} are not sentences")
+    return tuple(sentences)
+
+
+def _is_named(tool: object) -> bool:
+    return isinstance(tool, dict) and isinstance(tool.get("name"), str)

@@ -1,0 +1,55 @@
+"""Under which name does the agent see a tool? `member__tool` where that fits, else a shortened form with a hash.
+
+Pure, and the same from run to run: a name depends on its own member and tool alone. No two tools share a name.
+"""
+
+import re
+from collections.abc import Iterable
+from hashlib import sha256
+
+LONGEST = 64
+SEPARATOR = "__"
+_DIGITS = 12
+_MEMBER_SHARE = 20
+_FITTING = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST}}}")
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+_HASHED = re.compile(rf".*_[0-9a-f]{{{_DIGITS}}}", re.DOTALL)
+
+
+def tool_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Name each pair of a member and its tool."""
+    names: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    # Plain names come first, so that not even a collision of hashes takes one away.
+    for pair in sorted(set(pairs), key=lambda pair: (not _is_plain(*pair), pair)):
+        names[pair] = _plain(*pair) if _is_plain(*pair) else _free_name(*pair, taken)
+        taken.add(names[pair])
+    return names
+
+
+def _plain(member: str, tool: str) -> str:
+    return member + SEPARATOR + tool
+
+
+def _is_plain(member: str, tool: str) -> bool:
+    """Say whether the plain name fits, and whether the first `__` in it ends the member's."""
+    name = _plain(member, tool)
+    is_readable = SEPARATOR not in member and not member.endswith("_")
+    return is_readable and bool(_FITTING.fullmatch(name)) and not _HASHED.fullmatch(name)
+
+
+def _free_name(member: str, tool: str, taken: set[str]) -> str:
+    """Give the hashed name with the shortest hash that nobody else has."""
+    digits = _DIGITS
+    while (name := _hashed(member, tool, digits)) in taken:
+        digits += 1
+    return name
+
+
+def _hashed(member: str, tool: str, digits: int) -> str:
+    digest = sha256(f"{member}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:digits]
+    room = LONGEST - len(SEPARATOR) - len("_") - digits
+    # A short tool leaves more to its member, but a long member leaves no less than this to its tool.
+    for_member = max(_MEMBER_SHARE, room - len(tool))
+    start = _UNFIT.sub("_", member[:for_member])
+    return start + SEPARATOR + _UNFIT.sub("_", tool[: room - len(start)]) + "_" + digest

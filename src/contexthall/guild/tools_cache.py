@@ -1,0 +1,161 @@
+"""What did the server offer when it was last asked?
+
+One file a member, written in one step, so that it is there whole or not at all. What cannot be read is as good as not
+there, and what cannot be written stops nobody. Whether a list still speaks for its server is judged without a look at
+the disk or the clock.
+"""
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from contexthall.core import wire
+from contexthall.core.errors import DiskError, PathMissingError
+from contexthall.disk import Disk
+from contexthall.guild.definitions import sift
+from contexthall.guild.memory import Remembered
+from contexthall.guild.roster import Freshness, JsonObject, Member
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME = "tools-cache.json"
+MOST_BYTES = 64 << 20
+
+
+class MalformedCacheError(ValueError):
+    """A file that is no tools cache; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedTools:
+    """A member's tools as last seen."""
+
+    version: str
+    tools: tuple[JsonObject, ...]
+    cached_at: str
+    digest: str = ""
+    """The hex SHA-256 of the file."""
+
+
+def parse(data: bytes) -> CachedTools:
+    """Read a tools cache, of which every entry must be well-formed; else MalformedCacheError."""
+    if len(data) > MOST_BYTES:
+        raise MalformedCacheError(f"it is larger than {MOST_BYTES} bytes")
+    try:
+        value = wire.parse(data)
+    except ValueError as error:
+        raise MalformedCacheError(f"it is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise MalformedCacheError("it is not an object")
+    return CachedTools(
+        version=_text(value, "version"),
+        tools=_tools(value.get("tools")),
+        cached_at=_moment(_text(value, "cachedAt")),
+        digest=sha256(data).hexdigest(),
+    )
+
+
+def render(version: str, tools: Sequence[JsonObject], cached_at: str) -> bytes:
+    """Spell a tools cache."""
+    return (wire.pretty({"version": version, "tools": list(tools), "cachedAt": cached_at}) + "\n").encode("utf-8")
+
+
+def judge(cached: CachedTools | None, version: str, remembered: Remembered | None, fingerprint: str) -> Freshness:
+    """Say whether `cached` still speaks for a server of that version; an empty fingerprint was not looked at."""
+    if cached is None:
+        return Freshness("missing", "its tools cache cannot be used" if remembered else "never asked")
+    if cached.version != version:
+        return Freshness("missing", f"written for version {cached.version}, the manifest says {version}")
+    if remembered is None or remembered.cache_digest != cached.digest:  # by somebody else, of whom nothing is known
+        return Freshness("fresh")
+    if changed := _changed(remembered.fingerprint, fingerprint):
+        return Freshness("outdated", f"{changed} changed")
+    return Freshness("fresh")
+
+
+class ToolsCaches:
+    """The tools caches of all members, below `directory`; without one, each in its member's own directory."""
+
+    def __init__(self, disk: Disk, directory: str | None = None) -> None:
+        self._disk = disk
+        self._directory = directory
+
+    def path_of(self, member: Member) -> str:
+        """Say where a member's cache is, or would be."""
+        return os.path.join(self._directory_of(member), FILE_NAME)
+
+    def read(self, member: Member) -> CachedTools | None:
+        """Read what a member offered when it was last asked; None if that is not known."""
+        try:
+            _, data = self._disk.read_small(self.path_of(member), MOST_BYTES)
+            return parse(data)
+        except PathMissingError:
+            return None
+        except (DiskError, MalformedCacheError) as error:
+            logger.warning("the tools cache of %s is ignored: %s", member.name, error)
+            return None
+
+    def write(self, member: Member, tools: Sequence[JsonObject], cached_at: str) -> CachedTools | None:
+        """Write down what a member offers; where that cannot be done, it is logged, and None."""
+        try:
+            data = render(member.version, tools, cached_at)
+            cached = parse(data)  # what could not be read again is not written
+            self._replace(self._directory_of(member), data)
+        except (DiskError, ValueError, RecursionError) as error:
+            logger.error("the tools cache of %s cannot be written: %s", member.name, error)  # noqa: TRY400 - no mistake of ours
+            return None
+        return cached
+
+    def _replace(self, directory: str, data: bytes) -> None:
+        if self._directory is not None:
+            self._disk.make_directories(directory)
+        with self._disk.enter(directory) as opened:
+            opened.replace(FILE_NAME, data)
+
+    def _directory_of(self, member: Member) -> str:
+        return member.directory if self._directory is None else os.path.join(self._directory, member.key)
+
+
+def _text(value: dict[str, Any], key: str) -> str:
+    text = value.get(key)
+    if not isinstance(text, str):
+        raise MalformedCacheError(f"its {key} is not a string")
+    return text
+
+
+def _moment(text: str) -> str:
+    """Give a time in UTC, which one without an offset is taken to be; as it is spelt where that says so already."""
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.utcoffset() == timedelta(0):
+            return text
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise MalformedCacheError("its cachedAt is not an ISO 8601 time") from None
+    if "T" not in text and " " not in text:
+        raise MalformedCacheError("its cachedAt has no time of day")
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _tools(listed: object) -> tuple[JsonObject, ...]:
+    if not isinstance(listed, list):
+        raise MalformedCacheError("its tools are not a list")
+    tools, faults = sift(listed)
+    if faults:
+        raise MalformedCacheError(faults[0])
+    for tool in listed:
+        if not isinstance(tool.get("description"), str):
+            raise MalformedCacheError(f'the tool "{tool["name"]}" has no description')
+    return tuple(tools)
+
+
+def _changed(remembered: str, found: str) -> str:
+    """Name what two fingerprints, neither of them empty, differ in."""
+    if not (remembered and found):
+        return ""
+    pairs = zip(("launch spec", "files"), remembered.split("-"), found.split("-"), strict=False)
+    return " and ".join(called for called, before, after in pairs if before != after)

@@ -1,0 +1,182 @@
+import json
+import logging
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from contexthall.disk import Disk
+from contexthall.guild.memory import Memory, Remembered
+from contexthall.guild.roster import Member
+
+ECHO = {"name": "echo", "description": "Say it agaín.", "inputSchema": {"type": "object"}}
+KNOWN = Remembered(
+    version="1.0",
+    fingerprint="aa-bb",
+    cache_digest="cc",
+    approved=(ECHO,),
+    current=({**ECHO, "description": "Say it twice."}, {**ECHO, "name": "more"}),
+    left_out=('tool "x" is left out: its title is not a string',),
+)
+
+
+def member_in(directory: Path, name: str = "echo") -> Member:
+    directory.mkdir(parents=True, exist_ok=True)
+    return Member(name=name, key=directory.name, directory=str(directory))
+
+
+def test_what_is_remembered_is_recalled_by_the_next_hall(tmp_path: Path) -> None:
+    member = member_in(tmp_path / "echo")
+    Memory(Disk(), str(tmp_path / "state")).remember(member, KNOWN)
+    assert Memory(Disk(), str(tmp_path / "state")).recall(member) == KNOWN
+
+
+def test_the_newest_memory_counts_and_leaves_one_file(tmp_path: Path) -> None:
+    member, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(member, Remembered(version="0.9", fingerprint="", cache_digest="", approved=(), current=()))
+    memory.remember(member, KNOWN)
+    assert memory.recall(member) == KNOWN
+    assert os.listdir(tmp_path / "state") == [f"{memory.name_of(member)}.json"]
+
+
+def test_of_a_member_never_met_nothing_is_recalled_and_nothing_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert Memory(Disk(), str(tmp_path / "state")).recall(member_in(tmp_path / "echo")) is None
+    assert caplog.records == []
+
+
+def test_the_directories_are_for_the_user_alone(tmp_path: Path) -> None:
+    Memory(Disk(), str(tmp_path / "state" / "contexthall" / "guild")).remember(member_in(tmp_path / "echo"), KNOWN)
+    made = [tmp_path / "state" / "contexthall", tmp_path / "state" / "contexthall" / "guild"]
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o700, 0o700]
+
+
+def test_nowhere_nothing_is_remembered_and_nothing_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    member, memory = member_in(tmp_path / "echo"), Memory(Disk(), "")
+    memory.remember(member, KNOWN)
+    assert memory.recall(member) is None
+    assert memory.stamp() is None
+    assert os.listdir(tmp_path) == ["echo"]
+    assert caplog.records == []
+
+
+def test_two_members_of_one_name_are_not_confused(tmp_path: Path) -> None:
+    one, other = member_in(tmp_path / "a" / "echo"), member_in(tmp_path / "b" / "echo")
+    memory = Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(one, KNOWN)
+    assert memory.recall(other) is None
+    assert memory.name_of(one) != memory.name_of(other)
+
+
+def test_a_member_is_the_same_by_whichever_path_it_is_reached(tmp_path: Path) -> None:
+    member = member_in(tmp_path / "echo")
+    (tmp_path / "link").symlink_to("echo")
+    memory = Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(member, KNOWN)
+    assert memory.recall(member_in(tmp_path / "link")) == KNOWN
+
+
+def test_a_memory_of_another_directory_is_not_believed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    one, other = member_in(tmp_path / "a"), member_in(tmp_path / "b")
+    memory = Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(one, KNOWN)
+    (tmp_path / "state" / f"{memory.name_of(one)}.json").rename(tmp_path / "state" / f"{memory.name_of(other)}.json")
+    assert memory.recall(other) is None
+    assert caplog.records == []
+
+
+def test_a_directory_whose_name_is_not_utf8_is_remembered_too(tmp_path: Path) -> None:
+    member = member_in(tmp_path / os.fsdecode(b"\xff"))
+    memory = Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(member, KNOWN)
+    assert memory.recall(member) == KNOWN
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 2},
+        {"version": 1},
+        {"fingerprint": None},
+        {"cache_digest": []},
+        {"approved": {}},
+        {"approved": [{}]},
+        {"current": ["echo"]},
+        {"left_out": None},
+        {"left_out": [1]},
+        {"directory": 1},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_memory_that_is_not_understood_is_ignored_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: dict[str, object]
+) -> None:
+    member, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(member, KNOWN)
+    path = tmp_path / "state" / f"{memory.name_of(member)}.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    assert memory.recall(member) is None
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert "what was remembered of echo is ignored" in caplog.text
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff", b"[" * 100_000], ids=["no", "half", "list", "raw", "deep"])
+def test_a_damaged_memory_is_ignored_with_a_warning_and_replaced(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
+) -> None:
+    member, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(member, KNOWN)
+    (tmp_path / "state" / f"{memory.name_of(member)}.json").write_bytes(data)
+    assert memory.recall(member) is None
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    memory.remember(member, KNOWN)
+    assert memory.recall(member) == KNOWN
+
+
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_where_nothing_can_be_written_or_read_that_is_logged_and_harmless(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    member, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
+    (tmp_path / "state").mkdir(mode=0o500)
+    memory.remember(member, KNOWN)
+    (tmp_path / "state").chmod(0)
+    assert memory.recall(member) is None
+    assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.WARNING]
+    (tmp_path / "state").chmod(0o700)
+
+
+def test_the_stamp_changes_when_any_member_is_remembered(tmp_path: Path) -> None:
+    one, other = member_in(tmp_path / "a"), member_in(tmp_path / "b")
+    memory = Memory(Disk(), str(tmp_path / "state"))
+    assert memory.stamp() is None
+    stamps: list[object] = []
+    for member in (one, other, one):
+        memory.remember(member, KNOWN)
+        os.utime(tmp_path / "state", ns=(0, len(stamps)))  # the clock of the file system may be slower than this test
+        stamps.append(memory.stamp())
+        memory.recall(member)
+        assert memory.stamp() == stamps[-1]
+        memory.remember(member, KNOWN)
+        stamps.append(memory.stamp())
+    assert len(set(stamps)) == len(stamps)
+
+
+@pytest.mark.parametrize(
+    ("name", "readable"),
+    [
+        ("echo", "echo"),
+        ("My Tools (v2)", "My-Tools-v2"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("日本", "member"),
+        ("x" * 100, "x" * 40),
+    ],
+)
+def test_files_are_named_for_people_and_safely(tmp_path: Path, name: str, readable: str) -> None:
+    stem = Memory(Disk(), "").name_of(member_in(tmp_path / "m", name))
+    assert re.fullmatch(re.escape(readable) + "-[0-9a-f]{12}", stem)
