@@ -3,14 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help run test check bench clean
+.PHONY: help run test members check bench clean
 
 help:
-	@echo "make run     install into .venv, build the example cache, draft contexts, start the hall, call it and print its answers"
-	@echo "make test    install what the tests need and run every test"
-	@echo "make check   lint, types, import rules, documentation"
-	@echo "make bench   run every benchmark against an installed wheel"
-	@echo "make clean   remove what the others made"
+	@echo "make run      install into .venv, build the example cache, draft contexts, start the hall, call it and print its answers"
+	@echo "make test     install what the tests need and run every test"
+	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
+	@echo "make check    lint, types, import rules, documentation"
+	@echo "make bench    run every benchmark against an installed wheel"
+	@echo "make clean    remove what the others made"
 
 run: .venv/installed
 	$(BIN)/context build --sources examples/handbook --cache examples/.context/caches/handbook --force
@@ -19,6 +20,8 @@ run: .venv/installed
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term-missing:skip-covered
+
+members: .members/installed
 
 check: .venv/installed-dev
 	$(BIN)/ruff check .
@@ -31,7 +34,7 @@ bench: .bench/installed
 	@for script in startup stdio_calls caches contexts; do .bench/bin/python -m benchmarks.$$script || exit 1; done
 
 clean:
-	rm -rf .venv .bench dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .bench .bench-peers .members dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -43,6 +46,19 @@ clean:
 .venv/installed-dev: .venv/bin/python pyproject.toml constraints.txt
 	$(PIP) --editable '.[dev]'
 	@touch $@ .venv/installed
+
+# Their versions stand here, so that a change of this file installs them anew.
+NPM_MEMBERS := server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 sdk@1.32.2
+PYPI_MEMBERS := mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
+
+.members/installed: Makefile constraints.txt
+	@command -v npm >/dev/null || { echo "make members needs npm, which comes with Node.js" >&2; exit 1; }
+	@mkdir -p .members/npm
+	npm install --no-audit --no-fund --no-progress --loglevel=error --save-exact --prefix .members/npm \
+		$(addprefix @modelcontextprotocol/,$(NPM_MEMBERS))
+	test -d .members/venv || $(PYTHON) -m venv .members/venv
+	.members/venv/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt $(PYPI_MEMBERS)
+	@touch $@
 
 # An installed wheel with byte code, as users have it: an editable install starts more slowly.
 .bench/installed: pyproject.toml constraints.txt $(shell find src -name '*.py')

@@ -23,6 +23,7 @@ def _no_configuration_of_the_developer(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     # Without buffers, what is flushed too late would not be noticed.
     for name in [name for name in os.environ if name.startswith("CONTEXT_") or name == "PYTHONUNBUFFERED"]:
         monkeypatch.delenv(name)

@@ -118,9 +118,7 @@ def open_guild(settings: Settings, disk: Disk) -> "MCPManager":
     from contexthall.guild.manager import MCPManager, discover_guild_members
     from contexthall.guild.memory import Memory
 
-    if not settings.guild:
-        raise UsageError("no guild is named", hint="name its directory with --guild DIR or CONTEXT_GUILD")
-    if not _is_directory(settings.guild, disk):
+    if not _is_directory(_named_guild(settings), disk):
         raise UsageError(f"the guild is not a directory: {settings.guild}", hint="name one with --guild DIR")
     memory = Memory(disk, os.path.join(settings.user_state, "guild") if settings.user_state else "")
     manager = MCPManager(
@@ -132,6 +130,12 @@ def open_guild(settings: Settings, disk: Disk) -> "MCPManager":
     )
     manager.load_roster()
     return manager
+
+
+def _named_guild(settings: Settings) -> str:
+    if not settings.guild:
+        raise UsageError("no guild is named", hint="name its directory with --guild DIR or CONTEXT_GUILD")
+    return settings.guild
 
 
 class _LateConnector:
@@ -262,6 +266,26 @@ class Hall:
         from contexthall.contexts.watcher import turns
 
         return turns(self.project)
+
+    def add_member(self, name: str, command: Sequence[str], *, version: str) -> None:
+        """Write the manifest of a new member of the guild, a server that `command` starts; none is ever replaced."""
+        from contexthall.guild.discovery import can_be_member
+        from contexthall.guild.manager import discover_guild_members
+        from contexthall.guild.manifest import FILE_NAMES, ManifestError, write_manifest
+
+        guild = _named_guild(self.settings)
+        taken = UsageError(f"the guild has a member {name} already", hint="give the new one another name")
+        if name in discover_guild_members(guild, self._disk):
+            raise taken
+        try:
+            manifest = write_manifest(name, command, version=version)
+        except ManifestError as error:
+            raise UsageError(str(error)) from None
+        directory = os.path.join(guild, name)
+        self._disk.make_directories(directory)
+        with self._disk.enter(directory) as opened:
+            if not opened.put(FILE_NAMES[0], manifest):
+                raise taken
 
     def _caches_capability(self) -> "Capability":
         from contexthall.caches.capability import caches_capability

@@ -27,13 +27,14 @@ def test_a_silent_member_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_what_is_said_is_kept_for_the_user_alone(tmp_path: Path) -> None:
-    log = BoundedLog(Disk(), str(tmp_path / "logs"), "echo")
+    directory = tmp_path / "guild" / "logs"
+    log = BoundedLog(Disk(), str(directory), "echo")
     log.write(b"one\ntw")
     log.write(b"o\n")
     log.close()
-    assert (tmp_path / "logs" / "echo.log").read_bytes() == b"one\ntwo\n"
-    assert (tmp_path / "logs" / "echo.log").stat().st_mode & 0o777 == 0o600
-    assert (tmp_path / "logs").stat().st_mode & 0o777 == 0o700
+    assert (directory / "echo.log").read_bytes() == b"one\ntwo\n"
+    modes = [path.stat().st_mode & 0o777 for path in (directory.parent, directory, directory / "echo.log")]
+    assert modes == [0o700, 0o700, 0o600]
 
 
 def test_the_next_run_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ import json
 import logging
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,24 @@ def test_the_newest_memory_counts_and_leaves_one_file(tmp_path: Path) -> None:
     memory.remember(member, KNOWN)
     assert memory.recall(member) == KNOWN
     assert os.listdir(tmp_path / "state") == [f"{memory.name_of(member)}.json"]
+
+
+def test_definitions_that_are_all_approved_are_kept_once(tmp_path: Path) -> None:
+    member, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(member, replace(KNOWN, current=(dict(ECHO),)))
+    recalled = memory.recall(member)
+    assert recalled == replace(KNOWN, current=(ECHO,))
+    assert recalled is not None
+    assert recalled.current is recalled.approved
+
+
+def test_one_is_not_taken_for_true(tmp_path: Path) -> None:
+    member, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(member, replace(KNOWN, approved=({"name": "x", "y": 1},), current=({"name": "x", "y": True},)))
+    recalled = memory.recall(member)
+    assert recalled is not None
+    assert recalled.current[0]["y"] is True
+    assert recalled.approved[0]["y"] is not True
 
 
 def test_of_a_member_never_met_nothing_is_recalled_and_nothing_said(
@@ -107,6 +126,7 @@ def test_a_directory_whose_name_is_not_utf8_is_remembered_too(tmp_path: Path) ->
         {"approved": {}},
         {"approved": [{}]},
         {"current": ["echo"]},
+        {"current": "echo"},
         {"left_out": None},
         {"left_out": [1]},
         {"directory": 1},
@@ -165,6 +185,22 @@ def test_the_stamp_changes_when_any_member_is_remembered(tmp_path: Path) -> None
         memory.remember(member, KNOWN)
         stamps.append(memory.stamp())
     assert len(set(stamps)) == len(stamps)
+
+
+def test_the_log_of_a_member_stands_below_and_is_always_the_same(tmp_path: Path) -> None:
+    one, other = member_in(tmp_path / "a"), member_in(tmp_path / "b")
+    memory = Memory(Disk(), str(tmp_path / "state"))
+    assert memory.log_of(one) is memory.log_of(one)
+    memory.log_of(one).write(b"said\n")
+    assert memory.log_of(other).tail() == ""
+    assert (tmp_path / "state" / "logs" / f"{memory.name_of(one)}.log").read_bytes() == b"said\n"
+    memory.log_of(one).close()
+
+
+def test_nowhere_a_log_knows_its_last_line_only(tmp_path: Path) -> None:
+    log = Memory(Disk(), "").log_of(member_in(tmp_path / "echo"))
+    log.write(b"said\n")
+    assert (log.last_line(), log.tail()) == ("said", "")
 
 
 @pytest.mark.parametrize(

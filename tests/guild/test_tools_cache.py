@@ -108,6 +108,19 @@ def test_what_was_written_is_read_as_it_was(tmp_path: Path) -> None:
     assert caches.read(member) == written
 
 
+def test_the_tools_of_the_very_file_that_is_remembered_are_the_remembered_ones(tmp_path: Path) -> None:
+    member, caches = member_made_in(tmp_path), ToolsCaches(Disk())
+    written = caches.write(member, [ECHO], NOW)
+    found = caches.read(member, remembered())
+    assert found == written
+    assert found is not None
+    assert found.tools[0] is ECHO
+    caches.write(member, [], NOW)
+    other = caches.read(member, remembered())
+    assert other is not None
+    assert other.tools == ()
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [

@@ -187,8 +187,15 @@ def _by_name(tools: Sequence[JsonObject]) -> dict[str, JsonObject]:
 
 
 def _changed_fields(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
-    # By their spelling: to Python 1 equals true.
-    return tuple(field for field in FIELDS if _canonical(before.get(field)) != _canonical(after.get(field)))
+    if before is after:
+        return ()
+    return tuple(field for field in FIELDS if _differ(before.get(field), after.get(field)))
+
+
+def _differ(before: object, after: object) -> bool:
+    if before != after or isinstance(before, str):
+        return before != after
+    return _canonical(before) != _canonical(after)  # to Python 1 equals true
 
 
 def _canonical(value: object) -> str:

@@ -79,7 +79,8 @@ class BoundedLog:
         file.write_all(data)
 
     def _enter(self) -> Directory:
-        self._disk.make_directories(self._path)
+        for directory in (os.path.dirname(self._path), self._path):  # each of them for the user alone
+            self._disk.make_directories(directory)
         return self._disk.enter(self._path)
 
     def _in_place(self, directory: Directory) -> File | None:

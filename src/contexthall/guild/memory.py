@@ -20,6 +20,7 @@ from contexthall.guild.roster import JsonObject, Member
 
 logger = logging.getLogger(__name__)
 
+# A release that sifts tools more strictly counts it up: what is remembered is not examined again.
 _FORMAT = 1
 _UNREADABLE_PART = re.compile(r"[^A-Za-z0-9_]+")
 _LONGEST_READABLE_PART = 40
@@ -55,8 +56,9 @@ class Memory:
         if not self._directory:
             return None
         try:
-            kept = wire.parse(self._disk.read(self._path_of(member)), halves=True)
-            return _remembered(kept, self._disk.real(member.directory))
+            real = self._disk.real(member.directory)
+            data = self._disk.read(os.path.join(self._directory, f"{_stem(member.name, real)}.json"))
+            return _remembered(wire.parse(data, halves=True), real)
         except PathMissingError:
             return None
         except (DiskError, ValueError) as error:
@@ -68,10 +70,11 @@ class Memory:
         if not self._directory:
             return
         try:
-            data = _spelt(remembered, self._disk.real(member.directory))
+            real = self._disk.real(member.directory)
+            data = _spelt(remembered, real)
             self._make_directory()
             with self._disk.enter(self._directory) as opened:
-                opened.replace(_file_name(self.name_of(member)), data)
+                opened.replace(f"{_stem(member.name, real)}.json", data)
         except (DiskError, ValueError) as error:
             logger.error("what is known of %s cannot be remembered: %s", member.name, error)  # noqa: TRY400 - no mistake of ours
 
@@ -84,9 +87,7 @@ class Memory:
 
     def name_of(self, member: Member) -> str:
         """Name a member's files: for people, and different for every directory."""
-        readable = _UNREADABLE_PART.sub("-", member.name).strip("-")[:_LONGEST_READABLE_PART]
-        real = os.fsencode(self._disk.real(member.directory))
-        return f"{readable or 'member'}-{sha256(real).hexdigest()[:_DIGITS]}"
+        return _stem(member.name, self._disk.real(member.directory))
 
     def log_of(self, member: Member) -> BoundedLog:
         """Give the log of what a member says; the same one whenever it is asked for."""
@@ -96,17 +97,15 @@ class Memory:
             self._logs[stem] = BoundedLog(self._disk, directory, stem)
         return self._logs[stem]
 
-    def _path_of(self, member: Member) -> str:
-        return os.path.join(self._directory, _file_name(self.name_of(member)))
-
     def _make_directory(self) -> None:
         """Make it and the hall's own above it, for the user alone."""
         self._disk.make_directories(os.path.dirname(self._directory))
         self._disk.make_directories(self._directory)
 
 
-def _file_name(stem: str) -> str:
-    return f"{stem}.json"
+def _stem(name: str, directory: str) -> str:
+    readable = _UNREADABLE_PART.sub("-", name).strip("-")[:_LONGEST_READABLE_PART]
+    return f"{readable or 'member'}-{sha256(os.fsencode(directory)).hexdigest()[:_DIGITS]}"
 
 
 def _spelt(remembered: Remembered, directory: str) -> bytes:
@@ -117,11 +116,15 @@ def _spelt(remembered: Remembered, directory: str) -> bytes:
         "fingerprint": remembered.fingerprint,
         "cache_digest": remembered.cache_digest,
         "approved": remembered.approved,
-        "current": remembered.current,
+        "current": None if _json(remembered.current) == _json(remembered.approved) else remembered.current,
         "left_out": remembered.left_out,
     }
     # ASCII, because a directory that is not UTF-8 has halves of surrogate pairs in its name.
-    return json.dumps(kept, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return _json(kept).encode("ascii")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _remembered(kept: object, directory: str) -> Remembered | None:
@@ -130,12 +133,13 @@ def _remembered(kept: object, directory: str) -> Remembered | None:
         raise ValueError(f"it is not of format {_FORMAT}")
     if _text(kept, "directory") != directory:
         return None
+    approved = _tools(kept, "approved")
     return Remembered(
         version=_text(kept, "version"),
         fingerprint=_text(kept, "fingerprint"),
         cache_digest=_text(kept, "cache_digest"),
-        approved=_tools(kept, "approved"),
-        current=_tools(kept, "current"),
+        approved=approved,
+        current=approved if kept.get("current", "") is None else _tools(kept, "current"),
         left_out=_sentences(kept, "left_out"),
     )
 

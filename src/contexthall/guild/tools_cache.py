@@ -41,8 +41,11 @@ class CachedTools:
     """The hex SHA-256 of the file."""
 
 
-def parse(data: bytes) -> CachedTools:
-    """Read a tools cache, of which every entry must be well-formed; else MalformedCacheError."""
+def parse(data: bytes, remembered: Remembered | None = None) -> CachedTools:
+    """Read a tools cache, of which every entry must be well-formed; else MalformedCacheError.
+
+    The tools of the very file that is remembered were examined when it was written, and are the remembered ones.
+    """
     if len(data) > MOST_BYTES:
         raise MalformedCacheError(f"it is larger than {MOST_BYTES} bytes")
     try:
@@ -51,11 +54,13 @@ def parse(data: bytes) -> CachedTools:
         raise MalformedCacheError(f"it is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise MalformedCacheError("it is not an object")
+    digest = sha256(data).hexdigest()
+    known = remembered.current if remembered is not None and remembered.cache_digest == digest else None
     return CachedTools(
         version=_text(value, "version"),
-        tools=_tools(value.get("tools")),
+        tools=_tools(value.get("tools")) if known is None else known,
         cached_at=_moment(_text(value, "cachedAt")),
-        digest=sha256(data).hexdigest(),
+        digest=digest,
     )
 
 
@@ -88,11 +93,13 @@ class ToolsCaches:
         """Say where a member's cache is, or would be."""
         return os.path.join(self._directory_of(member), FILE_NAME)
 
-    def read(self, member: Member) -> CachedTools | None:
-        """Read what a member offered when it was last asked; None if that is not known."""
+    def read(self, member: Member, remembered: Remembered | None = None) -> CachedTools | None:
+        """Read what a member offered when it was last asked; None if that is not known.
+
+        With what is remembered of the member it is quicker.
+        """
         try:
-            _, data = self._disk.read_small(self.path_of(member), MOST_BYTES)
-            return parse(data)
+            return parse(self._disk.read(self.path_of(member)), remembered)
         except PathMissingError:
             return None
         except (DiskError, MalformedCacheError) as error:

@@ -31,6 +31,7 @@ COMMANDS = {
     "serve": Entry("serve", "Serve the hall to an agent, over standard input and output."),
     "tools": Entry("tools", "Show the tools an agent would see, and what they cost in tokens."),
     "call": Entry("tools", "Call a tool as an agent would, and print its answer."),
+    "guild": Entry("guild", "See, refresh and call the members of the guild."),
     "build": Entry("caches", "Compile a folder of documents into a cache."),
     "resolve": Entry("caches", "Give the documents that answer a query, best first, within a budget."),
     "verify": Entry("caches", "Check that a cache is what it says it is, and name every violation."),

@@ -2,16 +2,22 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from contexthall.core.catalog import Catalog, JsonObject, Tool, ToolResult
+from contexthall.core.catalog import Catalog, JsonObject, ToolResult
 from contexthall.core.errors import UsageError, exit_code_of
 from contexthall.core.wire import compact, parse
 from contexthall.faces.cli.options import HallChoice, hall_options
-from contexthall.faces.cli.output import harmless, print_data, say
+from contexthall.faces.cli.output import on_one_line, print_data, say
 from contexthall.hall import Hall
 
+if TYPE_CHECKING:
+    from contexthall.guild.manager import MemberView
+
+ONE_ARGUMENT = click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="An argument. Repeatable.")
+ALL_ARGUMENTS = click.option("--json", "json_text", metavar="OBJECT", help="All arguments, as one JSON object.")
 _BYTES_PER_TOKEN = 4
 
 
@@ -23,14 +29,14 @@ def tools(as_json: bool, hall: HallChoice) -> None:
 
     The cost is an estimate: a token for every four bytes that the agent is sent before it calls anything.
     """
-    catalog = hall.open().catalog
-    print_data(_as_json(catalog) if as_json else _as_table(catalog))
+    opened = hall.open()
+    print_data(_as_json(opened.catalog) if as_json else _as_table(opened.catalog, _members(opened)))
 
 
 @click.command
 @click.argument("tool")
-@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="An argument. Repeatable.")
-@click.option("--json", "json_text", metavar="OBJECT", help="All arguments, as one JSON object.")
+@ONE_ARGUMENT
+@ALL_ARGUMENTS
 @hall_options
 @click.pass_context
 def call(context: click.Context, tool: str, pairs: tuple[str, ...], json_text: str | None, hall: HallChoice) -> None:
@@ -39,7 +45,7 @@ def call(context: click.Context, tool: str, pairs: tuple[str, ...], json_text: s
     An answer that is an error goes to standard error, and its code decides the exit code.
     """
     opened = hall.open()
-    arguments = _arguments(opened.catalog.tool(tool), pairs, json_text)
+    arguments = read_arguments(opened.catalog.tool(tool).input_schema, pairs, json_text)
     result = asyncio.run(_called(opened, tool, arguments))
     if result.is_error:
         say(result.text.rstrip("\n"))
@@ -52,9 +58,10 @@ async def _called(hall: Hall, tool: str, arguments: JsonObject) -> ToolResult:
         return await hall.catalog.call(tool, arguments, hall.caller)
 
 
-def _arguments(tool: Tool, pairs: Sequence[str], json_text: str | None) -> JsonObject:
+def read_arguments(schema: JsonObject, pairs: Sequence[str], json_text: str | None) -> JsonObject:
+    """Read what was typed as the arguments of a tool with that input schema."""
     if json_text is None:
-        return dict(_argument(tool, pair) for pair in pairs)
+        return dict(_argument(schema, pair) for pair in pairs)
     if pairs:
         raise UsageError("--arg and --json exclude each other")
     try:
@@ -66,12 +73,12 @@ def _arguments(tool: Tool, pairs: Sequence[str], json_text: str | None) -> JsonO
     return arguments
 
 
-def _argument(tool: Tool, pair: str) -> tuple[str, object]:
+def _argument(schema: JsonObject, pair: str) -> tuple[str, object]:
     """Read NAME=VALUE: the value is text where the tool wants a string, else JSON where it is JSON."""
     name, separator, value = pair.partition("=")
     if not separator or not name:
         raise UsageError(f"--arg {pair}", hint="write --arg NAME=VALUE")
-    if tool.input_schema.get("properties", {}).get(name, {}).get("type") == "string":
+    if _wants_text(schema, name):
         return name, value
     try:
         return name, parse(value.encode("utf-8", "surrogateescape"))
@@ -79,18 +86,37 @@ def _argument(tool: Tool, pair: str) -> tuple[str, object]:
         return name, value
 
 
+def _wants_text(schema: JsonObject, name: str) -> bool:
+    # Another server's schema may be odd: JSON Schema knows `true` as well.
+    properties = schema.get("properties")
+    argument = properties.get(name) if isinstance(properties, dict) else None
+    return isinstance(argument, dict) and argument.get("type") == "string"
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def tokens(text: str) -> int:
+    """Estimate what a text costs an agent."""
+    return -(-len(text.encode("utf-8")) // _BYTES_PER_TOKEN)
+
+
+def _members(hall: Hall) -> "Sequence[MemberView]":
+    has_guild = bool(hall.settings.guild) and "guild" in hall.settings.toolsets
+    return hall.guild.snapshot() if has_guild else ()
+
+
 def _as_json(catalog: Catalog) -> str:
     return compact({"instructions": catalog.instructions, "tools": [tool.definition() for tool in catalog.tools]})
 
 
-def _as_table(catalog: Catalog) -> str:
-    rows = [(_tokens(compact(tool.definition())), tool.name, tool.title) for tool in catalog.tools]
-    rows.append((_tokens(catalog.instructions), "(instructions)", "What the agent is told at the start"))
-    rows.append((sum(tokens for tokens, _, _ in rows), "(total)", ""))
+def _as_table(catalog: Catalog, members: "Sequence[MemberView]") -> str:
+    """Lay out what each tool costs, the total, and what the total owes to each member of the guild."""
+    rows = [(tokens(compact(tool.definition())), tool.name, tool.title) for tool in catalog.tools]
+    rows.append((tokens(catalog.instructions), "(instructions)", "What the agent is told at the start"))
+    rows.append((sum(cost for cost, _, _ in rows), "(total)", ""))
+    rows += [(each.tokens, f"(member {each.name})", counted(len(each.tools), "tool")) for each in members]
     width = max(len(name) for _, name, _ in rows)
-    lines = [f"{'TOKENS':>6}  TOOL", *(f"{tokens:>6}  {name:<{width}}  {title}" for tokens, name, title in rows)]
-    return "\n".join(harmless(line).rstrip() for line in lines)
-
-
-def _tokens(text: str) -> int:
-    return -(-len(text.encode("utf-8")) // _BYTES_PER_TOKEN)
+    lines = [f"{'TOKENS':>6}  TOOL", *(f"{cost:>6}  {name:<{width}}  {title}" for cost, name, title in rows)]
+    return "\n".join(on_one_line(line).rstrip() for line in lines)
