@@ -138,6 +138,15 @@ def _named_guild(settings: Settings) -> str:
     return settings.guild
 
 
+def _check_member_directory(name: str) -> None:
+    """Refuse a name of a directory in which nobody would look for a member."""
+    if not name or name.startswith(".") or "/" in name or "\0" in name or name == "node_modules":
+        raise UsageError(
+            f"{name!r} cannot be the name of a member's directory",
+            hint="it may have no `/` and no dot at its beginning",
+        )
+
+
 class _LateConnector:
     """Starts servers; what that takes is loaded with the first one."""
 
@@ -269,11 +278,11 @@ class Hall:
 
     def add_member(self, name: str, command: Sequence[str], *, version: str) -> None:
         """Write the manifest of a new member of the guild, a server that `command` starts; none is ever replaced."""
-        from contexthall.guild.discovery import can_be_member
         from contexthall.guild.manager import discover_guild_members
         from contexthall.guild.manifest import FILE_NAMES, ManifestError, write_manifest
 
         guild = _named_guild(self.settings)
+        _check_member_directory(name)
         taken = UsageError(f"the guild has a member {name} already", hint="give the new one another name")
         if name in discover_guild_members(guild, self._disk):
             raise taken

@@ -52,7 +52,7 @@ def test_a_well_formed_tool_passes_as_it_is_unknown_keys_and_order_included() ->
         "_meta": {"origin": None},
         "title": "Echo",
         **tool(),
-        "outputSchema": {"type": "array"},
+        "outputSchema": {"type": "object", "required": ["text"]},
         "annotations": {"title": "Echo", "readOnlyHint": True, "other": 1},
         "icons": [{"src": "data:"}],
         "execution": {"taskSupport": "optional"},

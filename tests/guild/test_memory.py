@@ -187,14 +187,15 @@ def test_the_stamp_changes_when_any_member_is_remembered(tmp_path: Path) -> None
     assert len(set(stamps)) == len(stamps)
 
 
-def test_the_log_of_a_member_stands_below_and_is_always_the_same(tmp_path: Path) -> None:
+def test_the_log_of_a_member_stands_below_and_forgets_the_last_words_of_another_run(tmp_path: Path) -> None:
     one, other = member_in(tmp_path / "a"), member_in(tmp_path / "b")
     memory = Memory(Disk(), str(tmp_path / "state"))
-    assert memory.log_of(one) is memory.log_of(one)
-    memory.log_of(one).write(b"said\n")
+    log = memory.log_of(one)
+    log.write(b"said\n")
+    assert (memory.log_of(one).tail(), memory.log_of(one).last_line()) == ("said\n", "")
     assert memory.log_of(other).tail() == ""
     assert (tmp_path / "state" / "logs" / f"{memory.name_of(one)}.log").read_bytes() == b"said\n"
-    memory.log_of(one).close()
+    log.close()
 
 
 def test_nowhere_a_log_knows_its_last_line_only(tmp_path: Path) -> None:

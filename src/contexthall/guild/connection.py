@@ -55,6 +55,8 @@ class Log(Protocol):
 
     def last_line(self) -> str: ...
 
+    def close(self) -> None: ...
+
 
 class Connector:
     """Starts servers, or reaches those that run elsewhere: the manager's server factory."""
@@ -272,6 +274,7 @@ class Connection:
             self._ready.set_exception(MemberError("the server was not started"))
         if self._ready.exception() is None and not self._is_stopping:
             self.on_gone(self._ending(), self._evidence())
+        self._log.close()
 
     def _ending(self, when: str = "") -> str:
         """Say how the server ended."""

@@ -27,6 +27,7 @@ _KINDS: _Kinds = {
     "outputSchema": _OBJECT,
     "annotations": _OBJECT,
     "icons": _LIST,
+    "execution": _OBJECT,
     "_meta": _OBJECT,
 }
 _ANNOTATION_KINDS: _Kinds = {
@@ -36,6 +37,8 @@ _ANNOTATION_KINDS: _Kinds = {
     "idempotentHint": _BOOLEAN,
     "openWorldHint": _BOOLEAN,
 }
+_ANY_OBJECT: _Object = {"type": "object"}
+_TASK_SUPPORT = (None, "forbidden", "optional", "required")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONGEST_NAME = 256
 _MOST_LEVELS = 100
@@ -43,11 +46,12 @@ _MOST_SENTENCES = 20
 _BYTES_PER_TOKEN = 4
 
 
-def sift(offered: Sequence[object]) -> tuple[list[JsonObject], tuple[str, ...]]:
+def sift(offered: Sequence[object], *, is_read: bool = False) -> tuple[list[JsonObject], tuple[str, ...]]:
     """Split what a server listed into tools that can be passed on, and a sentence for each that cannot.
 
     Keys that are null are dropped, since clients refuse them, and a missing description becomes `""`. One thing is
-    added: an input schema without a type is of type "object". Everything else stays as it is, in its order.
+    added: an input schema without a type is of type "object". Everything else stays as it is, in its order. What is
+    read from JSON that is nested no deeper than `is_deep` allows need not be tried whether it can be written so.
     """
     tools: dict[str, JsonObject] = {}
     sentences = []
@@ -56,7 +60,7 @@ def sift(offered: Sequence[object]) -> tuple[list[JsonObject], tuple[str, ...]]:
         name = tool.get("name")
         if fault := _name_fault(each, name):
             sentences.append(f"tool number {number} is left out: {fault}")
-        elif fault := "another tool has that name" if name in tools else _fault(tool):
+        elif fault := "another tool has that name" if name in tools else _fault(tool, is_read=is_read):
             sentences.append(f'tool "{_visible(str(name))}" is left out: {fault}')
         else:
             tools[str(name)] = tool
@@ -127,18 +131,39 @@ def _name_fault(offered: object, name: object) -> str:
     return "its name has control characters" if _CONTROL.search(name) else ""
 
 
-def _fault(tool: _Object) -> str:
+def _fault(tool: _Object, *, is_read: bool) -> str:
     """Say why a tool that has a name cannot be passed on; empty if it can."""
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict):
         return "its inputSchema is not an object"
-    if schema["type"] != "object":
-        return 'the type of its inputSchema is not "object"'
     return (
         _odd_kind(tool, _KINDS, "its ")
+        or _schema_fault(schema, "inputSchema")
+        or _schema_fault(tool.get("outputSchema", _ANY_OBJECT), "outputSchema")
+        or _detail_fault(tool)
         or _odd_kind(tool.get("annotations", {}), _ANNOTATION_KINDS, "its annotations' ")
-        or _spelling_fault(tool)
+        or ("" if is_read else _spelling_fault(tool))
     )
+
+
+def _schema_fault(schema: _Object, which: str) -> str:
+    """Say what clients would refuse about a schema, and the whole list with it."""
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if schema.get("type") != "object":
+        return f'the type of its {which} is not "object"'
+    if not isinstance(properties, dict) or not all(isinstance(each, dict) for each in properties.values()):
+        return f"the properties of its {which} are not an object of objects"
+    if not isinstance(required, list) or not all(isinstance(each, str) for each in required):
+        return f"the required of its {which} is not a list of strings"
+    return ""
+
+
+def _detail_fault(tool: _Object) -> str:
+    """Say what clients would refuse about parts that few tools have."""
+    icons, execution = tool.get("icons", []), tool.get("execution", {})
+    if not all(isinstance(icon, dict) and isinstance(icon.get("src"), str) for icon in icons):
+        return "its icons are not all objects with a src"
+    return "" if execution.get("taskSupport") in _TASK_SUPPORT else "its execution.taskSupport is not a known one"
 
 
 def _odd_kind(values: _Object, kinds: _Kinds, whose: str) -> str:
@@ -159,10 +184,11 @@ def _spelling_fault(tool: _Object) -> str:
         return "it is nested too deeply"
     # Fewer brackets than levels allowed: there is no need to count the levels.
     may_be_deep = text.count("{") + text.count("[") > _MOST_LEVELS
-    return "it is nested too deeply" if may_be_deep and _is_deep(tool) else ""
+    return "it is nested too deeply" if may_be_deep and is_deep(tool) else ""
 
 
-def _is_deep(value: object) -> bool:
+def is_deep(value: object) -> bool:
+    """Say whether a value is nested too deeply for whoever writes it down."""
     level = [value]
     for _ in range(_MOST_LEVELS):
         level = [part for each in level for part in _parts(each)]

@@ -16,6 +16,7 @@ from contexthall.guild import manifest, tools_cache
 from contexthall.guild.roster import Member
 
 MOST_FILES = 20_000
+_MOST_BYTES = 64 << 20
 _MOST_LEVELS = 16
 _DIGITS = 16
 _DEPENDENCIES = {"node_modules", "__pycache__", "venv", "env", "site-packages", "target", "vendor"}
@@ -49,7 +50,8 @@ def _digests(disk: Disk, directory: str) -> dict[str, str]:
         try:
             seen = _in_order(disk.survey(path, follow=not folder.place).seen)
             files = [each for each in seen if _is_counted(each, folder)][: MOST_FILES - len(digests)]
-            found, _ = disk.digests(path, files, sha256)
+            found, _ = disk.digests(path, [each for each in files if each.size <= _MOST_BYTES], sha256)
+            found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in files if each.size > _MOST_BYTES}
         except DiskError:
             digests[folder.place] = _UNREADABLE
             continue

@@ -108,6 +108,8 @@ class MCPManager:
             for name, member in self.roster.items()
         }
         self._fingerprints: dict[str, str] = {}
+        self._known: dict[str, tuple[CachedTools | None, Remembered | None]] = {}
+        """What was read or written last, of the cache and of the memory of each member."""
         self._refreshing: dict[str, asyncio.Task[None]] = {}
         self._announced: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -157,7 +159,7 @@ class MCPManager:
     def approve(self, name: str) -> tuple[Change, ...]:
         """Trust a member's tools as they are now; give what had changed."""
         member = self.member(name)
-        approved, cached, remembered = member.changes, self._caches.read(member), self._memory.recall(member)
+        approved, (cached, remembered) = member.changes, self._read(member)
         if cached is not None and remembered is not None:
             self._memory.remember(
                 member, replace(remembered, version=member.version, approved=cached.tools, current=cached.tools)
@@ -169,7 +171,7 @@ class MCPManager:
     def difference(self, name: str) -> str:
         """Show how the tools of a member differ from those that were approved."""
         member = self.member(name)
-        cached, remembered = self._caches.read(member), self._memory.recall(member)
+        cached, remembered = self._read(member)
         if cached is None or remembered is None:
             return ""
         before, after = ({tool["name"]: tool for tool in tools} for tools in (remembered.approved, cached.tools))
@@ -251,8 +253,8 @@ class MCPManager:
     def _load(self, member: Member) -> None:
         if member.manifest is None:
             return
-        cached, remembered = self._caches.read(member), self._memory.recall(member)
-        member.freshness = self._judge(member, cached, remembered)
+        cached, remembered = self._read(member)
+        member.freshness = self._judge(member)
         if cached is None or member.freshness.state == "missing":
             member.tools, member.cached_at, member.changes, member.is_held = [], "", (), False
         else:
@@ -260,7 +262,13 @@ class MCPManager:
             member.cached_at = cached.cached_at
         member.left_out = remembered.left_out if remembered is not None else ()
 
-    def _judge(self, member: Member, cached: CachedTools | None, remembered: Remembered | None) -> Freshness:
+    def _read(self, member: Member) -> tuple[CachedTools | None, Remembered | None]:
+        remembered = self._memory.recall(member)
+        self._known[member.name] = self._caches.read(member, remembered), remembered
+        return self._known[member.name]
+
+    def _judge(self, member: Member) -> Freshness:
+        cached, remembered = self._known.get(member.name) or self._read(member)
         return judge(cached, member.version, remembered, self._fingerprints.get(member.name, ""))
 
     def _found_in_files(self) -> dict[str, str]:
@@ -271,7 +279,7 @@ class MCPManager:
         self._fingerprints |= fingerprints
         for name in fingerprints:
             member = self.roster[name]
-            member.freshness = self._judge(member, self._caches.read(member), self._memory.recall(member))
+            member.freshness = self._judge(member)
 
     def _put_in_force(self, member: Member, current: Iterable[JsonObject], remembered: Remembered | None) -> None:
         current = tuple(current)
@@ -340,16 +348,19 @@ class MCPManager:
             async with self._keepers[member.name].attending(for_call=False) as handle:
                 offered = await settled(handle.list_tools())
                 cached_at = self._now()
-                remembered = await asyncio.to_thread(self._write_down, member, offered, seen, cached_at)
+                written, remembered = await asyncio.to_thread(self._write_down, member, offered, seen, cached_at)
         except MemberError as error:
             self._note_failure(member, error)
             return
+        self._known[member.name] = written, remembered
         self._fingerprints[member.name] = seen
         self._put_in_force(member, remembered.current, remembered)
         member.cached_at, member.left_out, member.freshness = cached_at, remembered.left_out, Freshness("fresh")
         self._tell_tools(member)
 
-    def _write_down(self, member: Member, offered: Iterable[object], seen: str, cached_at: str) -> Remembered:
+    def _write_down(
+        self, member: Member, offered: Iterable[object], seen: str, cached_at: str
+    ) -> tuple[CachedTools | None, Remembered]:
         """Keep what a server offered, as far as it can be passed on."""
         tools, left_out = sift(list(offered))
         written = self._caches.write(member, tools, cached_at)
@@ -363,7 +374,7 @@ class MCPManager:
             left_out=left_out,
         )
         self._memory.remember(member, remembered)
-        return remembered
+        return written, remembered
 
     def _note_failure(self, member: Member, error: MemberError) -> None:
         if member.status != "error":  # the keeper has seen it already if it could not be started

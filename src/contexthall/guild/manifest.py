@@ -51,9 +51,9 @@ class Launch:
             "transport": self.transport,
             "command": self.command,
             "args": list(self.args),
-            "env": dict(self.env),
+            "env": dict(sorted(self.env.items())),
             "url": self.url,
-            "headers": dict(self.headers),
+            "headers": dict(sorted(self.headers.items())),
         }
 
 

@@ -49,7 +49,6 @@ class Memory:
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._directory = directory
-        self._logs: dict[str, BoundedLog] = {}
 
     def recall(self, member: Member) -> Remembered | None:
         """Give what is remembered of the member in this very directory; None if nothing is, or nothing understood."""
@@ -90,12 +89,9 @@ class Memory:
         return _stem(member.name, self._disk.real(member.directory))
 
     def log_of(self, member: Member) -> BoundedLog:
-        """Give the log of what a member says; the same one whenever it is asked for."""
-        stem = self.name_of(member)
-        if stem not in self._logs:
-            directory = os.path.join(self._directory, "logs") if self._directory else ""
-            self._logs[stem] = BoundedLog(self._disk, directory, stem)
-        return self._logs[stem]
+        """Give the log of what a member says, for one run of its server."""
+        directory = os.path.join(self._directory, "logs") if self._directory else ""
+        return BoundedLog(self._disk, directory, self.name_of(member))
 
     def _make_directory(self) -> None:
         """Make it and the hall's own above it, for the user alone."""

@@ -16,12 +16,14 @@ from typing import Any
 from contexthall.core import wire
 from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.disk import Disk
-from contexthall.guild.definitions import sift
+from contexthall.guild.definitions import is_deep, sift
 from contexthall.guild.memory import Remembered
 from contexthall.guild.roster import Freshness, JsonObject, Member
 
 logger = logging.getLogger(__name__)
 
+_NO_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
+_SURELY_FLAT = 20
 FILE_NAME = "tools-cache.json"
 MOST_BYTES = 64 << 20
 
@@ -58,7 +60,7 @@ def parse(data: bytes, remembered: Remembered | None = None) -> CachedTools:
     known = remembered.current if remembered is not None and remembered.cache_digest == digest else None
     return CachedTools(
         version=_text(value, "version"),
-        tools=_tools(value.get("tools")) if known is None else known,
+        tools=_tools(value.get("tools"), may_be_deep=_may_be_deep(data)) if known is None else known,
         cached_at=_moment(_text(value, "cachedAt")),
         digest=digest,
     )
@@ -148,10 +150,20 @@ def _moment(text: str) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
-def _tools(listed: object) -> tuple[JsonObject, ...]:
+def _may_be_deep(data: bytes) -> bool:
+    """Say whether JSON may be nested too deeply, at a glance: its brackets are taken away from the inside."""
+    brackets = data.translate(None, delete=_NO_BRACKETS)
+    for _ in range(_SURELY_FLAT):
+        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
+    return bool(brackets)
+
+
+def _tools(listed: object, *, may_be_deep: bool) -> tuple[JsonObject, ...]:
     if not isinstance(listed, list):
         raise MalformedCacheError("its tools are not a list")
-    tools, faults = sift(listed)
+    if may_be_deep and is_deep(listed):
+        raise MalformedCacheError("it is nested too deeply")
+    tools, faults = sift(listed, is_read=True)
     if faults:
         raise MalformedCacheError(faults[0])
     for tool in listed:

@@ -31,7 +31,14 @@ _LAST_LINES = 5
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-@click.group
+class _AsDeclared(click.Group):
+    """A group that lists its commands in the order in which people need them."""
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=_AsDeclared)
 @click.pass_context
 def guild(context: click.Context) -> None:
     """See, refresh and call the members of the guild.
@@ -46,9 +53,10 @@ def guild(context: click.Context) -> None:
 @_JSON
 @guild_options
 def list_members(as_json: bool, hall: HallChoice) -> None:
-    """Show every member: its status, its tools, what they cost, how old the list is, and why.
+    """Show every member, its tools, and whether they are still true.
 
-    Nothing is started.
+    Of each: its status, how many tools it has and what they cost in tokens, how old the list is, and what is to be
+    known of it. Nothing is started.
     """
     manager = hall.open().guild
     manager.look_at_files()
@@ -75,7 +83,7 @@ def tools(member: str, as_json: bool, hall: HallChoice) -> None:
     elif view.tools:
         print_data(_tools_table(view.tools))
     else:
-        say(f"{_named(view)} has no tools that are known\n\nhint: `context guild why {quote(view.name)}`")
+        say(f"{_named(view)} has no tools that are known\n\nhint: {_typed('why', view.name)}")
 
 
 @guild.command
@@ -96,7 +104,7 @@ def refresh(members: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
     if failed:
         raise CheckFailedError(
             f"{len(failed)} of {counted(len(set(asked)), 'member')} failed: {', '.join(map(on_one_line, failed))}",
-            hint=f"`context guild why {quote(failed[0])}`",
+            hint=_typed("why", failed[0]),
         )
 
 
@@ -108,7 +116,7 @@ def refresh(members: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
 @click.option("--raw", is_flag=True, help="Print the whole result as JSON.")
 @guild_options
 @click.pass_context
-def call(  # noqa: PLR0913 - one parameter for each thing that can be typed
+def call(
     context: click.Context,
     member: str,
     tool: str,
@@ -138,9 +146,10 @@ def call(  # noqa: PLR0913 - one parameter for each thing that can be typed
 @_JSON
 @guild_options
 def why(member: str, as_json: bool, hall: HallChoice) -> None:
-    """Say where the tools of a member come from, and whether they are still true.
+    """Say where the tools of a member come from, and what is wrong.
 
-    Also what went wrong, what changed since it was approved, and the end of its log.
+    How old its list is and whether it is still true, its error, the tools left out, what changed since it was
+    approved, and the end of its log.
     """
     manager = hall.open().guild
     manager.look_at_files()
@@ -159,7 +168,7 @@ def why(member: str, as_json: bool, hall: HallChoice) -> None:
 @click.option("-n", "--lines", type=click.IntRange(1), default=200, show_default=True, help="How many lines at most.")
 @guild_options
 def logs(member: str, lines: int, hall: HallChoice) -> None:
-    """Show what the server of a member has said on standard error, the newest last."""
+    """Show what the server of a member said on standard error."""
     manager = hall.open().guild
     if log := manager.log_of(member, lines):
         print_data(harmless(log))
@@ -171,7 +180,10 @@ def logs(member: str, lines: int, hall: HallChoice) -> None:
 @click.argument("member")
 @guild_options
 def approve(member: str, hall: HallChoice) -> None:
-    """Trust the tools of a member as they are now, after they changed without a new version."""
+    """Trust the tools of a member as they are now.
+
+    For those that changed without a new version.
+    """
     manager = hall.open().guild
     approved, name = manager.approve(member), _named(manager.view(member))
     for change in approved:
@@ -191,7 +203,7 @@ def add(name: str, command: tuple[str, ...], version: str, hall: HallChoice) -> 
     The command runs in the member's directory, DIR/NAME, and speaks over standard input and output.
     """
     hall.open().add_member(name, command, version=version)
-    say(f"added {on_one_line(name)}\n\nhint: `context guild refresh {quote(name)}` asks it for its tools")
+    say(f"added {on_one_line(name)}\n\nhint: {_typed('refresh', name)} asks it for its tools")
 
 
 # What servers do:
@@ -230,7 +242,7 @@ async def _called(manager: MCPManager, member: str, tool: str, arguments: JsonOb
             return result
     except MemberError as error:
         more = f" ({error.more})" if error.more else ""
-        hint = f"`context guild why {quote(member)}`, `context guild logs {quote(member)}`"
+        hint = f"{_typed('why', member)}, {_typed('logs', member)}"
         raise MemberError(on_one_line(f"{member}: {error.detail}{more}"), hint=hint) from None
 
 
@@ -319,12 +331,11 @@ def _reasons(view: MemberView) -> str:
 
 def _about_list(view: MemberView, now: datetime) -> Iterator[str]:
     """Say where the list comes from, how old it is, and whether it still speaks for its server."""
-    refreshing, reason = f"`context guild refresh {quote(_named(view))}`", on_one_line(view.freshness.reason)
+    refreshing, reason = _typed("refresh", view.name), on_one_line(view.freshness.reason)
     if view.cached_at:
-        yield (
-            f"{_named(view)} has {counted(len(view.tools), 'tool')}, as its server said {age(view.cached_at, now)} ago: "
-            f"tools-cache.json of {on_one_line(view.key)}, {on_one_line(view.cached_at)}."
-        )
+        origin = on_one_line(f"tools-cache.json of {view.key}, {view.cached_at}")
+        said = f"as its server said {age(view.cached_at, now)} ago"
+        yield f"{_named(view)} has {counted(len(view.tools), 'tool')}, {said}: {origin}."
     match view.freshness.state:
         case "fresh":
             yield f"The list speaks for version {on_one_line(view.version)}; no change of the server is known since."
@@ -350,7 +361,7 @@ def _about_changes(view: MemberView, difference: str) -> Iterator[str]:
     yield "Since it was approved, without a new version:"
     yield from (f"  {_change(change)}" for change in view.changes)
     yield harmless(difference)
-    approving = f"`context guild approve {quote(_named(view))}`"
+    approving = _typed("approve", view.name)
     if view.is_held:
         yield f"The approved definitions are held in force until {approving}."
     else:
@@ -364,6 +375,11 @@ def _change(change: Change) -> str:
 
 def _named(view: MemberView) -> str:
     return on_one_line(view.name)
+
+
+def _typed(command: str, member: str) -> str:
+    """Give a command that can be pasted."""
+    return f"`context guild {command} {quote(on_one_line(member))}`"
 
 
 def _short(text: str) -> str:

@@ -1,0 +1,590 @@
+"""What if a member misbehaves? It says what is wrong in a sentence, and its neighbour answers all the same.
+
+Real servers in processes of their own, through a real manager and connector; at the end through a real hall.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from tests.guild.making import kinds, make_http_member, make_member, read_cache, tool, write_cache
+from tests.guild.zoo.http_member import SESSION, Handler
+from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, PATIENCE_SECONDS, RawServer
+
+from contexthall.core.errors import MemberError
+from contexthall.disk import Disk
+from contexthall.guild.connection import Connector
+from contexthall.guild.manager import Event, MCPManager, discover_guild_members
+from contexthall.guild.memory import Memory
+
+pytestmark = pytest.mark.anyio
+
+IMAGE = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png", "annotations": {"audience": ["user"]}}
+RESOURCE = {"type": "resource", "resource": {"uri": "note://1", "text": "ü", "mimeType": "text/plain", "_meta": {"a": 1}}}
+RESULT = {
+    "content": [{"type": "text", "text": "héllo 🜁"}, IMAGE, RESOURCE, {"type": "unheard-of", "weight": 1.5}],
+    "structuredContent": {"big": 12345678901234567890, "none": None, "deep": [{"er": [True, 1.0, 1e20]}]},
+    "isError": True,
+    "_meta": {"their.example/trace": {"id": "x"}},
+    "fieldOfTomorrow": [None, {}],
+}
+FAULT = {"code": -7, "message": "no", "data": {"why": [1, None, {"deep": "er"}], "none": None}}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path, **environment: str) -> AsyncIterator[MCPManager]:
+    """Open the guild in `tmp_path/guild`, to which a member that is well is added; at the end nothing runs."""
+    make_member(tmp_path / "guild", "well")
+    disk = Disk()
+    memory = Memory(disk, str(tmp_path / "state"))
+    connector = Connector(version="1.2.3", environment={**os.environ, **environment}, log_of=memory.log_of)
+    manager = MCPManager(discover_guild_members(str(tmp_path / "guild")), connector, disk=disk, memory=memory)
+    await manager.initialize_roster()
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            yield manager
+    finally:
+        await manager.shutdown()
+
+
+async def failure(manager: MCPManager, tool_name: str = "tool_0", member: str = "bad") -> MemberError:
+    """Call a tool that must fail, and give the error, which agents may read."""
+    with pytest.raises(MemberError) as raised:
+        await manager.invoke_tool(member, tool_name, {})
+    assert "/" not in raised.value.detail.replace("tools/", "")
+    return raised.value
+
+
+async def echoed(manager: MCPManager, member: str = "bad") -> Any:
+    """Call `echo` and give what came back."""
+    result = await manager.invoke_tool(member, "echo", {"text": "hello"})
+    return json.loads(result["content"][0]["text"])
+
+
+async def is_well(manager: MCPManager) -> bool:
+    """Whether the neighbour of the bad one answers, as if nothing had happened."""
+    answered = await echoed(manager, "well") == {"text": "hello"}
+    return answered and (manager.roster["well"].status, manager.roster["well"].error) == ("connected", "")
+
+
+async def wait_until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await asyncio.sleep(0.01)
+
+
+def lines(file: Path, beginning: str = "") -> list[str]:
+    text = file.read_text() if file.exists() else ""
+    return [line for line in text.splitlines() if line.startswith(beginning)]
+
+
+def pids(record: Path) -> list[int]:
+    return [int(line.split()[1]) for line in lines(record) if line.startswith(("started", "grandchild"))]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether it runs: one that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+# Servers that cannot be started:
+
+
+def _not_there(guild: Path) -> None:
+    make_member(guild, "bad", command="no-such-command", args=[])
+
+
+def _not_executable(guild: Path) -> None:
+    (make_member(guild, "bad", command="./server", args=[]) / "server").write_text("#!/bin/sh\n")
+
+
+def _exits(guild: Path) -> None:
+    make_member(guild, "bad", "--exit", "4", "--say", "no key")
+
+
+def _is_mute(guild: Path) -> None:
+    make_member(guild, "bad", "--mute", "--say", "thinking", startTimeoutSeconds=0.3)
+
+
+def _is_killed(guild: Path) -> None:
+    make_member(guild, "bad", command="/bin/sh", args=["-c", "kill -9 $$"])
+
+
+def _prints_only_rubbish(guild: Path) -> None:
+    make_member(guild, "bad", command="/bin/sh", args=["-c", "echo Usage: none of your business"])
+
+
+def _lacks_a_variable(guild: Path) -> None:
+    make_member(guild, "bad", env={"TOKEN": "${NO_SUCH_TOKEN}"})
+
+
+def _lost_its_directory(guild: Path) -> None:
+    make_member(guild, "bad")
+
+
+def _http_exits(guild: Path) -> None:
+    make_http_member(guild, "bad", args=["-c", "import sys; sys.exit('no ${PORT}'[:2])"])
+
+
+def _http_lacks_a_variable(guild: Path) -> None:
+    make_member(guild, "bad", command="", url="")
+    mcp = {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer ${NO_SUCH_TOKEN}"}}
+    (guild / "bad" / "plugin.json").write_text(json.dumps({"name": "bad", "version": "1.0.0", "mcp": mcp}))
+
+
+def _nobody_listens(guild: Path) -> None:
+    make_url_member(guild, free_port())
+
+
+def make_url_member(guild: Path, port: int) -> None:
+    (guild / "bad").mkdir(parents=True)
+    manifest = {"name": "bad", "version": "1.0.0", "mcp": {"url": f"http://127.0.0.1:{port}/mcp"}}
+    (guild / "bad" / "plugin.json").write_text(json.dumps(manifest))
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence", "more"),
+    [
+        (_not_there, "its command was not found", "no-such-command"),
+        (_not_executable, "its command cannot be executed", "server"),
+        (_exits, "the server ended with exit code 4 before it answered initialize", "its last words: no key"),
+        (_is_killed, "the server was ended by signal 9 before it answered initialize", ""),
+        (_is_mute, "the server did not answer initialize within 0.3 s", "its last words: thinking"),
+        (
+            _prints_only_rubbish,
+            "the server ended with exit code 0 before it answered initialize",
+            "it printed 'Usage: none of your business', which is no message",
+        ),
+        (_lacks_a_variable, "the server needs the environment variable NO_SUCH_TOKEN", ""),
+        (_lost_its_directory, "the server could not be started: its directory is gone", ""),
+        (_http_exits, "the server ended with exit code 1 before it listened", "its last words: no"),
+        (_http_lacks_a_variable, "the server needs the environment variable NO_SUCH_TOKEN", ""),
+        (_nobody_listens, "the server could not be reached: ConnectError", ""),
+    ],
+    ids=lambda value: value.__name__.lstrip("_") if callable(value) else "",
+)
+async def test_a_server_that_cannot_be_started_is_an_error_in_a_sentence(
+    tmp_path: Path, make: Callable[[Path], None], sentence: str, more: str
+) -> None:
+    """REQ-MCP-TOOL-19: its cached tools are kept, and the error is told."""
+    make(tmp_path / "guild")
+    write_cache(tmp_path / "guild" / "bad", tool("tool_0"))
+    async with opened(tmp_path) as manager:
+        if make is _lost_its_directory:
+            shutil.rmtree(tmp_path / "guild" / "bad")
+        events: list[Event] = []
+        manager.subscribe(events.append)
+        await manager.refresh_tool_caches()
+        bad = manager.roster["bad"]
+        assert bad.status == "error"
+        assert bad.error.startswith(sentence)
+        assert more in bad.error
+        assert [offered["name"] for offered in bad.tools] == ["tool_0"]
+        assert [event.error for event in events if (event.kind, event.member) == ("error", "bad")] == [bad.error]
+        assert ("tools_updated", "well") in kinds(events)
+        error = await failure(manager)
+        assert error.detail == sentence
+        assert await is_well(manager)
+
+
+async def test_a_server_that_prints_rubbish_between_its_answers_is_understood(tmp_path: Path) -> None:
+    make_member(tmp_path / "guild", "bad", "--rubbish")
+    async with opened(tmp_path) as manager:
+        await manager.refresh_tool_caches()
+        assert await echoed(manager) == {"text": "hello"}
+        assert (manager.roster["bad"].status, manager.roster["bad"].error) == ("connected", "")
+        assert "[stdout] Listening on nothing ..." in manager.log_of("bad")
+        assert await is_well(manager)
+
+
+async def test_after_failures_a_server_is_left_alone_for_a_while(tmp_path: Path) -> None:
+    make_member(tmp_path / "guild", "bad", "--exit", "4", "--record", str(tmp_path / "record"))
+    async with opened(tmp_path) as manager:
+        said = [(await failure(manager)).detail for _ in range(6)]
+        assert said[0] == "the server ended with exit code 4 before it answered initialize"
+        assert said[-1].startswith(f"{said[0]}; it has failed ")
+        assert said[-1].endswith(" s")
+        assert len(lines(tmp_path / "record", "started")) < 6
+        assert await is_well(manager)
+
+
+async def test_a_server_that_answers_initialize_and_ends_is_started_anew_by_every_call(tmp_path: Path) -> None:
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+    answer = json.dumps({"jsonrpc": "2.0", "id": 1, "result": hello})
+    script = "echo started 1 >>$0; read -r line; printf '%s\\n' \"$1\"; exit 5"
+    make_member(tmp_path / "guild", "bad", command="/bin/sh", args=["-c", script, str(tmp_path / "record"), answer])
+    async with opened(tmp_path) as manager:
+        for attempt in range(1, 4):
+            assert "exit code 5" in (await failure(manager)).detail
+            await wait_until(lambda: manager.roster["bad"].status == "error")
+            assert len(lines(tmp_path / "record")) == attempt
+        assert await is_well(manager)
+
+
+# Servers whose lists are bad:
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--list-error",), "the server answered tools/list with an error: the list is lost"),
+        (("--looping-cursor",), "the pages of its tools/list never end"),
+        (("--endless-cursor",), "the pages of its tools/list never end"),
+        (("--endless-cursor", "--tools", "2000"), "the server offers more than 100000 tools"),
+    ],
+    ids=["error", "loop", "endless", "endless and many"],
+)
+async def test_a_list_that_is_refused_or_never_ends_is_an_error_but_calls_are_answered(
+    tmp_path: Path, flags: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REQ-MCP-TOOL-20: what is wrong with the list keeps nobody from calling."""
+    monkeypatch.setattr("contexthall.guild.connection._MOST_PAGES", 500)
+    make_member(tmp_path / "guild", "bad", *flags)
+    write_cache(tmp_path / "guild" / "bad", tool("echo"))
+    async with opened(tmp_path) as manager:
+        await manager.refresh_tool_caches()
+        bad = manager.roster["bad"]
+        assert (bad.status, bad.error) == ("error", sentence)
+        assert [offered["name"] for offered in bad.tools] == ["echo"]
+        assert await is_well(manager)
+        assert await echoed(manager) == {"text": "hello"}
+        assert (bad.status, bad.error) == ("connected", "")
+
+
+async def test_ten_thousand_tools_are_offered_with_a_note(tmp_path: Path) -> None:
+    directory = make_member(tmp_path / "guild", "bad", "--tools", "10000", "--page-size", "1000")
+    async with opened(tmp_path) as manager:
+        await manager.refresh_tool_caches()
+        view = manager.view("bad")
+        assert (view.status, len(view.tools), len(read_cache(directory)["tools"])) == ("disconnected", 10_001, 10_001)
+        assert view.notes == ("it offers 10001 tools: think of --guild-budget",)
+        assert await is_well(manager)
+
+
+async def test_a_tool_whose_schema_is_no_object_is_left_out_and_named(tmp_path: Path) -> None:
+    make_member(tmp_path / "guild", "bad", "--bad-schema")
+    async with opened(tmp_path) as manager:
+        await manager.refresh_tool_caches()
+        view = manager.view("bad")
+        assert [offered["name"] for offered in view.tools] == ["tool_0", "echo"]
+        assert view.notes == ('tool "bad" is left out: its inputSchema is not an object',)
+        assert (view.status, view.error) == ("disconnected", "")
+        assert await is_well(manager)
+
+
+# Servers that fail in a call:
+
+
+async def test_a_call_that_hangs_is_given_up_and_the_server_is_told(tmp_path: Path) -> None:
+    record, cancelled = tmp_path / "record", tmp_path / "cancelled"
+    flags = ("--hang-in-call", "--only", "tool_0", "--cancelled-file", str(cancelled), "--record", str(record))
+    make_member(tmp_path / "guild", "bad", *flags, toolTimeoutSeconds=0.3)
+    async with opened(tmp_path) as manager:
+        assert (await failure(manager)).detail == "the server did not answer tools/call within 0.3 s"
+        await wait_until(lambda: len(lines(cancelled)) == 1)
+        assert await echoed(manager) == {"text": "hello"}
+        assert manager.roster["bad"].status == "connected"
+        assert len(lines(record, "started")) == 1
+        assert await is_well(manager)
+
+
+async def test_a_server_that_dies_fails_every_pending_call_and_is_started_anew(tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    make_member(tmp_path / "guild", "bad", "--die-in-call", "--only", "tool_0", "--record", str(record), "--say", "oh")
+    async with opened(tmp_path) as manager:
+        errors = await asyncio.gather(*(failure(manager) for _ in range(5)))
+        assert {error.detail for error in errors} == {"the server ended with exit code 3 during the call"}
+        assert {error.more for error in errors} == {"its last words: oh"}
+        bad = manager.roster["bad"]
+        assert (bad.status, bad.error) == ("error", "the server ended with exit code 3 (its last words: oh)")
+        assert await is_well(manager)
+        assert await echoed(manager) == {"text": "hello"}
+        assert (bad.status, bad.error) == ("connected", "")
+        assert len(lines(record, "started")) == 2
+
+
+async def test_a_server_that_closes_its_output_is_ended(tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    make_member(tmp_path / "guild", "bad", "--close-stdout", "--record", str(record))
+    async with opened(tmp_path) as manager:
+        assert (await failure(manager)).detail == "the server closed its standard output during the call"
+        await wait_until(lambda: not any(map(is_alive, pids(record))))
+        assert manager.roster["bad"].status == "error"
+        assert manager.roster["bad"].error == "the server closed its standard output"
+        assert await is_well(manager)
+
+
+async def test_what_a_server_floods_standard_error_with_is_bounded(tmp_path: Path) -> None:
+    make_member(tmp_path / "guild", "bad", "--flood-stderr")
+    logs = tmp_path / "state" / "logs"
+    async with opened(tmp_path) as manager:
+        await manager.refresh_tool_caches()
+        while len(list(logs.glob("bad-*"))) < 2:  # until the first file is full, and beyond
+            assert await echoed(manager) == {"text": "hello"}
+            assert await is_well(manager)
+        sizes = [file.stat().st_size for file in logs.iterdir()]
+        assert 1_000_000 < sum(sizes) <= (2 << 20) + (64 << 10)
+        assert manager.log_of("bad", 1) == "the sky is falling\n"
+        assert manager.roster["bad"].status == "connected"
+
+
+@pytest.mark.parametrize("make", [make_member, make_http_member])
+async def test_a_server_that_ignores_every_request_to_end_is_ended_with_all_it_forked(
+    tmp_path: Path, make: Callable[..., Path]
+) -> None:
+    record = tmp_path / "record"
+    family = ["--grandchild"] if make is make_member else []
+    make(tmp_path / "guild", "bad", "--ignore-term", *family, "--record", str(record))
+    async with opened(tmp_path) as manager:
+        assert await echoed(manager) == {"text": "hello"}
+        assert len(pids(record)) == 1 + len(family)
+        assert all(map(is_alive, pids(record)))
+        await manager.shutdown()
+        assert not any(map(is_alive, pids(record)))
+        assert manager.roster["bad"].status == "disconnected"
+        assert (await failure(manager)).detail == "the hall is closing"
+
+
+async def test_a_grandchild_that_holds_the_pipes_does_not_hide_that_its_server_died(tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    make_member(tmp_path / "guild", "bad", "--grandchild", "--die-in-call", "--record", str(record))
+    async with opened(tmp_path) as manager:
+        assert (await failure(manager)).detail == "the server ended with exit code 3 during the call"
+        await wait_until(lambda: not any(map(is_alive, pids(record))))
+        assert manager.roster["bad"].status == "error"
+        assert await is_well(manager)
+
+
+async def test_an_http_server_that_dies_in_a_call_is_started_anew(tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    make_http_member(tmp_path / "guild", "bad", "--die-in-call", "--record", str(record))
+    async with opened(tmp_path) as manager:
+        for attempt in (1, 2):
+            errors = await asyncio.gather(*(failure(manager, "echo") for _ in range(3)))
+            assert {error.detail for error in errors} == {"the server ended with exit code 3 during the call"}
+            bad = manager.roster["bad"]
+            assert (bad.status, bad.error) == ("error", "the server ended with exit code 3")
+            assert len(lines(record, "started")) == attempt
+        assert await is_well(manager)
+
+
+class SessionHandler(Handler):
+    """The zoo's, with sessions that it insists on, and forgets."""
+
+    sessions: ClassVar[list[str]]
+    calls: ClassVar[list[str]]
+    answers_in_json: ClassVar[bool]
+
+    def do_POST(self) -> None:
+        given = self.headers.get("Mcp-Session-Id")
+        if given is not None and given not in self.sessions:
+            self._refuse()
+        else:
+            super().do_POST()
+
+    def _refuse(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.calls.append(f"refused {body['method']}")
+        error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "Session not found"}}
+        self._reply(404, error if self.answers_in_json else None)
+
+    def _outcome(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if method == "initialize":
+            self.sessions.append(SESSION)
+        self.calls.append(method)
+        return super()._outcome(method, params)
+
+
+@contextmanager
+def listening(*, answers_in_json: bool, port: int = 0) -> Iterator[tuple[int, type[SessionHandler]]]:
+    class FreshHandler(SessionHandler):
+        flags = type("Flags", (), {"record": "", "die_in_call": False, "call_delay": 0.0})
+        sessions: ClassVar[list[str]] = []
+        calls: ClassVar[list[str]] = []
+
+    FreshHandler.answers_in_json = answers_in_json
+    server = ThreadingHTTPServer(("127.0.0.1", port), FreshHandler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server.server_address[1], FreshHandler
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.parametrize("answers_in_json", [True, False], ids=["with words", "without"])
+async def test_a_call_in_a_forgotten_session_is_repeated_in_a_new_one(tmp_path: Path, *, answers_in_json: bool) -> None:
+    with listening(answers_in_json=answers_in_json) as (port, server):
+        make_url_member(tmp_path / "guild", port)
+        async with opened(tmp_path) as manager:
+            assert await echoed(manager) == {"text": "hello"}
+            server.sessions.clear()
+            server.calls.clear()
+            assert await echoed(manager) == {"text": "hello"}
+            assert server.calls == ["refused tools/call", "initialize", "tools/call"]
+            assert (manager.roster["bad"].status, manager.roster["bad"].error) == ("connected", "")
+            assert await is_well(manager)
+
+
+async def test_several_calls_in_a_forgotten_session_are_all_repeated(tmp_path: Path) -> None:
+    with listening(answers_in_json=True) as (port, server):
+        make_url_member(tmp_path / "guild", port)
+        async with opened(tmp_path) as manager:
+            assert await echoed(manager) == {"text": "hello"}
+            server.sessions.clear()
+            assert await asyncio.gather(*(echoed(manager) for _ in range(5))) == [{"text": "hello"}] * 5
+            assert server.calls.count("initialize") == 2
+
+
+# What a server is given, and what it gives:
+
+
+async def test_a_server_knows_what_its_manifest_names_and_none_of_the_halls_secrets(tmp_path: Path) -> None:
+    named = {"TOKEN": "Bearer ${THEIR_TOKEN}", "PLAIN": "1", "LITERAL": "$${THEIR_TOKEN}"}
+    make_member(tmp_path / "guild", "bad", "--print-env", env=named)
+    ours = {"LANG": "C.UTF-8", "LC_TIME": "C", "CONTEXT_SECRET": "s3cret", "AWS_KEY": "k", "THEIR_TOKEN": "abc"}
+    async with opened(tmp_path, **ours) as manager:
+        result = await manager.invoke_tool("bad", "env", {})
+        known = json.loads(result["content"][0]["text"])
+    of_the_shell = {"PWD", "OLDPWD", "SHLVL", "_", "LC_CTYPE"}
+    kept = {name for name in os.environ if name in {"PATH", "HOME", "LANGUAGE"} or name.startswith("LC_")}
+    assert known.keys() - of_the_shell == {"LANG", "LC_TIME", *kept - of_the_shell, *named}
+    assert (known["TOKEN"], known["LITERAL"]) == ("Bearer abc", "${THEIR_TOKEN}")
+    assert (known["PATH"], known["HOME"]) == (os.environ["PATH"], os.environ["HOME"])
+
+
+async def test_results_are_passed_on_as_they_came(tmp_path: Path) -> None:
+    (tmp_path / "result").write_text(json.dumps(RESULT))
+    make_member(tmp_path / "guild", "bad", "--result-file", str(tmp_path / "result"))
+    async with opened(tmp_path) as manager:
+        assert same(await manager.invoke_tool("bad", "echo", {}), RESULT)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        FAULT,
+        {"code": -32000, "message": "the backend is down", "data": [1]},
+        {"code": -32000, "message": "Connection closed"},
+        {"code": -32001, "message": "the backend timed out"},
+        {"code": -32601, "message": ""},
+    ],
+    ids=["its own", "server error", "closed", "time-out", "silent"],
+)
+async def test_an_error_of_the_server_is_passed_on_as_it_came(tmp_path: Path, fault: dict[str, Any]) -> None:
+    (tmp_path / "error").write_text(json.dumps(fault))
+    make_member(tmp_path / "guild", "bad", "--error-file", str(tmp_path / "error"))
+    async with opened(tmp_path) as manager:
+        error = await failure(manager)
+        assert error.fault is not None
+        assert same(error.fault, fault)
+        assert error.detail.startswith("the server answered tools/call with an error: ")
+        assert manager.roster["bad"].status == "connected"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal; to Python 1 equals true."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def serve(tmp_path: Path, *flags: str) -> RawServer:
+    write_cache(make_member(tmp_path / "guild", "bad", *flags), tool("echo"), tool("tool_0"))
+    return RawServer("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path)
+
+
+def call(tool_name: str, version: str = HANDSHAKE_2025, **meta: Any) -> dict[str, Any]:
+    met = {**(MODERN_META if version == MODERN else {}), **meta}
+    return {"name": tool_name, "arguments": {}, **({"_meta": met} if met else {})}
+
+
+def begin(server: RawServer, version: str) -> None:
+    if version == HANDSHAKE_2025:
+        server.initialize()
+
+
+@pytest.mark.parametrize("version", [HANDSHAKE_2025, MODERN])
+def test_an_agent_gets_results_as_they_came(tmp_path: Path, version: str) -> None:
+    (tmp_path / "result").write_text(json.dumps(RESULT))
+    with serve(tmp_path, "--result-file", str(tmp_path / "result")) as server:
+        begin(server, version)
+        result = server.request(1, "tools/call", call("bad__echo", version))["result"]
+    if version == MODERN:
+        assert result.pop("resultType") == "complete"
+        assert result["_meta"].pop("io.modelcontextprotocol/serverInfo")["name"] == "context-hall"
+    assert same(result, RESULT)
+
+
+@pytest.mark.parametrize("version", [HANDSHAKE_2025, MODERN])
+def test_an_agent_gets_errors_as_they_came(tmp_path: Path, version: str) -> None:
+    (tmp_path / "error").write_text(json.dumps(FAULT))
+    with serve(tmp_path, "--error-file", str(tmp_path / "error")) as server:
+        begin(server, version)
+        assert same(server.request(1, "tools/call", call("bad__echo", version))["error"], FAULT)
+
+
+@pytest.mark.parametrize("version", [HANDSHAKE_2025, MODERN])
+def test_an_agent_gets_the_progress_that_it_asks_for(tmp_path: Path, version: str) -> None:
+    with serve(tmp_path, "--progress", "3") as server:
+        begin(server, version)
+        asked = call("bad__echo", version, progressToken="t")
+        server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked})
+        told = [server.receive()["params"] for _ in range(3)]
+        assert "result" in server.receive()
+    assert [{**each, "_meta": None} for each in told] == [
+        {"progressToken": "t", "progress": step, "total": 3, "message": f"step {step}", "_meta": None}
+        for step in (1, 2, 3)
+    ]
+
+
+def test_an_agent_that_cancels_a_call_cancels_it_at_the_server(tmp_path: Path) -> None:
+    record, cancelled = tmp_path / "record", tmp_path / "cancelled"
+    flags = ("--hang-in-call", "--only", "tool_0", "--record", str(record), "--cancelled-file", str(cancelled))
+    with serve(tmp_path, *flags) as server:
+        server.initialize()
+        server.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call("bad__tool_0")})
+        wait_for(lambda: lines(record, "call") == ["call tool_0"])
+        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
+        wait_for(lambda: len(lines(cancelled)) == 1)
+        assert "result" in server.request(8, "tools/call", call("bad__echo"))
+        assert len(lines(record, "started")) == 1
+
+
+def test_an_agent_reads_what_is_wrong_with_a_member_in_a_sentence(tmp_path: Path) -> None:
+    with serve(tmp_path, "--die-in-call", "--say", f"look into {tmp_path}") as server:
+        server.initialize()
+        result = server.request(1, "tools/call", call("bad__echo"))["result"]
+    said = "bad: the server ended with exit code 3 during the call"
+    assert result == {"content": [{"type": "text", "text": said}], "isError": True}
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
