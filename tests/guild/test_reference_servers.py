@@ -4,10 +4,12 @@ What passes through the hall is compared with what the same server says when it 
 """
 
 import json
+import re
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,12 +18,15 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tests.processes import CONTEXT, PATIENCE_SECONDS, RawServer
 
+from contexthall.guild.manifest import parse_manifest
+
 INSTALLED = Path(__file__).parents[2] / ".members"
 FROM_NPM = INSTALLED / "npm" / "node_modules" / "@modelcontextprotocol"
 FROM_PYPI = INSTALLED / "venv" / "bin"
 CLIENT = Path(__file__).parent / "zoo" / "client.mjs"
 VERSION = "1.0.0"
 HOW_MANY = {"everything": 13, "filesystem": 14, "git": 12, "memory": 9, "time": 2}
+OVER_HTTP = ("node", str(FROM_NPM / "server-everything" / "dist" / "index.js"), "streamableHttp")
 
 # Notes the process that becomes the server in the file that it is given as `$0`.
 NOTING = 'echo $$ >>"$0"; exec "$@"'
@@ -68,6 +73,11 @@ def make_guild(place: Path, cached: Definitions | None = None) -> Path:
 def enrol(directory: Path, name: str, more: Mapping[str, Any]) -> None:
     directory.mkdir(parents=True)
     (directory / "plugin.json").write_text(json.dumps({"name": name, "version": VERSION, **more}))
+
+
+def enrol_over_http(directory: Path, note: Path) -> None:
+    noting = ["-c", NOTING, str(note), "env", "PORT=${PORT}", *OVER_HTTP]
+    enrol(directory, directory.name, {"transport": "http", "mcp": {"command": "/bin/sh", "args": noting}})
 
 
 def write_cache(directory: Path, tools: Sequence[Tool]) -> None:
@@ -168,15 +178,14 @@ def definitions(tmp_path_factory: pytest.TempPathFactory) -> Definitions:
     """What each server lists when it is asked directly."""
     place = tmp_path_factory.mktemp("asked-directly")
     furnish(place)
-    found = {}
-    for name in commands(place):
-        with directly(place, name) as server:
+    with ExitStack() as stack:
+        servers = {name: stack.enter_context(directly(place, name)) for name in commands(place)}
+        for server in servers.values():
             server.initialize()
-            found[name] = listed(server)
-    return found
+        return {name: listed(server) for name, server in servers.items()}
 
 
-def test_the_first_start_lists_all_their_tools_and_the_second_starts_nobody(
+def test_the_first_start_lists_all_their_tools_and_the_second_starts_only_whom_it_calls(
     tmp_path: Path, definitions: Definitions
 ) -> None:
     """REQ-MCP-TOOL-4 to 8: whole definitions, as the servers give them, seen first and then remembered."""
@@ -194,9 +203,11 @@ def test_the_first_start_lists_all_their_tools_and_the_second_starts_nobody(
     with serve(tmp_path, "--guild-refresh", "never") as hall:
         hall.initialize()
         assert listed(hall) == last
+        assert started(tmp_path) == starts
+        assert "result" in call(hall, "time__get_current_time", timezone="UTC")
         hall.close_input()
         assert hall.wait() == 0
-    assert started(tmp_path) == starts
+    assert {name for name, processes in started(tmp_path).items() if processes != starts[name]} == {"time"}
 
 
 def test_an_agent_calls_a_cached_tool_of_each_server_while_it_is_not_running(
@@ -233,7 +244,9 @@ def errands(place: Path) -> dict[str, tuple[str, dict[str, Any], str]]:
     }
 
 
-def test_results_of_every_kind_pass_through_as_the_server_gave_them(tmp_path: Path, definitions: Definitions) -> None:
+def test_results_of_every_kind_and_progress_pass_through_as_the_server_gave_them(
+    tmp_path: Path, definitions: Definitions
+) -> None:
     make_guild(tmp_path, definitions)
     with serve(tmp_path, "--guild-refresh", "never") as hall, directly(tmp_path, "everything") as server:
         hall.initialize()
@@ -250,6 +263,10 @@ def test_results_of_every_kind_pass_through_as_the_server_gave_them(tmp_path: Pa
             expected, got = at_the_same_time(server, hall, tool, arguments)
             assert f'"{kind}"' in json.dumps(expected)
             assert got == expected
+        slow = {"arguments": {"duration": 0.4, "steps": 4}, "_meta": {"progressToken": "mine"}}
+        result, steps = with_progress(server, name="trigger-long-running-operation", **slow)
+        assert [step["progress"] for step in steps] == [1, 2, 3, 4]
+        assert with_progress(hall, name="everything__trigger-long-running-operation", **slow) == (result, steps)
 
 
 def at_the_same_time(
@@ -262,20 +279,6 @@ def at_the_same_time(
         if before == call(server, tool, **arguments)["result"]:
             return before, got
     pytest.fail(f"{tool} never answers the same twice")
-
-
-def test_progress_passes_through_with_the_agents_own_token(tmp_path: Path, definitions: Definitions) -> None:
-    make_guild(tmp_path, definitions)
-    asked = {"arguments": {"duration": 0.4, "steps": 4}, "_meta": {"progressToken": "mine"}}
-    with directly(tmp_path, "everything") as server:
-        server.initialize()
-        expected, steps = with_progress(server, name="trigger-long-running-operation", **asked)
-    assert len(steps) == 4
-    with serve(tmp_path, "--guild-refresh", "never") as hall:
-        hall.initialize()
-        got, steps_seen = with_progress(hall, name="everything__trigger-long-running-operation", **asked)
-    assert steps_seen == steps
-    assert got == expected
 
 
 def with_progress(server: RawServer, **params: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -301,14 +304,18 @@ def test_what_a_server_refuses_is_refused_in_its_own_words(tmp_path: Path, defin
 
 
 def test_no_server_outlives_a_hall_that_is_killed(tmp_path: Path, definitions: Definitions) -> None:
-    make_guild(tmp_path, definitions)
+    """Those that read from a pipe see it close; the one that speaks HTTP would not notice."""
+    guild = make_guild(tmp_path, definitions)
+    enrol_over_http(guild / "web", tmp_path / "started" / "web")
+    write_cache(guild / "web", definitions["everything"])
+    calls = {**errands(tmp_path), "web": errands(tmp_path)["everything"]}
     with serve(tmp_path, "--guild-refresh", "never") as hall:
         hall.initialize()
-        for name, (tool, arguments, _) in errands(tmp_path).items():
+        for name, (tool, arguments, _) in calls.items():
             params = {"name": f"{name}__{tool}", "arguments": arguments}
             hall.send({"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": params})
-        assert sorted(hall.receive()["id"] for _ in HOW_MANY) == sorted(HOW_MANY)
-        assert len(still_alive(tmp_path)) >= len(HOW_MANY)
+        assert sorted(hall.receive()["id"] for _ in calls) == sorted(calls)
+        assert {str(process) for [process] in started(tmp_path).values()} <= set(still_alive(tmp_path))
         hall.process.kill()
         wait_until(lambda: still_alive(tmp_path) == [])
 
@@ -349,9 +356,6 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-OVER_HTTP = ("node", str(FROM_NPM / "server-everything" / "dist" / "index.js"), "streamableHttp")
-
-
 def test_a_server_that_runs_elsewhere_is_reached_by_its_url_and_left_alone(
     tmp_path: Path, definitions: Definitions
 ) -> None:
@@ -368,8 +372,7 @@ def test_a_server_that_takes_its_port_from_the_environment_is_started_for_http(
     tmp_path: Path, definitions: Definitions
 ) -> None:
     (tmp_path / "started").mkdir()
-    noting = ["-c", NOTING, str(tmp_path / "started" / "web"), "env", "PORT=${PORT}", *OVER_HTTP]
-    enrol(tmp_path / "guild" / "web", "web", {"transport": "http", "mcp": {"command": "/bin/sh", "args": noting}})
+    enrol_over_http(tmp_path / "guild" / "web", tmp_path / "started" / "web")
     write_cache(tmp_path / "guild" / "web", definitions["everything"])
     asked = {"arguments": {"duration": 0.2, "steps": 2}, "_meta": {"progressToken": 7}}
     with serve(tmp_path, "--guild-refresh", "never") as hall:
@@ -381,3 +384,19 @@ def test_a_server_that_takes_its_port_from_the_environment_is_started_for_http(
         assert hall.wait() == 0
     assert len(started(tmp_path)["web"]) == 1
     wait_until(lambda: still_alive(tmp_path) == [])
+
+
+def test_the_recipes_of_the_documentation_start_what_is_installed() -> None:
+    text = (INSTALLED.parent / "docs" / "guild.md").read_text().partition("\n## Connecting well-known servers\n")[2]
+    recipes = [
+        parse_manifest(found.encode())
+        for found in re.findall(r"```json\n(.*?)```", text.partition("\n## ")[0], re.DOTALL)
+    ]
+    assert len(recipes) >= 5
+    entries = [part for recipe in recipes for part in (recipe.launch.command, *recipe.launch.args)]
+    paths = [part for part in entries if part.startswith(("node_modules/", ".venv/"))]
+    assert len(paths) >= 3
+    for path in paths:
+        assert (INSTALLED / path.replace("node_modules/", "npm/node_modules/").replace(".venv/", "venv/")).exists()
+    pinned = set(re.findall(r"[@=]([0-9.]+)", (INSTALLED.parent / "Makefile").read_text()))
+    assert set(re.findall(r"[@=](20[0-9.]+)", text)) <= pinned

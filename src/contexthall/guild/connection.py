@@ -45,7 +45,11 @@ _KNOCK_SECONDS = 0.02
 _LONGEST_QUOTE = 200
 _GRACE_SECONDS = 1.0
 _STOP_SECONDS = 6.0
+_HASTY_STOP_SECONDS = 2.0
 _LOST_SESSION = {"Session terminated", "Session not found"}
+# What the SDK says in the server's place; a server may answer with the same codes, and other words.
+_CLOSED = ("Connection closed", "SSE stream ")
+_TIMED_OUT = "Request {!r} timed out"
 
 
 class Log(Protocol):
@@ -97,6 +101,8 @@ class Connection:
         self._rubbish = ""
         self._options: CallOptions = {}
         self._offers_tools = True
+        self._pending = 0
+        self._is_forgotten = False
         self._owner: asyncio.Task[None] | None = None
         self._reason = ""
 
@@ -147,37 +153,63 @@ class Connection:
         self._reason = self._reason or "the hall has stopped the server"
         self._done.set()
         if self._owner is not None:
-            await asyncio.wait([self._owner], timeout=_STOP_SECONDS)
+            await asyncio.wait([self._owner], timeout=_HASTY_STOP_SECONDS if self.in_haste else _STOP_SECONDS)
             await self._abandon()
 
     async def _request(
         self, method: str, params: dict[str, Any], seconds: float, progress: Progress | None = None
     ) -> dict[str, Any]:
-        assert self._dispatcher is not None
         options: CallOptions = {**self._options, "timeout": seconds}
         if progress is not None:
             options["on_progress"] = cast("ProgressFnT", progress)
         try:
-            # The SDK's clock starts when the request is written, which a server that does not read can prevent.
-            async with asyncio.timeout(seconds + _GRACE_SECONDS):
-                return await self._dispatcher.send_raw_request(method, params, options)
+            return await self._answered(method, params, options, seconds)
         except TimeoutError:
             raise MemberError(f"the server did not answer {method} within {seconds:g} s") from None
         except MCPError as error:
-            if error.error.code == types.CONNECTION_CLOSED and self._owner is not None:
-                await asyncio.wait([self._owner], timeout=2 * _GRACE_SECONDS)  # by then it is known why
-            raise self._translated(error, method, seconds) from None
+            raise await self._understood(error.error, method, seconds) from None
 
-    def _translated(self, error: MCPError, method: str, seconds: float) -> MemberError:
-        if error.error.code == types.REQUEST_TIMEOUT and "timed out" in error.error.message:
+    async def _answered(
+        self, method: str, params: dict[str, Any], options: CallOptions, seconds: float
+    ) -> dict[str, Any]:
+        assert self._dispatcher is not None
+        self._pending += 1
+        try:
+            # The SDK's clock starts when the request is written, which a server that does not read can prevent.
+            async with asyncio.timeout(seconds + _GRACE_SECONDS):
+                return await self._dispatcher.send_raw_request(method, params, options)
+        finally:
+            self._pending -= 1
+            if self._is_forgotten and not self._pending:
+                self._done.set()
+
+    async def _understood(self, error: types.ErrorData, method: str, seconds: float) -> MemberError:
+        """Tell what the SDK says of the connection from what the server answered."""
+        if error.code == types.REQUEST_TIMEOUT and error.message == _TIMED_OUT.format(method):
             return MemberError(f"the server did not answer {method} within {seconds:g} s")
-        if error.error.code == types.CONNECTION_CLOSED:
+        is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(_CLOSED)
+        if is_closed and await self._ends_within(2 * _GRACE_SECONDS):  # by then it is known why
             return MemberError(f"{self._ending()} during the call", more=self._evidence())
-        if self._manifest.launch.transport == "http" and error.error.message in _LOST_SESSION:
-            self._done.set()
+        if self._manifest.launch.transport == "http" and error.message in _LOST_SESSION:
+            await self._leave_session()
             return MemberError("the server has forgotten the session", can_repeat=True)
-        fault = error.error.model_dump(by_alias=True, exclude_none=True)
-        return MemberError(f"the server answered {method} with an error: {error.error.message}", fault=fault)
+        fault = error.model_dump(by_alias=True, exclude_none=True)
+        return MemberError(f"the server answered {method} with an error: {error.message}", fault=fault)
+
+    async def _leave_session(self) -> None:
+        """End a connection that the server has forgotten, once all who called have heard so from the server."""
+        self._is_forgotten = True
+        self._reason = "the server has forgotten the session"
+        if self._pending:
+            await self._ends_within(_GRACE_SECONDS)
+        self._done.set()
+        await self._ends_within(_GRACE_SECONDS)
+
+    async def _ends_within(self, seconds: float) -> bool:
+        """Wait for the end of the connection, but not for long; say whether it has come, or is near."""
+        assert self._owner is not None
+        await asyncio.wait([self._owner], timeout=seconds)
+        return self._owner.done() or self._done.is_set()
 
     async def _abandon(self) -> None:
         self._is_stopping = self.in_haste = True
@@ -240,7 +272,7 @@ class Connection:
         try:
             answer = await dispatcher.send_raw_request("initialize", offer, {"cancel_on_abandon": False})
         except MCPError as error:
-            if error.error.code == types.CONNECTION_CLOSED:
+            if error.error.code == types.CONNECTION_CLOSED and error.error.message.startswith(_CLOSED):
                 await asyncio.sleep(2 * _GRACE_SECONDS)  # whoever noticed will say why
             raise
         version = answer.get("protocolVersion")
@@ -280,7 +312,7 @@ class Connection:
         """Say how the server ended."""
         if self._reason:
             return self._reason
-        if self._process is None:
+        if self._process is None or (self._manifest.launch.transport == "http" and not self._process.ended.done()):
             return "the connection to the server ended"
         if not self._process.ended.done():
             return "the server closed its standard output"
@@ -321,6 +353,8 @@ class Connection:
             )
         except ManifestError as error:
             raise MemberError(f"the server {error}") from None
+        except FileNotFoundError:  # a command that is missing is the shell's to report
+            raise MemberError("the server could not be started: its directory is gone") from None
         except OSError as error:
             raise MemberError("the server could not be started", more=str(error)) from None
 

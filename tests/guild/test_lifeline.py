@@ -1,0 +1,222 @@
+"""Does anything outlive the hall? No: whatever ends it, and at whatever moment, its members and their children end.
+
+`context serve` as a real process with real members, most of which ignore SIGTERM and the end of input.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.guild.making import make_http_member, make_member, tool, write_cache
+from tests.processes import PATIENCE_SECONDS, RawServer
+
+GONE_SECONDS = 5.0
+STUBBORN = ("--ignore-term", "--grandchild")
+
+Begin = Callable[[RawServer, Path], None]
+
+
+def stdio_member(tmp_path: Path, name: str = "stubborn", *flags: str) -> None:
+    """Make a member that ends by force alone, and so does the child that it forks."""
+    record = str(tmp_path / "record")
+    write_cache(make_member(tmp_path / "guild", name, *STUBBORN, "--record", record, *flags), tool("echo"))
+
+
+def http_member(tmp_path: Path, name: str = "stubborn", *flags: str) -> None:
+    record = str(tmp_path / "record")
+    write_cache(make_http_member(tmp_path / "guild", name, "--ignore-term", "--record", record, *flags), tool("echo"))
+
+
+def serve(tmp_path: Path, refresh: str = "never") -> RawServer:
+    # Unmeasured: coverage would have to save its data when the process is killed.
+    return RawServer("--guild", "guild", "--guild-refresh", refresh, cwd=tmp_path, measured=False)
+
+
+def call(identifier: int, name: str = "stubborn__echo") -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": identifier, "method": "tools/call", "params": {"name": name}}
+
+
+def recorded(tmp_path: Path, *beginnings: str) -> list[str]:
+    record = tmp_path / "record"
+    text = record.read_text() if record.exists() else ""
+    return [line for line in text.splitlines() if line.startswith(beginnings)]
+
+
+def family(tmp_path: Path) -> set[int]:
+    """Find who runs on behalf of the guild: servers, their children and who watches over them.
+
+    All of them have the name of the record among their arguments; one that has ended, and that nobody has waited for
+    yet, has none.
+    """
+    return {int(entry.name) for entry in processes() if os.fsencode(tmp_path / "record") in arguments(entry)}
+
+
+def processes() -> Iterator[Path]:
+    return (entry for entry in Path("/proc").iterdir() if entry.name.isdigit())
+
+
+def arguments(process: Path) -> list[bytes]:
+    try:
+        return (process / "cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def all_recorded_run(tmp_path: Path) -> bool:
+    pids = {int(line.split()[1]) for line in recorded(tmp_path, "started", "grandchild")}
+    return bool(pids) and pids < family(tmp_path)  # there is a watcher, too
+
+
+# Moments at which the hall may end:
+
+
+def starting(server: RawServer, tmp_path: Path) -> None:
+    server.send(call(1))
+    wait_until(lambda: len(recorded(tmp_path, "started", "grandchild")) >= (2 if is_stdio(tmp_path) else 1))
+
+
+def idle(server: RawServer, tmp_path: Path) -> None:
+    assert "result" in server.request(1, "tools/call", {"name": "stubborn__echo"})
+    assert recorded(tmp_path, "call") == ["call echo"]
+
+
+def calling(server: RawServer, tmp_path: Path) -> None:
+    server.send(call(1))
+    wait_until(lambda: recorded(tmp_path, "call") == ["call echo"])
+
+
+def is_stdio(tmp_path: Path) -> bool:
+    return "--grandchild" in (tmp_path / "guild" / "stubborn" / "plugin.json").read_text()
+
+
+STAGES = [
+    pytest.param(stdio_member, ("--start-delay", "60"), starting, id="stdio starting"),
+    pytest.param(http_member, ("--start-delay", "60"), starting, id="http starting"),
+    pytest.param(stdio_member, (), idle, id="stdio idle"),
+    pytest.param(http_member, (), idle, id="http idle"),
+    pytest.param(stdio_member, ("--hang-in-call",), calling, id="stdio calling"),
+    pytest.param(http_member, ("--call-delay", "60"), calling, id="http calling"),
+]
+
+
+@pytest.mark.parametrize(("make", "flags", "reach"), STAGES)
+def test_after_the_hall_was_killed_nothing_is_left(
+    tmp_path: Path, make: Callable[..., None], flags: tuple[str, ...], reach: Begin
+) -> None:
+    make(tmp_path, "stubborn", *flags)
+    with serve(tmp_path) as server:
+        server.initialize()
+        reach(server, tmp_path)
+        assert all_recorded_run(tmp_path)
+        server.process.kill()
+        wait_until(lambda: not family(tmp_path), GONE_SECONDS)
+
+
+@pytest.mark.parametrize(("make", "flags", "reach"), STAGES)
+def test_when_the_hall_is_told_to_end_nothing_is_left(
+    tmp_path: Path, make: Callable[..., None], flags: tuple[str, ...], reach: Begin
+) -> None:
+    make(tmp_path, "stubborn", *flags)
+    with serve(tmp_path) as server:
+        server.initialize()
+        reach(server, tmp_path)
+        assert all_recorded_run(tmp_path)
+        server.process.terminate()
+        assert server.process.wait(GONE_SECONDS) == 0
+        wait_until(lambda: not family(tmp_path), GONE_SECONDS)
+
+
+@pytest.mark.parametrize("make", [stdio_member, http_member])
+def test_when_the_agent_is_gone_nothing_is_left(tmp_path: Path, make: Callable[..., None]) -> None:
+    make(tmp_path)
+    with serve(tmp_path) as server:
+        server.initialize()
+        idle(server, tmp_path)
+        assert all_recorded_run(tmp_path)
+        server.close_input()
+        assert server.process.wait(GONE_SECONDS) == 0
+        wait_until(lambda: not family(tmp_path), GONE_SECONDS)
+
+
+def test_a_server_that_does_not_even_listen_holds_up_no_end(tmp_path: Path) -> None:
+    http_member(tmp_path)
+    with serve(tmp_path) as server:
+        server.initialize()
+        idle(server, tmp_path)
+        for line in recorded(tmp_path, "started"):
+            os.kill(int(line.split()[1]), signal.SIGSTOP)
+        server.process.terminate()
+        assert server.process.wait(GONE_SECONDS) == 0
+        wait_until(lambda: not family(tmp_path), GONE_SECONDS)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_when_the_hall_ends_while_it_refreshes_nothing_is_left(tmp_path: Path, number: signal.Signals) -> None:
+    for name in ("a", "b", "c"):
+        stdio_member(tmp_path, name, "--start-delay", "60")
+        http_member(tmp_path, f"http-{name}", "--start-delay", "60")
+    with serve(tmp_path, "all") as server:
+        server.initialize()
+        assert len(server.request(1, "tools/list")["result"]["tools"]) > 6
+        wait_until(lambda: len(recorded(tmp_path, "started")) == 4)  # no more at a time
+        assert all_recorded_run(tmp_path)
+        server.process.send_signal(number)
+        assert server.process.wait(GONE_SECONDS) == (-number if number == signal.SIGKILL else 0)
+        wait_until(lambda: not family(tmp_path), GONE_SECONDS)
+
+
+def test_a_server_that_ended_by_itself_leaves_nobody_behind(tmp_path: Path) -> None:
+    stdio_member(tmp_path, "stubborn", "--die-in-call")
+    with serve(tmp_path) as server:
+        server.initialize()
+        assert server.request(1, "tools/call", {"name": "stubborn__echo"})["result"]["isError"] is True
+        wait_until(lambda: not family(tmp_path), GONE_SECONDS)
+        assert server.request(2, "ping")["result"] == {}
+
+
+def test_an_idle_server_is_stopped_and_the_next_call_starts_it_again(tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    directory = make_member(tmp_path / "guild", "sleepy", "--record", str(record), idleSeconds=0.2)
+    write_cache(directory, tool("echo"))
+    with serve(tmp_path) as server:
+        server.initialize()
+        for turn in (1, 2):
+            assert "result" in server.request(turn, "tools/call", {"name": "sleepy__echo"})
+            assert len(recorded(tmp_path, "started")) == turn
+            wait_until(lambda turn=turn: len(recorded(tmp_path, "stopped")) == turn)  # type: ignore[misc]
+        wait_until(lambda: not family(tmp_path), GONE_SECONDS)
+
+
+def test_a_call_that_takes_longer_than_idleness_is_not_cut_off(tmp_path: Path) -> None:
+    flags = ("--call-delay", "0.6", "--record", str(tmp_path / "record"))
+    write_cache(make_member(tmp_path / "guild", "slow", *flags, idleSeconds=0.1), tool("echo"))
+    with serve(tmp_path) as server:
+        server.initialize()
+        assert "result" in server.request(1, "tools/call", {"name": "slow__echo"})
+        wait_until(lambda: len(recorded(tmp_path, "stopped")) == 1)
+        assert len(recorded(tmp_path, "started")) == 1
+
+
+def test_thirty_three_calls_to_one_of_ten_sleeping_members_start_one_process(tmp_path: Path) -> None:
+    for number in range(10):
+        flags = ("--start-delay", "0.2", "--record", str(tmp_path / "record"))
+        write_cache(make_member(tmp_path / "guild", f"m{number}", *flags), tool("echo"))
+    with serve(tmp_path) as server:
+        server.initialize()
+        server.send(*(call(number, "m7__echo") for number in range(33)))
+        answers = [server.receive() for _ in range(33)]
+        assert sorted(answer["id"] for answer in answers) == list(range(33))
+        assert all("result" in answer for answer in answers)
+        assert len(recorded(tmp_path, "started")) == 1
+        assert recorded(tmp_path, "call") == ["call echo"] * 33
