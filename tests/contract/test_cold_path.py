@@ -4,11 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from tests.caches.making import build_cache
+from tests.guild.making import make_member, tool, write_cache
 
+from contexthall.faces.cli.guild import guild
 from contexthall.faces.cli.table import COMMANDS
 
 SDK = {"mcp", "mcp_types"}
@@ -17,6 +20,7 @@ HEAVY = SDK | {"ctypes", "pickle", "anyio", "asyncio", "jsonschema", "pydantic",
 ARGUMENTS = {
     "tools": ["tools"],
     "call": ["call", "context.list_caches"],
+    "guild": ["guild", "list", "--guild", "guild-members"],
     "build": ["build", "--sources", "handbook", "--cache", "built"],
     "resolve": ["resolve", "--cache", "cache", "--query", "a", "--budget", "9"],
     "verify": ["verify", "--cache", "cache"],
@@ -28,6 +32,14 @@ ARGUMENTS = {
     "show": ["show", "."],
     "rehash": ["rehash"],
     "validate": ["validate"],
+}
+
+GUILD_ARGUMENTS = {
+    "tools": ["tools", "echo"],
+    "why": ["why", "echo"],
+    "logs": ["logs", "echo"],
+    "approve": ["approve", "echo"],
+    "add": ["add", "new", "--", "true"],
 }
 
 SCRIPT = """
@@ -44,8 +56,8 @@ main()
 """
 
 
-def modules_loaded_by(arguments: list[str], cwd: Path) -> set[str]:
-    unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+def modules_loaded_by(arguments: list[str], cwd: Path, environment: Mapping[str, str] = os.environ) -> set[str]:
+    unmeasured = {name: value for name, value in environment.items() if not name.startswith("COVERAGE_")}
     command = [sys.executable, "-c", SCRIPT, json.dumps(arguments)]
     process = subprocess.run(command, cwd=cwd, env=unmeasured, capture_output=True, check=True, text=True)
     return set(json.loads(process.stdout.splitlines()[-1]))
@@ -58,6 +70,7 @@ def project(tmp_path: Path) -> Path:
     build_cache(tmp_path, {"a.md": "a"})
     fields = {"version": 1, "scope": ".", "fingerprint": "x", "last_updated": "now", "summary": "x", "maintenance": "x"}
     (tmp_path / ".context.yaml").write_text("".join(f"{name}: {value}\n" for name, value in fields.items()))
+    write_cache(make_member(tmp_path / "guild-members", "echo"), tool("echo"))
     return tmp_path
 
 
@@ -68,6 +81,16 @@ def test_every_command_that_ends_is_looked_at() -> None:
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_only_serve_loads_the_sdk(name: str, project: Path) -> None:
     assert not SDK & modules_loaded_by(ARGUMENTS[name], project)
+
+
+def test_every_command_of_the_guild_that_starts_nothing_is_looked_at() -> None:
+    assert set(GUILD_ARGUMENTS) | {"list", "refresh", "call"} == set(guild.commands)
+
+
+@pytest.mark.parametrize("name", GUILD_ARGUMENTS)
+def test_a_command_of_the_guild_that_starts_nothing_does_not_load_the_sdk(name: str, project: Path) -> None:
+    named = {**os.environ, "CONTEXT_GUILD": "guild-members"}
+    assert not SDK & modules_loaded_by(["guild", *GUILD_ARGUMENTS[name]], project, named)
 
 
 @pytest.mark.parametrize("name", ["resolve", "verify", "caches", "inspect"])

@@ -10,6 +10,7 @@ import shutil
 import socket
 import threading
 import time
+from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from http.server import ThreadingHTTPServer
@@ -428,14 +429,16 @@ class SessionHandler(Handler):
 
 
 @contextmanager
-def listening(*, answers_in_json: bool, port: int = 0) -> Iterator[tuple[int, type[SessionHandler]]]:
-    class FreshHandler(SessionHandler):
-        flags = type("Flags", (), {"record": "", "die_in_call": False, "call_delay": 0.0})
+def listening(
+    *, answers_in_json: bool = True, kind: type[SessionHandler] = SessionHandler
+) -> Iterator[tuple[int, type[SessionHandler]]]:
+    class FreshHandler(kind):  # type: ignore[valid-type, misc]
+        flags = Namespace(record="", die_in_call=False, call_delay=0.0)
         sessions: ClassVar[list[str]] = []
         calls: ClassVar[list[str]] = []
 
     FreshHandler.answers_in_json = answers_in_json
-    server = ThreadingHTTPServer(("127.0.0.1", port), FreshHandler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), FreshHandler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -462,13 +465,40 @@ async def test_a_call_in_a_forgotten_session_is_repeated_in_a_new_one(tmp_path: 
 
 
 async def test_several_calls_in_a_forgotten_session_are_all_repeated(tmp_path: Path) -> None:
-    with listening(answers_in_json=True) as (port, server):
+    with listening() as (port, server):
         make_url_member(tmp_path / "guild", port)
         async with opened(tmp_path) as manager:
             assert await echoed(manager) == {"text": "hello"}
             server.sessions.clear()
             assert await asyncio.gather(*(echoed(manager) for _ in range(5))) == [{"text": "hello"}] * 5
             assert server.calls.count("initialize") == 2
+
+
+class EventHandler(SessionHandler):
+    """The same, whose answers are events, and as long as the call asks for."""
+
+    def _call(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": "x" * params["arguments"]["length"]}]}
+
+    def _reply(self, status: int, message: dict[str, Any] | None = None) -> None:
+        if message is None or message.get("result", {}).get("content") is None:
+            super()._reply(status, message)
+            return
+        self.send_response(status)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(b"event: message\ndata: " + json.dumps(message).encode() + b"\n\n")
+        self.close_connection = True
+
+
+async def test_an_http_server_may_answer_with_one_long_event(tmp_path: Path) -> None:
+    with listening(kind=EventHandler) as (port, _server):
+        make_url_member(tmp_path / "guild", port)
+        async with opened(tmp_path) as manager:
+            for length in (1, 3 << 20):
+                result = await manager.invoke_tool("bad", "echo", {"length": length})
+                assert result["content"][0]["text"] == "x" * length
 
 
 # What a server is given, and what it gives:

@@ -43,6 +43,9 @@ _MOST_PAGES = 10_000
 _MOST_QUEUED = 1024
 _KNOCK_SECONDS = 0.02
 _LONGEST_QUOTE = 200
+_MOST_LINES = 200
+_PAUSE_SECONDS = 0.05
+_LONGEST_EVENT = 64 << 20
 _GRACE_SECONDS = 1.0
 _STOP_SECONDS = 6.0
 _HASTY_STOP_SECONDS = 2.0
@@ -99,6 +102,7 @@ class Connection:
         self._process: MemberProcess | None = None
         self._dispatcher: JSONRPCDispatcher[TransportContext] | None = None
         self._rubbish = ""
+        self._kept_lines = 0
         self._options: CallOptions = {}
         self._offers_tools = True
         self._pending = 0
@@ -379,17 +383,24 @@ class Connection:
                 if (message := _decoded(line)) is not None:
                     await to_hall.send(SessionMessage(message))
                 else:
-                    self._note_rubbish(line or b"")
+                    await self._note_rubbish(line or b"")
 
     async def _write(self, process: MemberProcess, from_hall: MemoryObjectReceiveStream[SessionMessage]) -> None:
         with suppress(OSError):
             async for item in from_hall:
                 await process.write(_encoded(item.message))
 
-    def _note_rubbish(self, line: bytes) -> None:
+    async def _note_rubbish(self, line: bytes) -> None:
         text = line[:_LONGEST_QUOTE].decode("utf-8", "replace")
         self._rubbish = self._rubbish or text
-        self._log.write(b"[stdout] " + line[:_LONGEST_QUOTE] + b"\n")
+        await self._keep_line(b"[stdout] " + line[:_LONGEST_QUOTE])
+
+    async def _keep_line(self, line: bytes) -> None:
+        """Keep a line that was printed; one who prints too many waits until we have listened to others."""
+        self._log.write(line + b"\n")
+        self._kept_lines += 1
+        if self._kept_lines % _MOST_LINES == 0:
+            await asyncio.sleep(_PAUSE_SECONDS)
 
     @asynccontextmanager
     async def _http(self, launch: Launch, port: int) -> AsyncIterator[tuple[Any, Any]]:
@@ -403,7 +414,7 @@ class Connection:
         async with (
             self._overheard(),
             create_mcp_http_client(headers=headers) as client,
-            streamable_http_client(url, http_client=client) as streams,
+            streamable_http_client(url, http_client=client, max_sse_event_size=_LONGEST_EVENT) as streams,
         ):
             yield streams
 
@@ -418,7 +429,7 @@ class Connection:
 
     async def _keep_output(self, process: MemberProcess) -> None:
         async for line in process.lines():
-            self._log.write((line or b"") + b"\n")
+            await self._keep_line(line or b"")
 
     async def _wait_for_port(self, process: MemberProcess, port: int) -> None:
         """Knock until somebody opens; the time to start is bounded elsewhere."""
@@ -447,9 +458,28 @@ def _decoded(line: bytes | None) -> types.JSONRPCMessage | None:
     if line is None:
         return None
     try:
-        return jsonrpc_message_adapter.validate_python(json.loads(line, parse_constant=_nothing_there), by_name=False)
-    except (ValueError, ValidationError, RecursionError):
+        value = json.loads(line, parse_constant=_nothing_there)
+    except (ValueError, RecursionError):
         return None
+    try:
+        return jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValidationError:
+        return _answer_instead(value)
+
+
+def _answer_instead(value: object) -> types.JSONRPCError | None:
+    """Give an error in the place of an answer that is malformed, so that nobody waits for it; None if it is none."""
+    if not isinstance(value, dict) or not value.keys() & {"result", "error"}:
+        return None
+    answered = value.get("id")
+    if isinstance(answered, bool) or not isinstance(answered, str | int):
+        return None
+    error = value.get("error")
+    said = error.get("message") if isinstance(error, dict) else error
+    message = said if isinstance(said, str) and said else "its answer is malformed"
+    return types.JSONRPCError(
+        jsonrpc="2.0", id=answered, error=types.ErrorData(code=types.INTERNAL_ERROR, message=message)
+    )
 
 
 def _encoded(message: types.JSONRPCMessage) -> bytes:

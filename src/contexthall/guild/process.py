@@ -133,10 +133,11 @@ class MemberProcess(asyncio.SubprocessProtocol):
         # As long as the lifeline is open the watcher lives, so no other group can have got this number.
         if self._transport is None or self._lifeline < 0:
             return
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._transport.get_pid(), number)
-        with suppress(ProcessLookupError, PermissionError):
-            self._transport.send_signal(number)  # one that has left its group, too
+        # First the server, which may have left its group. Its transport would look whether it lives, and so take its
+        # exit code from the event loop, which waits for that.
+        for send in (os.kill, os.killpg):
+            with suppress(ProcessLookupError, PermissionError):
+                send(self._transport.get_pid(), number)
 
     def _pipe(self, descriptor: int) -> asyncio.ReadTransport:
         assert self._transport is not None

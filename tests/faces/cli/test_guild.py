@@ -82,6 +82,16 @@ def test_an_age_is_told_in_the_largest_unit_that_fits(cached_at: str, words: str
     assert age(cached_at, NOW) == words
 
 
+# Help:
+
+
+def test_help_lists_the_commands_in_the_order_in_which_they_are_needed(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["guild", "--help"]) == 0
+    listed = capfd.readouterr().out.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == ["list", "tools", "refresh", "call", "why", "logs", "approve", "add"]
+    assert not any(line.endswith("...") for line in listed)
+
+
 # Looking, for which nothing is started:
 
 
@@ -216,23 +226,25 @@ def test_no_terminal_obeys_what_a_member_says_of_itself(
     manifest = json.loads((directory / "plugin.json").read_text()) | {"description": "\x9b31m\u202e"}
     (directory / "plugin.json").write_text(json.dumps(manifest))
     write_cache(directory, tool("a\u202e", "\x1b[31m\x9b\u202e"), version="\x1b[31m1\u202e")
-    (guild / "x\n\x1bfake").mkdir()
-    (guild / "x\n\x1bfake" / "plugin.json").write_text("{")
+    (guild / "x\nfake").mkdir()
+    (guild / "x\nfake" / "plugin.json").write_text("{")
     assert run(["guild", *arguments, "--guild", "guild"]) == 0
     out, err = capfd.readouterr()
     assert out
     assert all(character.isprintable() or character == "\n" for character in out + err)
-    assert "fake" not in [line[:4] for line in out.splitlines()]
+    assert not any(line.startswith("fake") for line in out.splitlines())
 
 
-def test_a_cache_that_cannot_be_used_is_a_warning_and_said_once(guild: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("arguments", [["list"], ["why", "echo"], ["approve", "echo"], ["tools", "echo"]])
+def test_a_cache_that_cannot_be_used_is_a_warning_and_said_once(
+    guild: Path, arguments: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
     """REQ-MCP-TOOL-11, REQ-MCP-TOOL-17: a malformed cache is ignored, with a warning."""
     (make_member(guild, "echo") / "tools-cache.json").write_text("{")
-    assert run(["guild", "list", "--guild", "guild"]) == 0
-    out, err = capfd.readouterr()
-    assert out.splitlines()[1].startswith("echo  disconnected      0")
+    assert run(["guild", *arguments, "--guild", "guild"]) == 0
+    err = capfd.readouterr().err
     assert err.startswith("warning: the tools cache of echo is ignored: it is not JSON")
-    assert len(err.splitlines()) == 1
+    assert err.count("warning: ") == 1
 
 
 # Refreshing:
