@@ -516,3 +516,26 @@ def test_plain_functions_do_as_well_for_a_factory(guild: Path) -> None:
         await manager.shutdown()
 
     asyncio.run(work())
+
+
+def test_how_a_member_failed_is_known_to_the_next_process(guild: Path, memory: Memory) -> None:
+    make_member(guild, "echo")
+    factory = FakeFactory(tool("a"))
+    factory.failure = RuntimeError("no licence")
+
+    async def refresh() -> None:
+        manager, _ = manager_of(guild, factory, memory=memory)
+        await manager.refresh_tool_caches()
+        await manager.shutdown()
+
+    def notes() -> tuple[str, ...]:
+        manager, _ = manager_of(guild, FakeFactory(), memory=memory)
+        manager.load_roster()
+        manager.look_at_files()
+        return manager.view("echo").notes
+
+    asyncio.run(refresh())
+    assert [note.partition(": ")[2] for note in notes()] == ["the server could not be started (no licence)"]
+    factory.failure = None
+    asyncio.run(refresh())
+    assert notes() == ()

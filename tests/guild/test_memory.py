@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contexthall.disk import Disk
-from contexthall.guild.memory import Memory, Remembered
+from contexthall.guild.memory import Failure, Memory, Remembered
 from contexthall.guild.roster import Member
 
 ECHO = {"name": "echo", "description": "Say it agaín.", "inputSchema": {"type": "object"}}
@@ -217,3 +217,18 @@ def test_nowhere_a_log_knows_its_last_line_only(tmp_path: Path) -> None:
 def test_files_are_named_for_people_and_safely(tmp_path: Path, name: str, readable: str) -> None:
     stem = Memory(Disk(), "").name_of(member_in(tmp_path / "m", name))
     assert re.fullmatch(re.escape(readable) + "-[0-9a-f]{12}", stem)
+
+
+def test_a_failure_is_remembered_until_the_member_is_well_again(tmp_path: Path) -> None:
+    echo = member_in(tmp_path / "echo")
+    memory = Memory(Disk(), str(tmp_path / "state"))
+    memory.note_failure(echo, None)
+    assert not (tmp_path / "state").exists()
+    failure = Failure("2026-01-02T03:04:05Z", "its command was not found")
+    memory.note_failure(echo, failure)
+    assert Memory(Disk(), str(tmp_path / "state")).failure_of(echo) == failure
+    memory.note_failure(echo, None)
+    assert memory.failure_of(echo) is None
+    memory.note_failure(echo, failure)
+    (tmp_path / "state" / f"{memory.name_of(echo)}.failure.json").write_text('{"at":5}')
+    assert memory.failure_of(echo) is None

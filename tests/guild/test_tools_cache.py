@@ -329,7 +329,7 @@ def test_a_cache_of_another_version_is_as_good_as_none(version: str) -> None:
 
 def test_without_a_cache_the_list_is_missing() -> None:
     """REQ-MCP-TOOL-11."""
-    assert judge(None, "1.0", None, "aa-bb") == Freshness("missing", "never asked")
+    assert judge(None, "1.0", None, "aa-bb") == Freshness("missing", "no list yet")
     assert judge(None, "1.0", remembered(), "aa-bb") == Freshness("missing", "its tools cache cannot be used")
 
 

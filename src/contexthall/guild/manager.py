@@ -21,7 +21,7 @@ from contexthall.guild.definitions import changes, difference, in_force, sift, t
 from contexthall.guild.discovery import discover_guild_members
 from contexthall.guild.fingerprint import fingerprint
 from contexthall.guild.keeper import Event, Handle, Keeper, ServerFactory, settled
-from contexthall.guild.memory import Memory, Remembered
+from contexthall.guild.memory import Failure, Memory, Remembered
 from contexthall.guild.roster import Change, Freshness, JsonObject, Member, Status
 from contexthall.guild.tools_cache import CachedTools, ToolsCaches, judge
 
@@ -126,8 +126,11 @@ class MCPManager:
             self._load(member)
 
     def look_at_files(self) -> None:
-        """See whose launch spec or files have changed since its list was written."""
+        """See whose launch spec or files have changed since its list was written, and who failed since."""
         self._take_in(self._found_in_files())
+        for member in self.roster.values():
+            failure = self._memory.failure_of(member)
+            member.last_failure = f"failed at {failure.at}: {failure.sentence}" if failure else ""
 
     def snapshot(self) -> tuple[MemberView, ...]:
         """Say what is known of every member now."""
@@ -141,7 +144,7 @@ class MCPManager:
         try:
             return self.roster[name]
         except KeyError:
-            known = ", ".join(self.roster) or "nobody"
+            known = ", ".join(each if each.isprintable() else ascii(each) for each in self.roster) or "nobody"
             raise UnknownMemberError(repr(name), hint=f"the guild has {known}") from None
 
     def subscribe(self, callback: Listener) -> Callable[[], None]:
@@ -374,12 +377,14 @@ class MCPManager:
             left_out=left_out,
         )
         self._memory.remember(member, remembered)
+        self._memory.note_failure(member, None)
         return written, remembered
 
     def _note_failure(self, member: Member, error: MemberError) -> None:
         if member.status != "error":  # the keeper has seen it already if it could not be started
             member.status, member.error = "error", f"{error.detail} ({error.more})" if error.more else error.detail
             self._tell(Event("error", member.name, error=member.error))
+        self._memory.note_failure(member, Failure(self._now(), member.error))
         logger.warning("the tools of %s could not be refreshed: %s", member.name, member.error)
 
     def _tell_tools(self, member: Member) -> None:
@@ -409,7 +414,7 @@ def _view(member: Member) -> MemberView:
         tokens=sum(map(tokens, member.tools)),
         cached_at=member.cached_at,
         freshness=member.freshness,
-        notes=(*member.left_out, *many),
+        notes=(*filter(None, [member.last_failure]), *member.left_out, *many),
         changes=member.changes,
         is_held=member.is_held,
     )

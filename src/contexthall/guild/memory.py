@@ -10,7 +10,7 @@ import os
 import re
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from contexthall.core import wire
 from contexthall.core.errors import DiskError, PathMissingError
@@ -41,6 +41,13 @@ class Remembered:
     """The definitions last seen, which may differ from the approved ones."""
     left_out: tuple[str, ...] = ()
     """What was wrong with tools that are not offered, a sentence each."""
+
+
+class Failure(NamedTuple):
+    """When and how a member failed."""
+
+    at: str
+    sentence: str
 
 
 class Memory:
@@ -76,6 +83,35 @@ class Memory:
                 opened.replace(f"{_stem(member.name, real)}.json", data)
         except (DiskError, ValueError) as error:
             logger.error("what is known of %s cannot be remembered: %s", member.name, error)  # noqa: TRY400 - no mistake of ours
+
+    def note_failure(self, member: Member, failure: Failure | None) -> None:
+        """Write down how a member last failed; None once it has not."""
+        if not self._directory:
+            return
+        name = f"{self.name_of(member)}.failure.json"
+        try:
+            if failure is None and not self._disk.is_there(os.path.join(self._directory, name)):
+                return
+            self._make_directory()
+            with self._disk.enter(self._directory) as opened:
+                if failure is None:
+                    opened.remove_if_there(name)
+                else:
+                    opened.replace(name, wire.compact(failure._asdict()).encode("utf-8", "replace"))
+        except DiskError as error:
+            logger.error("the failure of %s cannot be remembered: %s", member.name, error)  # noqa: TRY400 - no mistake of ours
+
+    def failure_of(self, member: Member) -> Failure | None:
+        """Say how a member last failed, if it has not been well since."""
+        if not self._directory:
+            return None
+        try:
+            kept = wire.parse(self._disk.read(os.path.join(self._directory, f"{self.name_of(member)}.failure.json")))
+        except (DiskError, ValueError):
+            return None
+        if not isinstance(kept, dict) or not all(isinstance(kept.get(key), str) for key in Failure._fields):
+            return None
+        return Failure(kept["at"], kept["sentence"])
 
     def stamp(self) -> object:
         """Give a value that changes whenever a member's memory is written; None if there is none."""

@@ -47,6 +47,8 @@ class Member:
     cached_at: str = ""
     """When the list was written, as RFC 3339 in UTC; empty if there is none."""
     freshness: Freshness = MISSING
+    last_failure: str = ""
+    """How it failed when it was last asked, if it did, whoever asked."""
     left_out: tuple[str, ...] = ()
     """What was wrong with tools that are not offered, a sentence each."""
     changes: tuple[Change, ...] = ()

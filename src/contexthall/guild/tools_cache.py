@@ -74,7 +74,7 @@ def render(version: str, tools: Sequence[JsonObject], cached_at: str) -> bytes:
 def judge(cached: CachedTools | None, version: str, remembered: Remembered | None, fingerprint: str) -> Freshness:
     """Say whether `cached` still speaks for a server of that version; an empty fingerprint was not looked at."""
     if cached is None:
-        return Freshness("missing", "its tools cache cannot be used" if remembered else "never asked")
+        return Freshness("missing", "its tools cache cannot be used" if remembered else "no list yet")
     if cached.version != version:
         return Freshness("missing", f"written for version {cached.version}, the manifest says {version}")
     if remembered is None or remembered.cache_digest != cached.digest:  # by somebody else, of whom nothing is known

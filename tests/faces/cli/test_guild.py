@@ -113,7 +113,7 @@ def test_list_shows_a_row_for_each_member_and_what_is_to_be_known_of_it(
     assert "the manifest is not JSON" in broken
     assert known.split()[:4] == ["known", "disconnected", "2", "32"]
     assert known.endswith(" d")
-    assert new.split(maxsplit=5) == ["new", "disconnected", "0", "0", "-", "missing: never asked"]
+    assert new.split(maxsplit=5) == ["new", "disconnected", "0", "0", "-", "missing: no list yet"]
     assert older.endswith("missing: written for version 1.0.0, the manifest says 2")
     assert not (guild / "known" / "started").exists()
 
@@ -442,7 +442,7 @@ def test_an_interrupt_stops_the_server_and_is_130(
 def test_why_says_where_the_list_comes_from_and_whether_it_is_true(guild: Path, typed: Typed) -> None:
     directory = add_echo(guild)
     asking = "`context guild refresh echo`"
-    assert typed("why", "echo") == (0, f"echo has no list of tools: never asked. {asking} asks for one.\n", "")
+    assert typed("why", "echo") == (0, f"echo has no list of tools: no list yet. {asking} asks for one.\n", "")
     typed("refresh")
     cached_at = json.loads((directory / "tools-cache.json").read_text())["cachedAt"]
     origin, verdict = typed("why", "echo")[1].splitlines()

@@ -1,0 +1,178 @@
+/**
+ * How does something become visible? Through text nodes alone: whatever the hall passes on was written by somebody else.
+ * Nothing here, and nothing that uses it, ever hands a string to a parser of HTML.
+ */
+
+/** Make an element. Properties: `class`, `on…` for listeners, `prop…` for what is no attribute; true and false switch attributes. */
+export function h(tag, properties = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value !== undefined && value !== null) node.setAttribute(name, value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+export function fill(node, ...children) {
+  node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+// Joiners stay as they are: scripts and emoji need them.
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}]/u;
+const UNSEEN_PARTS = /([\p{Cc}\p{Cf}\p{Co}])/u;
+const HARMLESS = new Set(["\n", "\t", "\r", "\u00ad", "\u200c", "\u200d"]);
+
+/** Give nodes for a text in which nothing hides: characters that are not seen are named. */
+export function said(text) {
+  const whole = String(text ?? "");
+  if (!UNSEEN.test(whole)) return [document.createTextNode(whole)];
+  const nodes = [];
+  let plain = "";
+  for (const part of whole.split(UNSEEN_PARTS)) {
+    if (HARMLESS.has(part) || !UNSEEN.test(part)) {
+      plain += part;
+      continue;
+    }
+    nodes.push(document.createTextNode(plain), named(part));
+    plain = "";
+  }
+  return [...nodes, document.createTextNode(plain)];
+}
+
+function named(character) {
+  const point = `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  return h("span", { class: "unseen", title: "A character that cannot be seen" }, point);
+}
+
+/** Give nodes for a sentence in which `…` marks what is to be typed. */
+export function worded(sentence) {
+  return sentence.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : document.createTextNode(part)));
+}
+
+const NUMBERS = new Intl.NumberFormat("en");
+
+export function number(value) {
+  return NUMBERS.format(value);
+}
+
+export function count(value, one, many = `${one}s`) {
+  return `${number(value)} ${value === 1 ? one : many}`;
+}
+
+export function bytes(value) {
+  if (value < 1000) return count(value, "byte");
+  return value < 1e6 ? `${(value / 1000).toFixed(1)} kB` : `${(value / 1e6).toFixed(1)} MB`;
+}
+
+const STEPS = [
+  [60, 1, "s"],
+  [3600, 60, "min"],
+  [86400, 3600, "h"],
+  [60 * 86400, 86400, "d"],
+];
+
+/** Say how long ago something was, at `now`. */
+export function age(moment, now = Date.now()) {
+  const seconds = Math.max(0, (now - Date.parse(moment)) / 1000);
+  if (Number.isNaN(seconds)) return "";
+  if (seconds < 10) return "just now";
+  const step = STEPS.find(([below]) => seconds < below);
+  return step ? `${Math.floor(seconds / step[1])} ${step[2]} ago` : moment.slice(0, 10);
+}
+
+/** An age that stays true while it is looked at. */
+export function ago(moment) {
+  return h("time", { datetime: moment, title: moment, "data-age": true }, age(moment));
+}
+
+export function keepAgesTrue() {
+  setInterval(() => {
+    for (const node of document.querySelectorAll("time[data-age]")) {
+      const text = age(node.getAttribute("datetime"));
+      if (node.textContent !== text) node.textContent = text;
+    }
+  }, 5000);
+}
+
+/** A button that does one thing at a time, and says meanwhile that it does. */
+export function action(label, work, properties = {}) {
+  const button = h("button", { type: "button", ...properties }, label);
+  button.addEventListener("click", () => busy(button, work));
+  return button;
+}
+
+export async function busy(button, work) {
+  if (button.getAttribute("aria-disabled") === "true") return;
+  button.setAttribute("aria-disabled", "true");
+  button.classList.add("busy");
+  try {
+    await work();
+  } finally {
+    button.removeAttribute("aria-disabled");
+    button.classList.remove("busy");
+  }
+}
+
+/** A text to take along. */
+export function copyable(label, text) {
+  const code = h("pre", { tabindex: "0", "aria-label": label }, h("code", {}, text));
+  const button = h("button", { type: "button", class: "quiet copy", "aria-label": `Copy ${label}` }, "Copy");
+  button.addEventListener("click", () => copy(code, button));
+  return h("div", { class: "copyable" }, h("div", { class: "copy-head" }, h("span", {}, label), button), code);
+}
+
+async function copy(code, button) {
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    button.textContent = "Copied";
+  } catch {
+    // Without the clipboard, what is selected can still be copied by hand.
+    getSelection().selectAllChildren(code);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => (button.textContent = "Copy"), 1600);
+}
+
+/** What went wrong, where it went wrong. */
+export function fault(error, ...more) {
+  return h("p", { class: "fault", role: "alert" }, ...worded(sentence(error)), ...more);
+}
+
+function sentence(error) {
+  const text = error?.message || String(error);
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…`]$/.test(whole) ? whole : `${whole}.`;
+}
+
+/** What to do where there is nothing yet. */
+export function empty(title, lines, commands = []) {
+  return h(
+    "div",
+    { class: "empty" },
+    h("h2", {}, title),
+    lines.map((line) => h("p", {}, ...worded(line))),
+    commands.map(([label, command]) => copyable(label, command)),
+  );
+}
+
+export function skeleton(rows = 3) {
+  return h("div", { class: "skeleton", "aria-hidden": "true" }, Array.from({ length: rows }, () => h("i")));
+}
+
+/** A heading that opens and closes what is below it; the inside is made when it is first needed. */
+export function disclosure(head, inside, { isOpen = false, onOpen = null, properties = {} } = {}) {
+  const chevron = h("span", { class: "chevron", "aria-hidden": "true" });
+  const button = h("button", { type: "button", "aria-expanded": "false", ...properties }, chevron, head);
+  inside.hidden = true;
+  const set = (open) => {
+    button.setAttribute("aria-expanded", String(open));
+    inside.hidden = !open;
+    if (open) onOpen?.();
+  };
+  button.addEventListener("click", () => set(inside.hidden));
+  if (isOpen) set(true);
+  return { button, set };
+}

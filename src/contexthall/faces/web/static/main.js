@@ -1,0 +1,146 @@
+/** Which view is looked at, in which colours, and is the hall still there? The page's frame. */
+
+import { decoded, hall, takeToken, useToken } from "/static/api.js";
+import { cachesView } from "/static/caches.js";
+import { contextsView } from "/static/contexts.js";
+import { fill, h, keepAgesTrue } from "/static/dom.js";
+import { listen } from "/static/events.js";
+import { guildView } from "/static/guild.js";
+
+const at = (id) => document.getElementById(id);
+const MAKERS = { caches: cachesView, contexts: contextsView, guild: guildView };
+const views = {};
+
+takeToken();
+let meeting = meet();
+
+function meet() {
+  const found = hall();
+  found.then(introduce, () => {});
+  return found;
+}
+
+function introduce({ project, version }) {
+  at("project").textContent = project;
+  at("version").textContent = `Context Hall ${version}`;
+  document.title = project ? `${project} · Context Hall` : "Context Hall";
+}
+
+// Routes: #/caches/NAME, #/contexts/SCOPE, #/guild/MEMBER.
+
+function route() {
+  const [, name, rest] = /^#\/([a-z]+)\/?(.*)$/.exec(location.hash) ?? [];
+  return name in MAKERS ? [name, decoded(rest)] : ["caches", ""];
+}
+
+function show() {
+  const [name, rest] = route();
+  for (const each of Object.keys(MAKERS)) at(each).hidden = each !== name;
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.dataset.view === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  views[name] ??= MAKERS[name](at(name), () => meeting);
+  views[name].show(rest);
+}
+
+// Colours: what the system prefers, until somebody chooses.
+
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+
+function theme() {
+  return document.documentElement.dataset.theme ?? (prefersDark.matches ? "dark" : "light");
+}
+
+function labelTheme() {
+  const other = theme() === "dark" ? "light" : "dark";
+  at("theme").setAttribute("aria-label", `Use ${other} colours`);
+  fill(at("theme"), h("span", { "aria-hidden": "true" }, theme() === "dark" ? "☀" : "☾"));
+}
+
+function toggleTheme() {
+  const other = theme() === "dark" ? "light" : "dark";
+  document.documentElement.dataset.theme = other;
+  try {
+    localStorage.setItem("context-hall-theme", other);
+  } catch {
+    // It holds until the page is left.
+  }
+  labelTheme();
+}
+
+// The hall may go away, and come back.
+
+let countdown = 0;
+let hurry = () => {};
+
+function live(text, state) {
+  at("live").hidden = false;
+  at("live").dataset.state = state;
+  at("live").textContent = text;
+}
+
+function found(isFirst) {
+  clearInterval(countdown);
+  at("banner").hidden = true;
+  live("Live", "live");
+  if (isFirst) return;
+  meeting = meet();
+  for (const view of Object.values(views)) view.catchUp();
+}
+
+function lost(error, wait) {
+  clearInterval(countdown);
+  live("Lost", "lost");
+  if (error.code === "unauthorized") return;
+  let seconds = Math.ceil(wait / 1000);
+  const left = h("span", {}, `${seconds} s`);
+  const now = h("button", { type: "button", class: "quiet", onclick: () => hurry() }, "Try now");
+  fill(at("banner"), h("p", {}, "The hall does not answer. What you see is what it said last. Trying again in ", left, "."), now);
+  at("banner").hidden = false;
+  countdown = setInterval(() => {
+    seconds = Math.max(0, seconds - 1);
+    left.textContent = `${seconds} s`;
+  }, 1000);
+}
+
+// A hall with a token lets nobody else ask.
+
+function unlock() {
+  if (!at("locked").hidden) return;
+  const input = h("input", { type: "password", id: "token", autocomplete: "off", required: true });
+  const form = h(
+    "form",
+    { class: "empty" },
+    h("h2", {}, "This hall asks for its token"),
+    h("p", {}, "It stands in the address that the hall printed when it was started, behind ", h("code", {}, "#token="), "."),
+    h("label", { for: "token" }, "Token"),
+    h("div", { class: "row" }, input, h("button", { class: "primary" }, "Enter")),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    useToken(input.value);
+    location.reload();
+  });
+  for (const name of Object.keys(MAKERS)) at(name).hidden = true;
+  fill(at("locked"), form);
+  at("locked").hidden = false;
+  input.focus();
+}
+
+addEventListener("hall-locked", unlock);
+addEventListener("hashchange", show);
+at("theme").addEventListener("click", toggleTheme);
+prefersDark.addEventListener("change", labelTheme);
+at("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  at("main").focus();
+});
+labelTheme();
+keepAgesTrue();
+show();
+hurry = listen({
+  onEvent: (kind, data) => views.guild?.hear(kind, data.member),
+  onOpen: found,
+  onLost: lost,
+});
