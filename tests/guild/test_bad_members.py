@@ -42,6 +42,16 @@ RESULT = {
     "_meta": {"their.example/trace": {"id": "x"}},
     "fieldOfTomorrow": [None, {}],
 }
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "result": {
+        "protocolVersion": HANDSHAKE_2025,
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "script", "version": "1"},
+    },
+}
+SAY_HELLO = """printf '%s\\n' "$1\""""
 FAULT = {"code": -7, "message": "no", "data": {"why": [1, None, {"deep": "er"}], "none": None}}
 
 
@@ -157,6 +167,11 @@ def _nobody_listens(guild: Path) -> None:
     make_url_member(guild, free_port())
 
 
+def make_script(guild: Path, script: str, **mcp: Any) -> None:
+    """Make a member that is a line of shell, whose first argument is its answer to initialize."""
+    make_member(guild, "bad", command="/bin/sh", args=["-c", script, "sh", json.dumps(HELLO)], **mcp)
+
+
 def make_url_member(guild: Path, port: int) -> None:
     (guild / "bad").mkdir(parents=True)
     manifest = {"name": "bad", "version": "1.0.0", "mcp": {"url": f"http://127.0.0.1:{port}/mcp"}}
@@ -238,19 +253,13 @@ async def test_after_failures_a_server_is_left_alone_for_a_while(
 
 
 async def test_a_server_that_answers_initialize_and_ends_is_started_anew_by_every_call(tmp_path: Path) -> None:
-    hello = {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {"tools": {}},
-        "serverInfo": {"name": "x", "version": "1"},
-    }
-    answer = json.dumps({"jsonrpc": "2.0", "id": 1, "result": hello})
-    script = "echo started 1 >>$0; read -r line; printf '%s\\n' \"$1\"; exit 5"
-    make_member(tmp_path / "guild", "bad", command="/bin/sh", args=["-c", script, str(tmp_path / "record"), answer])
+    record = tmp_path / "record"
+    make_script(tmp_path / "guild", f"echo started >>'{record}'; read -r line; {SAY_HELLO}; exit 5")
     async with opened(tmp_path) as manager:
         for attempt in range(1, 4):
             assert "exit code 5" in (await failure(manager)).detail
             await wait_until(lambda: manager.roster["bad"].status == "error")
-            assert len(lines(tmp_path / "record")) == attempt
+            assert len(lines(record)) == attempt
         assert await is_well(manager)
 
 
@@ -344,6 +353,32 @@ async def test_a_server_that_closes_its_output_is_ended(tmp_path: Path) -> None:
         await wait_until(lambda: not any(map(is_alive, pids(record))))
         assert manager.roster["bad"].status == "error"
         assert manager.roster["bad"].error == "the server closed its standard output"
+        assert await is_well(manager)
+
+
+async def test_a_server_that_prints_rubbish_for_ever_keeps_nobody_else_waiting(tmp_path: Path) -> None:
+    make_script(tmp_path / "guild", f"read -r line; {SAY_HELLO}; exec yes", toolTimeoutSeconds=0.5)
+    async with opened(tmp_path) as manager:
+        assert (await failure(manager)).detail == "the server did not answer tools/call within 0.5 s"
+        for _ in range(3):
+            assert await is_well(manager)
+        assert manager.roster["bad"].status == "connected"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ('{"jsonrpc":"2.0","id":2,"error":"no"}', "no"),
+        ('{"jsonrpc":"2.0","id":2,"error":{"code":"E_NO","message":"no"}}', "no"),
+        ('{"jsonrpc":"2.0","id":2,"result":[1]}', "its answer is malformed"),
+    ],
+)
+async def test_an_answer_that_is_malformed_is_not_waited_for(tmp_path: Path, answer: str, said: str) -> None:
+    make_script(tmp_path / "guild", f"read -r a; {SAY_HELLO}; read -r b; read -r c; echo '{answer}'; read -r d")
+    async with opened(tmp_path) as manager:
+        error = await failure(manager)
+        assert error.detail == f"the server answered tools/call with an error: {said}"
+        assert error.fault == {"code": -32603, "message": said}
         assert await is_well(manager)
 
 

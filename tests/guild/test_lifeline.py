@@ -134,6 +134,7 @@ def test_when_the_hall_is_told_to_end_nothing_is_left(
         assert all_recorded_run(tmp_path)
         server.process.terminate()
         assert server.process.wait(GONE_SECONDS) == 0
+        assert server.errors_so_far() == b""
         wait_until(lambda: not family(tmp_path), GONE_SECONDS)
 
 
@@ -146,6 +147,7 @@ def test_when_the_agent_is_gone_nothing_is_left(tmp_path: Path, make: Callable[.
         assert all_recorded_run(tmp_path)
         server.close_input()
         assert server.process.wait(GONE_SECONDS) == 0
+        assert server.errors_so_far() == b""
         wait_until(lambda: not family(tmp_path), GONE_SECONDS)
 
 

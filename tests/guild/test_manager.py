@@ -539,3 +539,26 @@ def test_how_a_member_failed_is_known_to_the_next_process(guild: Path, memory: M
     factory.failure = None
     asyncio.run(refresh())
     assert notes() == ()
+
+
+def test_a_server_that_is_gone_before_its_start_was_noted_is_not_taken_for_running(guild: Path) -> None:
+    make_member(guild, "echo")
+
+    class Hasty(FakeFactory):
+        async def spawn(self, member: Any) -> Any:
+            server = await super().spawn(member)
+            if len(self.started) == 1:
+                asyncio.get_running_loop().call_soon(lambda: server.on_gone and server.on_gone("it ended", ""))
+            return server
+
+    factory = Hasty()
+
+    async def work() -> None:
+        manager, _ = manager_of(guild, factory)
+        await manager.invoke_tool("echo", "a", {})
+        await until(lambda: manager.roster["echo"].status == "error")
+        await manager.invoke_tool("echo", "a", {})
+        await manager.shutdown()
+
+    asyncio.run(work())
+    assert factory.started == ["echo", "echo"]

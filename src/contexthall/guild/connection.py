@@ -17,7 +17,6 @@ import httpx2
 import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.dispatcher import CallOptions, DispatchContext, ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
@@ -47,6 +46,8 @@ _MOST_LINES = 200
 _PAUSE_SECONDS = 0.05
 _LONGEST_EVENT = 64 << 20
 _GRACE_SECONDS = 1.0
+_CONNECT_SECONDS = 30.0
+_READ_SECONDS = 300.0
 _STOP_SECONDS = 6.0
 _HASTY_STOP_SECONDS = 2.0
 _LOST_SESSION = {"Session terminated", "Session not found"}
@@ -411,9 +412,11 @@ class Connection:
         if self._process is not None:
             await self._wait_for_port(self._process, port)
         url = launch.url or f"http://127.0.0.1:{port}/mcp"
+        # How long an answer may take is counted elsewhere; here only what nobody waits for any more has to end.
+        patience = httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS + self._manifest.tool_seconds)
         async with (
             self._overheard(),
-            create_mcp_http_client(headers=headers) as client,
+            httpx2.AsyncClient(headers=headers, timeout=patience) as client,
             streamable_http_client(url, http_client=client, max_sse_event_size=_LONGEST_EVENT) as streams,
         ):
             yield streams

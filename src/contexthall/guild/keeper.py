@@ -8,6 +8,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 from contexthall.core.errors import MemberError
@@ -65,6 +66,7 @@ class Keeper:
         self._tell = tell
         self._on_tools_changed = on_tools_changed
         self._handle: Handle | None = None
+        self._gone: Handle | None = None
         self._starting: asyncio.Task[Handle] | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._idle: asyncio.TimerHandle | None = None
@@ -95,6 +97,15 @@ class Keeper:
     def note_success(self) -> None:
         """Somebody got an answer: the server is well."""
         self._failures = 0
+
+    async def stop(self) -> None:
+        """Stop the server, whoever uses it; one that is being started is stopped once it runs."""
+        self._cancel_idle()
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+        self._stop()
+        if self._stopping is not None:
+            await asyncio.wait([self._stopping])
 
     async def close(self) -> None:
         """Stop the server for good, however far it has come."""
@@ -152,7 +163,7 @@ class Keeper:
             self._note_failure(reason, str(error) or type(error).__name__)
             raise MemberError(reason, more=str(error)) from error
         if hasattr(handle, "on_gone"):
-            handle.on_gone = self._note_gone
+            handle.on_gone = partial(self._note_gone, handle)
         if hasattr(handle, "on_tools_changed"):
             handle.on_tools_changed = lambda: self._on_tools_changed(self.member.name)
         return handle
@@ -161,12 +172,15 @@ class Keeper:
         self._starting = None
         if starting.cancelled() or starting.exception() is not None:
             return
+        if starting.result() is self._gone:
+            return
         self._handle = starting.result()
         self.member.status, self.member.error = "connected", ""
         self._tell(Event("started", self.member.name))
         self._rest()
 
-    def _note_gone(self, reason: str, more: str) -> None:
+    def _note_gone(self, handle: Handle, reason: str, more: str) -> None:
+        self._gone = handle  # perhaps before its start was noted
         self._handle = None
         self._was_called = False
         self._cancel_idle()

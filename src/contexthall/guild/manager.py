@@ -22,7 +22,9 @@ from contexthall.guild.discovery import discover_guild_members
 from contexthall.guild.fingerprint import fingerprint
 from contexthall.guild.keeper import Event, Handle, Keeper, ServerFactory, settled
 from contexthall.guild.memory import Failure, Memory, Remembered
+from contexthall.guild.naming import tool_names
 from contexthall.guild.roster import Change, Freshness, JsonObject, Member, Status
+from contexthall.guild.search import one_line
 from contexthall.guild.tools_cache import CachedTools, ToolsCaches, judge
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "Refresh",
     "ServerFactory",
     "discover_guild_members",
+    "one_line",
 ]
 
 logger = logging.getLogger(__name__)
@@ -147,6 +150,10 @@ class MCPManager:
             known = ", ".join(each if each.isprintable() else ascii(each) for each in self.roster) or "nobody"
             raise UnknownMemberError(repr(name), hint=f"the guild has {known}") from None
 
+    def listed_names(self) -> dict[tuple[str, str], str]:
+        """Say under which name agents see each tool, by member and tool."""
+        return tool_names((member.name, tool["name"]) for member in self.roster.values() for tool in member.tools)
+
     def subscribe(self, callback: Listener) -> Callable[[], None]:
         """Call `callback` with each event, until the function that is returned is called."""
         self._listeners.append(callback)
@@ -197,6 +204,10 @@ class MCPManager:
             if not error.can_repeat:
                 raise
         return await self._invoke(keeper, tool, arguments, progress)
+
+    async def stop_server(self, name: str) -> None:
+        """Stop the server of a member if it runs; calls under way fail, and the next one starts it anew."""
+        await self._keepers[self.member(name).name].stop()
 
     async def refresh_tool_caches(self, names: Iterable[str] | None = None, *, only_stale: bool = False) -> None:
         """Ask members for their tools, those first whose list is missing or outdated, and write down the answers.

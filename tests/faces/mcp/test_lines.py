@@ -91,3 +91,8 @@ def test_text_goes_out_as_it_is_and_half_a_pair_as_an_escape() -> None:
     assert encode(plain) == '{"jsonrpc":"2.0","id":1,"result":{"text":"é😀\\n\u2028"}}\n'.encode()
     half = types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"text": "\ud83d"})
     assert encode(half) == b'{"jsonrpc": "2.0", "id": 1, "result": {"text": "\\ud83d"}}\n'
+
+
+def test_half_of_a_pair_beside_what_json_does_not_have_is_still_json() -> None:
+    message = types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"half": "\ud83d", "much": float("inf")})
+    assert encode(message) == b'{"jsonrpc": "2.0", "id": 1, "result": {"half": "\\ud83d", "much": null}}\n'

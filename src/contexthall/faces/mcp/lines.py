@@ -48,4 +48,9 @@ def encode(message: types.JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8") + b"\n"
     except PydanticSerializationError:  # half of a surrogate pair: only an escape can carry it
-        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode("ascii") + b"\n"
+        text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True))
+        return json.dumps(json.loads(text, parse_constant=_nothing)).encode("ascii") + b"\n"
+
+
+def _nothing(_constant: str) -> None:
+    """Stand in for NaN and infinity, which JSON does not have."""
