@@ -6,64 +6,34 @@ passed on as they came, which is why nothing here is made into the SDK's models.
 """
 
 import asyncio
-import json
-import socket
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, Protocol, TypeAlias, cast
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import anyio
 import httpx2
 import mcp_types as types
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.dispatcher import CallOptions, DispatchContext, ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
-from mcp_types.jsonrpc import jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
-from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from contexthall.core.catalog import JsonObject, Progress
 from contexthall.core.errors import MemberError
-from contexthall.guild.manifest import PORT, Launch, Manifest, ManifestError, filled_in
-from contexthall.guild.process import MemberProcess, clean_environment
+from contexthall.guild.manifest import Manifest
 from contexthall.guild.roster import Member
+from contexthall.guild.transport import Log, Transport
 
-Incoming: TypeAlias = SessionMessage | Exception
-
-_SHELL_CODES = {127: "its command was not found", 126: "its command cannot be executed"}
 _MOST_TOOLS = 100_000
 _MOST_PAGES = 10_000
-_MOST_QUEUED = 1024
-_KNOCK_SECONDS = 0.02
-_LONGEST_QUOTE = 200
-_MOST_LINES = 200
-_PAUSE_SECONDS = 0.05
-_LONGEST_EVENT = 64 << 20
 _GRACE_SECONDS = 1.0
-_CONNECT_SECONDS = 30.0
-_READ_SECONDS = 300.0
 _STOP_SECONDS = 6.0
 _HASTY_STOP_SECONDS = 2.0
 _LOST_SESSION = {"Session terminated", "Session not found"}
 # What the SDK says in the server's place; a server may answer with the same codes, and other words.
 _CLOSED = ("Connection closed", "SSE stream ")
 _TIMED_OUT = "Request {!r} timed out"
-
-
-class Log(Protocol):
-    """Where a server's words go."""
-
-    def write(self, data: bytes) -> None: ...
-
-    def last_line(self) -> str: ...
-
-    def close(self) -> None: ...
 
 
 class Connector:
@@ -91,25 +61,28 @@ class Connection:
         """Called when the server says that its tools have changed."""
         self.on_gone: Callable[[str, str], None] = _nothing_more
         """Called with the reason, and what else is known, when the server is gone without having been stopped."""
-        self.in_haste = False
-        """Set if a server that does not end by itself shall be given little time."""
         self._manifest = manifest
-        self._directory = directory
         self._log = log
-        self._environment = environment
+        self._transport = Transport(manifest, directory, log, environment)
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._done = asyncio.Event()
         self._is_stopping = False
-        self._process: MemberProcess | None = None
         self._dispatcher: JSONRPCDispatcher[TransportContext] | None = None
-        self._rubbish = ""
-        self._kept_lines = 0
         self._options: CallOptions = {}
         self._offers_tools = True
         self._pending = 0
         self._is_forgotten = False
         self._owner: asyncio.Task[None] | None = None
         self._reason = ""
+
+    @property
+    def in_haste(self) -> bool:
+        """Whether a server that does not end by itself shall be given little time."""
+        return self._transport.in_haste
+
+    @in_haste.setter
+    def in_haste(self, in_haste: bool) -> None:
+        self._transport.in_haste = in_haste
 
     async def open(self, client: Mapping[str, str]) -> None:
         """Connect, within the time that the manifest gives."""
@@ -121,7 +94,7 @@ class Connection:
         except TimeoutError:
             await self._abandon()
             raise MemberError(
-                f"the server did not answer initialize within {seconds:g} s", more=self._evidence()
+                f"the server did not answer initialize within {seconds:g} s", more=self._transport.evidence()
             ) from None
         except asyncio.CancelledError:
             await self._abandon()
@@ -158,7 +131,9 @@ class Connection:
         self._reason = self._reason or "the hall has stopped the server"
         self._done.set()
         if self._owner is not None:
-            await asyncio.wait([self._owner], timeout=_HASTY_STOP_SECONDS if self.in_haste else _STOP_SECONDS)
+            await asyncio.wait(
+                [self._owner], timeout=_HASTY_STOP_SECONDS if self._transport.in_haste else _STOP_SECONDS
+            )
             await self._abandon()
 
     async def _request(
@@ -194,8 +169,8 @@ class Connection:
             return MemberError(f"the server did not answer {method} within {seconds:g} s")
         is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(_CLOSED)
         if is_closed and await self._ends_within(2 * _GRACE_SECONDS):  # by then it is known why
-            return MemberError(f"{self._ending()} during the call", more=self._evidence())
-        if self._manifest.launch.transport == "http" and error.message in _LOST_SESSION:
+            return MemberError(f"{self._ending()} during the call", more=self._transport.evidence())
+        if self._transport.is_http and error.message in _LOST_SESSION:
             await self._leave_session()
             return MemberError("the server has forgotten the session", can_repeat=True)
         fault = error.model_dump(by_alias=True, exclude_none=True)
@@ -217,7 +192,7 @@ class Connection:
         return self._owner.done() or self._done.is_set()
 
     async def _abandon(self) -> None:
-        self._is_stopping = self.in_haste = True
+        self._is_stopping = self._transport.in_haste = True
         if self._owner is not None and not self._owner.done():
             self._owner.cancel()
             await asyncio.wait([self._owner])
@@ -226,7 +201,7 @@ class Connection:
 
     async def _own(self, client: Mapping[str, str]) -> None:
         try:
-            async with self._transport() as (read, write):
+            async with self._transport.opened() as (read, write):
                 await self._converse(JSONRPCDispatcher(read, write), client)
         except* MemberError as group:
             self._fail(cast("MemberError", _first(group)))
@@ -255,20 +230,20 @@ class Connection:
         task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
         await dispatcher.run(_answer, self._heed, task_status=task_status)
-        if self._process is not None:  # one that ends closes its output a moment before
-            await self._process.ends_within(_GRACE_SECONDS)
+        if self._transport.process is not None:  # one that ends closes its output a moment before
+            await self._transport.process.ends_within(_GRACE_SECONDS)
         self._note_end()
 
     async def _notice_end(self) -> None:
         """Wait for the process, whose output somebody else may hold open."""
-        if self._process is not None:
-            await asyncio.shield(self._process.ended)
+        if self._transport.process is not None:
+            await asyncio.shield(self._transport.process.ended)
             await asyncio.sleep(_GRACE_SECONDS)
             self._note_end()
 
     def _note_end(self) -> None:
         if not self._ready.done():
-            raise MemberError(self._ending("before it answered initialize"), more=self._evidence())
+            raise MemberError(self._ending("before it answered initialize"), more=self._transport.evidence())
         self._reason = self._ending()
         self._done.set()
 
@@ -293,9 +268,9 @@ class Connection:
             self.on_tools_changed()
 
     async def _fail_to_reach(self, error: Exception) -> None:
-        if self._process is not None and await self._process.ends_within(_GRACE_SECONDS):
+        if self._transport.process is not None and await self._transport.process.ends_within(_GRACE_SECONDS):
             when = "" if self._ready.done() else "before it answered initialize"
-            self._fail(MemberError(self._ending(when), more=self._evidence()))
+            self._fail(MemberError(self._ending(when), more=self._transport.evidence()))
         else:
             sentence = f"the server could not be reached: {type(error).__name__}"
             self._fail(MemberError(sentence, more=str(error)))
@@ -310,141 +285,12 @@ class Connection:
         if not self._ready.done():
             self._ready.set_exception(MemberError("the server was not started"))
         if self._ready.exception() is None and not self._is_stopping:
-            self.on_gone(self._ending(), self._evidence())
+            self.on_gone(self._ending(), self._transport.evidence())
         self._log.close()
 
     def _ending(self, when: str = "") -> str:
         """Say how the server ended."""
-        if self._reason:
-            return self._reason
-        if self._process is None or (self._manifest.launch.transport == "http" and not self._process.ended.done()):
-            return "the connection to the server ended"
-        if not self._process.ended.done():
-            return "the server closed its standard output"
-        code = self._process.ended.result()
-        if not self._ready.done() and code in _SHELL_CODES:
-            return _SHELL_CODES[code]
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"the server {how} {when}".rstrip()
-
-    def _evidence(self) -> str:
-        """Quote what the server said, for people."""
-        said = self._log.last_line()
-        quotes = [f"it printed {self._rubbish!r}, which is no message"] if self._rubbish else []
-        return "; ".join([*quotes, *([f"its last words: {said}"] if said else [])])
-
-    # Transports:
-
-    @asynccontextmanager
-    async def _transport(self) -> AsyncIterator[tuple[Any, Any]]:
-        launch = self._manifest.launch
-        async with AsyncExitStack() as stack:
-            port = _free_port() if launch.transport == "http" and launch.command else 0
-            if launch.command:
-                self._process = await self._start(launch, port)
-                stack.push_async_callback(self._end_process, self._process)
-            if launch.transport == "stdio":
-                assert self._process is not None
-                yield await stack.enter_async_context(self._pipes(self._process))
-            else:
-                yield await stack.enter_async_context(self._http(launch, port))
-
-    async def _start(self, launch: Launch, port: int) -> MemberProcess:
-        args = [each.replace(PORT, str(port)) for each in launch.args] if port else launch.args
-        try:
-            environment = clean_environment(self._environment, filled_in(launch.env, self._environment))
-            return await MemberProcess.start(
-                [launch.command, *args], directory=self._directory, environment=environment, say=self._log.write
-            )
-        except ManifestError as error:
-            raise MemberError(f"the server {error}") from None
-        except FileNotFoundError:  # a command that is missing is the shell's to report
-            raise MemberError("the server could not be started: its directory is gone") from None
-        except OSError as error:
-            raise MemberError("the server could not be started", more=str(error)) from None
-
-    async def _end_process(self, process: MemberProcess) -> None:
-        with anyio.CancelScope(shield=True):
-            reads = self._manifest.launch.transport == "stdio"
-            await process.stop(reads_input=reads, in_haste=self.in_haste)
-
-    @asynccontextmanager
-    async def _pipes(self, process: MemberProcess) -> AsyncIterator[tuple[Any, Any]]:
-        to_hall, from_member = anyio.create_memory_object_stream[Incoming](0)
-        to_member, from_hall = anyio.create_memory_object_stream[SessionMessage](_MOST_QUEUED)
-        async with to_hall, from_member, to_member, from_hall, anyio.create_task_group() as tasks:
-            tasks.start_soon(self._read, process, to_hall)
-            tasks.start_soon(self._write, process, from_hall)
-            yield from_member, to_member
-            tasks.cancel_scope.cancel()
-
-    async def _read(self, process: MemberProcess, to_hall: MemoryObjectSendStream[Incoming]) -> None:
-        async with to_hall:
-            async for line in process.lines():
-                if (message := _decoded(line)) is not None:
-                    await to_hall.send(SessionMessage(message))
-                else:
-                    await self._note_rubbish(line or b"")
-
-    async def _write(self, process: MemberProcess, from_hall: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        with suppress(OSError):
-            async for item in from_hall:
-                await process.write(_encoded(item.message))
-
-    async def _note_rubbish(self, line: bytes) -> None:
-        text = line[:_LONGEST_QUOTE].decode("utf-8", "replace")
-        self._rubbish = self._rubbish or text
-        await self._keep_line(b"[stdout] " + line[:_LONGEST_QUOTE])
-
-    async def _keep_line(self, line: bytes) -> None:
-        """Keep a line that was printed; one who prints too many waits until we have listened to others."""
-        self._log.write(line + b"\n")
-        self._kept_lines += 1
-        if self._kept_lines % _MOST_LINES == 0:
-            await asyncio.sleep(_PAUSE_SECONDS)
-
-    @asynccontextmanager
-    async def _http(self, launch: Launch, port: int) -> AsyncIterator[tuple[Any, Any]]:
-        try:
-            headers = filled_in(launch.headers, self._environment)
-        except ManifestError as error:
-            raise MemberError(f"the server {error}") from None
-        if self._process is not None:
-            await self._wait_for_port(self._process, port)
-        url = launch.url or f"http://127.0.0.1:{port}/mcp"
-        # How long an answer may take is counted elsewhere; here only what nobody waits for any more has to end.
-        patience = httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS + self._manifest.tool_seconds)
-        async with (
-            self._overheard(),
-            httpx2.AsyncClient(headers=headers, timeout=patience) as client,
-            streamable_http_client(url, http_client=client, max_sse_event_size=_LONGEST_EVENT) as streams,
-        ):
-            yield streams
-
-    @asynccontextmanager
-    async def _overheard(self) -> AsyncIterator[None]:
-        """Keep what a server that speaks over HTTP prints."""
-        async with anyio.create_task_group() as tasks:
-            if self._process is not None:
-                tasks.start_soon(self._keep_output, self._process)
-            yield
-            tasks.cancel_scope.cancel()
-
-    async def _keep_output(self, process: MemberProcess) -> None:
-        async for line in process.lines():
-            await self._keep_line(line or b"")
-
-    async def _wait_for_port(self, process: MemberProcess, port: int) -> None:
-        """Knock until somebody opens; the time to start is bounded elsewhere."""
-        while not process.ended.done():
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                await asyncio.sleep(_KNOCK_SECONDS)
-            else:
-                writer.close()
-                return
-        raise MemberError(self._ending("before it listened"), more=self._evidence())
+        return self._reason or self._transport.ending(when, is_starting=not self._ready.done())
 
 
 async def _answer(
@@ -456,57 +302,11 @@ async def _answer(
     raise MCPError(types.METHOD_NOT_FOUND, "Method not found", method)
 
 
-def _decoded(line: bytes | None) -> types.JSONRPCMessage | None:
-    """Read a line as a message; None if it is none."""
-    if line is None:
-        return None
-    try:
-        value = json.loads(line, parse_constant=_nothing_there)
-    except (ValueError, RecursionError):
-        return None
-    try:
-        return jsonrpc_message_adapter.validate_python(value, by_name=False)
-    except ValidationError:
-        return _answer_instead(value)
-
-
-def _answer_instead(value: object) -> types.JSONRPCError | None:
-    """Give an error in the place of an answer that is malformed, so that nobody waits for it; None if it is none."""
-    if not isinstance(value, dict) or not value.keys() & {"result", "error"}:
-        return None
-    answered = value.get("id")
-    if isinstance(answered, bool) or not isinstance(answered, str | int):
-        return None
-    error = value.get("error")
-    said = error.get("message") if isinstance(error, dict) else error
-    message = said if isinstance(said, str) and said else "its answer is malformed"
-    return types.JSONRPCError(
-        jsonrpc="2.0", id=answered, error=types.ErrorData(code=types.INTERNAL_ERROR, message=message)
-    )
-
-
-def _encoded(message: types.JSONRPCMessage) -> bytes:
-    try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8") + b"\n"
-    except PydanticSerializationError:  # half of a surrogate pair: only an escape can carry it
-        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode("ascii") + b"\n"
-
-
-def _free_port() -> int:
-    with socket.socket() as knocking:
-        knocking.bind(("127.0.0.1", 0))
-        return int(knocking.getsockname()[1])
-
-
 def _first(group: BaseExceptionGroup[Exception]) -> Exception:
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
     return cast("Exception", found)
-
-
-def _nothing_there(_name: str) -> None:
-    """NaN and its like, which some servers print and JSON does not have."""
 
 
 def _nothing() -> None:

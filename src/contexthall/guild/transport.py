@@ -1,0 +1,242 @@
+"""By which way does the hall reach a member's server? Over the pipes of a process that it started, or over HTTP.
+
+Opening one starts the server where the hall has to, and leaving it ends what was started. What a server prints that is
+no message is kept with its other words.
+"""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any, Protocol, TypeAlias
+
+import anyio
+import httpx2
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types.jsonrpc import jsonrpc_message_adapter
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from contexthall.core.errors import MemberError
+from contexthall.guild.manifest import PORT, Manifest, ManifestError, filled_in
+from contexthall.guild.process import MemberProcess, clean_environment
+
+Incoming: TypeAlias = SessionMessage | Exception
+
+_SHELL_CODES = {127: "its command was not found", 126: "its command cannot be executed"}
+_MOST_QUEUED = 1024
+_KNOCK_SECONDS = 0.02
+_LONGEST_QUOTE = 200
+_MOST_LINES = 200
+_PAUSE_SECONDS = 0.05
+_LONGEST_EVENT = 64 << 20
+_CONNECT_SECONDS = 30.0
+_READ_SECONDS = 300.0
+
+
+class Log(Protocol):
+    """Where a server's words go."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def last_line(self) -> str: ...
+
+    def close(self) -> None: ...
+
+
+class Transport:
+    """The way to one server."""
+
+    def __init__(self, manifest: Manifest, directory: str, log: Log, environment: Mapping[str, str]) -> None:
+        self.in_haste = False
+        """Set if a server that does not end by itself shall be given little time."""
+        self.is_http = manifest.launch.transport == "http"
+        self.process: MemberProcess | None = None
+        """The server, if it was the hall that started it."""
+        self._manifest = manifest
+        self._directory = directory
+        self._log = log
+        self._environment = environment
+        self._rubbish = ""
+        self._kept_lines = 0
+
+    def ending(self, when: str = "", *, is_starting: bool = False) -> str:
+        """Say how the server ended, or how it looks as if it had."""
+        if self.process is None or (self.is_http and not self.process.ended.done()):
+            return "the connection to the server ended"
+        if not self.process.ended.done():
+            return "the server closed its standard output"
+        code = self.process.ended.result()
+        if is_starting and code in _SHELL_CODES:
+            return _SHELL_CODES[code]
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"the server {how} {when}".rstrip()
+
+    def evidence(self) -> str:
+        """Quote what the server said, for people."""
+        said = self._log.last_line()
+        quotes = [f"it printed {self._rubbish!r}, which is no message"] if self._rubbish else []
+        return "; ".join([*quotes, *([f"its last words: {said}"] if said else [])])
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[tuple[Any, Any]]:
+        """Give two streams of messages, from the server and to it."""
+        launch = self._manifest.launch
+        async with AsyncExitStack() as stack:
+            port = _free_port() if launch.transport == "http" and launch.command else 0
+            if launch.command:
+                self.process = await self._start(port)
+                stack.push_async_callback(self._end_process, self.process)
+            if launch.transport == "stdio":
+                assert self.process is not None
+                yield await stack.enter_async_context(self._pipes(self.process))
+            else:
+                yield await stack.enter_async_context(self._http(port))
+
+    async def _start(self, port: int) -> MemberProcess:
+        launch = self._manifest.launch
+        args = [each.replace(PORT, str(port)) for each in launch.args] if port else launch.args
+        try:
+            environment = clean_environment(self._environment, filled_in(launch.env, self._environment))
+            return await MemberProcess.start(
+                [launch.command, *args], directory=self._directory, environment=environment, say=self._log.write
+            )
+        except ManifestError as error:
+            raise MemberError(f"the server {error}") from None
+        except FileNotFoundError:  # a command that is missing is the shell's to report
+            raise MemberError("the server could not be started: its directory is gone") from None
+        except OSError as error:
+            raise MemberError("the server could not be started", more=str(error)) from None
+
+    async def _end_process(self, process: MemberProcess) -> None:
+        with anyio.CancelScope(shield=True):
+            await process.stop(reads_input=not self.is_http, in_haste=self.in_haste)
+
+    @asynccontextmanager
+    async def _pipes(self, process: MemberProcess) -> AsyncIterator[tuple[Any, Any]]:
+        to_hall, from_member = anyio.create_memory_object_stream[Incoming](0)
+        to_member, from_hall = anyio.create_memory_object_stream[SessionMessage](_MOST_QUEUED)
+        async with to_hall, from_member, to_member, from_hall, anyio.create_task_group() as tasks:
+            tasks.start_soon(self._read, process, to_hall)
+            tasks.start_soon(self._write, process, from_hall)
+            yield from_member, to_member
+            tasks.cancel_scope.cancel()
+
+    async def _read(self, process: MemberProcess, to_hall: MemoryObjectSendStream[Incoming]) -> None:
+        async with to_hall:
+            async for line in process.lines():
+                if (message := _decoded(line)) is not None:
+                    await to_hall.send(SessionMessage(message))
+                else:
+                    await self._note_rubbish(line or b"")
+
+    async def _write(self, process: MemberProcess, from_hall: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        with suppress(OSError):
+            async for item in from_hall:
+                await process.write(_encoded(item.message))
+
+    async def _note_rubbish(self, line: bytes) -> None:
+        text = line[:_LONGEST_QUOTE].decode("utf-8", "replace")
+        self._rubbish = self._rubbish or text
+        await self._keep_line(b"[stdout] " + line[:_LONGEST_QUOTE])
+
+    async def _keep_line(self, line: bytes) -> None:
+        """Keep a line that was printed; one who prints too many waits until we have listened to others."""
+        self._log.write(line + b"\n")
+        self._kept_lines += 1
+        if self._kept_lines % _MOST_LINES == 0:
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    @asynccontextmanager
+    async def _http(self, port: int) -> AsyncIterator[tuple[Any, Any]]:
+        launch = self._manifest.launch
+        try:
+            headers = filled_in(launch.headers, self._environment)
+        except ManifestError as error:
+            raise MemberError(f"the server {error}") from None
+        if self.process is not None:
+            await self._wait_for_port(self.process, port)
+        url = launch.url or f"http://127.0.0.1:{port}/mcp"
+        # How long an answer may take is counted elsewhere; here only what nobody waits for any more has to end.
+        patience = httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS + self._manifest.tool_seconds)
+        async with (
+            self._overheard(),
+            httpx2.AsyncClient(headers=headers, timeout=patience) as client,
+            streamable_http_client(url, http_client=client, max_sse_event_size=_LONGEST_EVENT) as streams,
+        ):
+            yield streams
+
+    @asynccontextmanager
+    async def _overheard(self) -> AsyncIterator[None]:
+        """Keep what a server that speaks over HTTP prints."""
+        async with anyio.create_task_group() as tasks:
+            if self.process is not None:
+                tasks.start_soon(self._keep_output, self.process)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _keep_output(self, process: MemberProcess) -> None:
+        async for line in process.lines():
+            await self._keep_line(line or b"")
+
+    async def _wait_for_port(self, process: MemberProcess, port: int) -> None:
+        """Knock until somebody opens; the time to start is bounded elsewhere."""
+        while not process.ended.done():
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                await asyncio.sleep(_KNOCK_SECONDS)
+            else:
+                writer.close()
+                return
+        raise MemberError(self.ending("before it listened", is_starting=True), more=self.evidence())
+
+
+def _decoded(line: bytes | None) -> types.JSONRPCMessage | None:
+    """Read a line as a message; None if it is none."""
+    if line is None:
+        return None
+    try:
+        value = json.loads(line, parse_constant=_nothing_there)
+    except (ValueError, RecursionError):
+        return None
+    try:
+        return jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValidationError:
+        return _answer_instead(value)
+
+
+def _answer_instead(value: object) -> types.JSONRPCError | None:
+    """Give an error in the place of an answer that is malformed, so that nobody waits for it; None if it is none."""
+    if not isinstance(value, dict) or not value.keys() & {"result", "error"}:
+        return None
+    answered = value.get("id")
+    if isinstance(answered, bool) or not isinstance(answered, str | int):
+        return None
+    error = value.get("error")
+    said = error.get("message") if isinstance(error, dict) else error
+    message = said if isinstance(said, str) and said else "its answer is malformed"
+    return types.JSONRPCError(
+        jsonrpc="2.0", id=answered, error=types.ErrorData(code=types.INTERNAL_ERROR, message=message)
+    )
+
+
+def _encoded(message: types.JSONRPCMessage) -> bytes:
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8") + b"\n"
+    except PydanticSerializationError:  # half of a surrogate pair: only an escape can carry it
+        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode("ascii") + b"\n"
+
+
+def _free_port() -> int:
+    with socket.socket() as knocking:
+        knocking.bind(("127.0.0.1", 0))
+        return int(knocking.getsockname()[1])
+
+
+def _nothing_there(_name: str) -> None:
+    """NaN and its like, which some servers print and JSON does not have."""
