@@ -52,7 +52,7 @@ def test_definitions_that_are_all_approved_are_kept_once(tmp_path: Path) -> None
 
 def test_one_is_not_taken_for_true(tmp_path: Path) -> None:
     member, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
-    memory.remember(member, replace(KNOWN, approved=({"name": "x", "y": 1},), current=({"name": "x", "y": True},)))
+    memory.remember(member, replace(KNOWN, approved=({**ECHO, "y": 1},), current=({**ECHO, "y": True},)))
     recalled = memory.recall(member)
     assert recalled is not None
     assert recalled.current[0]["y"] is True

@@ -157,15 +157,22 @@ class Signal:
 class Capability:
     """The tools of one room, what an agent should know about them, and a signal when they change."""
 
-    def __init__(self, name: str, *, guidance: str = "", tools: Iterable[Tool] = ()) -> None:
+    def __init__(
+        self, name: str, *, guidance: str = "", tools: Iterable[Tool] = (), unlisted: Iterable[Tool] = ()
+    ) -> None:
         self.name = name
         self.guidance = guidance
         self.tools = tuple(tools)
+        self.unlisted = tuple(unlisted)
+        """Tools that can be called by whoever knows them, and are not listed."""
+        self.replaced = Signal()
         self.changed = Signal()
+        """Sent after `replaced`, if what is listed differs."""
 
-    def replace_tools(self, tools: Iterable[Tool]) -> None:
+    def replace_tools(self, tools: Iterable[Tool], unlisted: Iterable[Tool] = ()) -> None:
         """Offer `tools` from now on; whoever listens is told if that is a change."""
-        before, self.tools = self.tools, tuple(tools)
+        before, self.tools, self.unlisted = self.tools, tuple(tools), tuple(unlisted)
+        self.replaced.send()
         if [tool.definition() for tool in self.tools] != [tool.definition() for tool in before]:
             self.changed.send()
 
@@ -180,11 +187,12 @@ class Catalog:
         """Sent by a face once an agent has been given the list."""
         self._collect()
         for capability in self._capabilities:
-            capability.changed.subscribe(self._recollect)
+            capability.replaced.subscribe(self._collect)
+            capability.changed.subscribe(self.changed.send)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        return tuple(self._tools.values())
+        return tuple(tool for capability in self._capabilities for tool in capability.tools)
 
     @property
     def instructions(self) -> str:
@@ -222,16 +230,12 @@ class Catalog:
             return ToolResult.of_error(tool.failure())
 
     def _collect(self) -> None:
-        tools = [tool for capability in self._capabilities for tool in capability.tools]
+        tools = [tool for capability in self._capabilities for tool in (*capability.tools, *capability.unlisted)]
         by_name = {tool.name: tool for tool in tools}
         if len(by_name) != len(tools):
             raise ValueError("two tools share a name")
         self._tools = by_name
         self._validators: dict[str, Draft202012Validator] = {}
-
-    def _recollect(self) -> None:
-        self._collect()
-        self.changed.send()
 
     def _refuse(self, tool: Tool, arguments: JsonObject) -> ToolResult | None:
         """Say what is wrong with `arguments`, if anything is."""

@@ -36,13 +36,14 @@ def indent(text: str) -> str:
     return _EMPTY.sub(r"\1\2", "".join(laid_out))
 
 
-def parse(data: bytes, *, halves: bool = False) -> object:
+def parse(data: bytes, *, halves: bool = False, finite: bool = False) -> object:
     """Read JSON: UTF-8 without a byte order mark, no NaN. Else ValueError.
 
     JSON can escape half of a surrogate pair, which UTF-8 cannot spell: it is refused too, unless `halves` are welcome.
+    It can also spell numbers that are out of every range. They are read as infinity, unless they must be `finite`.
     """
     try:
-        value: object = _DECODER.decode(data.decode("utf-8"))
+        value: object = (_FINITE_DECODER if finite else _DECODER).decode(data.decode("utf-8"))
         if not halves and b"\\u" in data:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
@@ -63,4 +64,12 @@ def _refuse(name: str) -> Never:
     raise ValueError(f"{name} is not JSON")
 
 
+def _finite(digits: str) -> int | float:
+    number = float(digits) if len(digits) > _LONGEST_INTEGER or not digits.lstrip("-").isdigit() else int(digits)
+    if math.isinf(number):
+        raise ValueError("a number is out of range")
+    return number
+
+
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse)
+_FINITE_DECODER = json.JSONDecoder(parse_int=_finite, parse_float=_finite, parse_constant=_refuse)

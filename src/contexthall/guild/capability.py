@@ -1,5 +1,6 @@
 """What does an agent see of the guild? Every member's tools as the hall's own, or a way to find them."""
 
+import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from contexthall.guild.keeper import Event
 from contexthall.guild.manager import MCPManager
 from contexthall.guild.naming import tool_names
 from contexthall.guild.search import Listed, find, one_line
+
+logger = logging.getLogger(__name__)
 
 GUIDANCE = (
     "Guild: tools named member__tool belong to other servers of this machine, which start when they are first called, "
@@ -66,13 +69,17 @@ class Offer(NamedTuple):
 
 def guild_capability(manager: MCPManager, offer: Offer | None = None) -> Capability:
     """Offer the tools of the guild to agents, and keep the offer true."""
-    room = _Room(manager, offer or Offer())
-    capability = Capability("guild", guidance=room.guidance(), tools=room.tools())
+    offer = offer or Offer()
+    for name in offer.pinned:
+        if name not in manager.roster:
+            logger.warning("a member is pinned that the guild does not have: %r", name)
+    room = _Room(manager, offer)
+    capability = Capability("guild", guidance=room.guidance(), tools=room.tools(), unlisted=room.unlisted())
 
     def heed(event: Event) -> None:
         if event.kind == "tools_updated" and room.has_changed():
             capability.guidance = room.guidance()
-            capability.replace_tools(room.tools())
+            capability.replace_tools(room.tools(), room.unlisted())
 
     manager.subscribe(heed)
     return capability
@@ -109,8 +116,14 @@ class _Room:
     def tools(self) -> tuple[Tool, ...]:
         if not self._is_dear:
             return tuple(map(self._tool, self.listed.values()))
-        pinned = (each for each in self.listed.values() if each.member in self._offer.pinned)
-        return (_find_tool(self), _describe_tool(self), _call_tool(self), *map(self._tool, pinned))
+        return (_find_tool(self), _describe_tool(self), _call_tool(self), *map(self._tool, self._by_pin(pinned=True)))
+
+    def unlisted(self) -> tuple[Tool, ...]:
+        """Give the tools that are found and not listed: who was shown one before may call it by its name."""
+        return tuple(map(self._tool, self._by_pin(pinned=False))) if self._is_dear else ()
+
+    def _by_pin(self, *, pinned: bool) -> list[Listed]:
+        return [each for each in self.listed.values() if (each.member in self._offer.pinned) is pinned]
 
     async def call(self, listed: Listed, arguments: JsonObject, caller: Caller) -> ToolResult:
         """Call a tool of a member, and pass on whatever it answers."""

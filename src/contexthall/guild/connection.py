@@ -33,6 +33,13 @@ _HASTY_STOP_SECONDS = 2.0
 _LOST_SESSION = {"Session terminated", "Session not found"}
 # What the SDK says in the server's place; a server may answer with the same codes, and other words.
 _CLOSED = ("Connection closed", "SSE stream ")
+_NO_ANSWER = (
+    "Server returned an error response",
+    "Unexpected content type",
+    "Failed to parse JSON response",
+    "Redirect",
+    "server answered a request with 202",
+)
 _TIMED_OUT = "Request {!r} timed out"
 
 
@@ -102,6 +109,14 @@ class Connection:
 
     async def list_tools(self) -> list[object]:
         """Ask for all pages of its tools."""
+        seconds = max(self._manifest.start_seconds, self._manifest.tool_seconds)
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._all_pages()
+        except TimeoutError:
+            raise MemberError(f"the server did not list all its tools within {seconds:g} s") from None
+
+    async def _all_pages(self) -> list[object]:
         tools: list[object] = []
         cursor, seen = None, set[str]()
         while self._offers_tools:
@@ -140,14 +155,17 @@ class Connection:
         self, method: str, params: dict[str, Any], seconds: float, progress: Progress | None = None
     ) -> dict[str, Any]:
         options: CallOptions = {**self._options, "timeout": seconds}
+        rubbish = self._transport.rubbish_lines
         if progress is not None:
             options["on_progress"] = cast("ProgressFnT", progress)
         try:
             return await self._answered(method, params, options, seconds)
         except TimeoutError:
-            raise MemberError(f"the server did not answer {method} within {seconds:g} s") from None
+            raise self._unanswered(method, seconds, rubbish) from None
         except MCPError as error:
-            raise await self._understood(error.error, method, seconds) from None
+            if error.error.code == types.REQUEST_TIMEOUT and error.error.message == _TIMED_OUT.format(method):
+                raise self._unanswered(method, seconds, rubbish) from None
+            raise await self._understood(error.error, method) from None
 
     async def _answered(
         self, method: str, params: dict[str, Any], options: CallOptions, seconds: float
@@ -163,18 +181,28 @@ class Connection:
             if self._is_forgotten and not self._pending:
                 self._done.set()
 
-    async def _understood(self, error: types.ErrorData, method: str, seconds: float) -> MemberError:
+    def _unanswered(self, method: str, seconds: float, rubbish: int) -> MemberError:
+        instead = ", but printed what is no message" if self._transport.rubbish_lines > rubbish else ""
+        return MemberError(
+            f"the server did not answer {method} within {seconds:g} s{instead}", more=self._transport.evidence()
+        )
+
+    async def _understood(self, error: types.ErrorData, method: str) -> MemberError:
         """Tell what the SDK says of the connection from what the server answered."""
-        if error.code == types.REQUEST_TIMEOUT and error.message == _TIMED_OUT.format(method):
-            return MemberError(f"the server did not answer {method} within {seconds:g} s")
         is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(_CLOSED)
         if is_closed and await self._ends_within(2 * _GRACE_SECONDS):  # by then it is known why
             return MemberError(f"{self._ending()} during the call", more=self._transport.evidence())
         if self._transport.is_http and error.message in _LOST_SESSION:
             await self._leave_session()
             return MemberError("the server has forgotten the session", can_repeat=True)
+        if self._transport.is_http and error.message.startswith(_NO_ANSWER):
+            return MemberError(self._http_failure(), more=error.message)
         fault = error.model_dump(by_alias=True, exclude_none=True)
         return MemberError(f"the server answered {method} with an error: {error.message}", fault=fault)
+
+    def _http_failure(self) -> str:
+        status = self._transport.http_status
+        return f"the server answered with HTTP status {status}" if status else "the server gave no MCP answer over HTTP"
 
     async def _leave_session(self) -> None:
         """End a connection that the server has forgotten, once all who called have heard so from the server."""
@@ -206,8 +234,8 @@ class Connection:
         except* MemberError as group:
             self._fail(cast("MemberError", _first(group)))
         except* MCPError as group:
-            self._fail(MemberError(f"the server refused to shake hands: {_first(group)}"))
-        except* (httpx2.HTTPError, OSError) as group:
+            self._fail(self._refusal(str(_first(group))))
+        except* (httpx2.HTTPError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as group:
             await self._fail_to_reach(_first(group))
         finally:
             self._conclude()
@@ -267,8 +295,13 @@ class Connection:
         if method == "notifications/tools/list_changed":
             self.on_tools_changed()
 
+    def _refusal(self, message: str) -> MemberError:
+        if self._transport.is_http and message.startswith(_NO_ANSWER):
+            return MemberError(self._http_failure(), more=message)
+        return MemberError(f"the server refused to shake hands: {message}")
+
     async def _fail_to_reach(self, error: Exception) -> None:
-        if self._transport.process is not None and await self._transport.process.ends_within(_GRACE_SECONDS):
+        if self._transport.has_ended:
             when = "" if self._ready.done() else "before it answered initialize"
             self._fail(MemberError(self._ending(when), more=self._transport.evidence()))
         else:

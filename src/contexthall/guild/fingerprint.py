@@ -16,7 +16,7 @@ from contexthall.guild import manifest, tools_cache
 from contexthall.guild.roster import Member
 
 MOST_FILES = 20_000
-_MOST_BYTES = 64 << 20
+_MOST_BYTES = 256 << 20
 _MOST_LEVELS = 16
 _DIGITS = 16
 _DEPENDENCIES = {"node_modules", "__pycache__", "venv", "env", "site-packages", "target", "vendor"}
@@ -44,20 +44,32 @@ def fingerprint(disk: Disk, member: Member) -> str:
 def _digests(disk: Disk, directory: str) -> dict[str, str]:
     """Read the files of a directory, those next to the top first; of too many, only as many as count."""
     digests: dict[str, str] = {}
-    folders = [_Folder("")]
+    folders, rest = [_Folder("")], _MOST_BYTES
     for folder in folders:  # which grows on the way
         path = os.path.join(directory, folder.place)
         try:
             seen = _in_order(disk.survey(path, follow=not folder.place).seen)
             files = [each for each in seen if _is_counted(each, folder)][: MOST_FILES - len(digests)]
-            found, _ = disk.digests(path, [each for each in files if each.size <= _MOST_BYTES], sha256)
-            found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in files if each.size > _MOST_BYTES}
+            read, left_unread = _split(files, rest)
+            found, _ = disk.digests(path, read, sha256)
+            found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in left_unread}
+            rest -= sum(each.size for each in read)
         except DiskError:
             digests[folder.place] = _UNREADABLE
             continue
         digests |= {os.path.join(folder.place, name): each or _UNREADABLE for name, each in found.items()}
         folders += _entered(seen, folder)[: MOST_FILES - len(folders)]
     return digests
+
+
+def _split(files: Iterable[Seen], most_bytes: int) -> tuple[list[Seen], list[Seen]]:
+    """Say which files are read, as long as there is time, and which count by their size and time."""
+    read: list[Seen] = []
+    left_unread: list[Seen] = []
+    for each in files:
+        most_bytes -= each.size
+        (read if most_bytes >= 0 else left_unread).append(each)
+    return read, left_unread
 
 
 def _in_order(seen: Iterable[Seen]) -> Sequence[Seen]:

@@ -72,6 +72,7 @@ class Keeper:
         self._idle: asyncio.TimerHandle | None = None
         self._users = 0
         self._was_called = False
+        self._last_call = 0.0
         self._failures = 0
         self._reason = ""
         self._next_start = 0.0
@@ -82,12 +83,15 @@ class Keeper:
     async def attending(self, *, for_call: bool) -> AsyncIterator[Handle]:
         """Have the server run, started now if need be; it is not stopped for idleness while anybody is here."""
         self._users += 1
-        self._was_called = self._was_called or for_call
         self._cancel_idle()
+        if for_call:
+            self._was_called = True
         try:
             yield await self._running(for_call=for_call)
         finally:
             self._users -= 1
+            if for_call:
+                self._last_call = asyncio.get_running_loop().time()
             self._rest()
 
     @property
@@ -97,6 +101,8 @@ class Keeper:
     def note_success(self) -> None:
         """Somebody got an answer: the server is well."""
         self._failures = 0
+        if self._handle is not None and self.member.status == "error":  # its list could not be had, for one
+            self.member.status, self.member.error = "connected", ""
 
     async def stop(self) -> None:
         """Stop the server, whoever uses it; one that is being started is stopped once it runs."""
@@ -200,12 +206,12 @@ class Keeper:
         if self._users or self._handle is None or self.is_closed:
             return
         if not self._was_called:
-            self._stop()
+            self._stop(in_haste=True)  # whoever calls now has to wait for it
             return
-        manifest = self.member.manifest
-        seconds = manifest.idle_seconds if manifest is not None else 0
         self._cancel_idle()
-        self._idle = asyncio.get_running_loop().call_later(seconds, self._stop)
+        manifest = self.member.manifest
+        end = self._last_call + (manifest.idle_seconds if manifest is not None else 0)
+        self._idle = asyncio.get_running_loop().call_at(end, self._stop)
 
     def _stop(self, *, in_haste: bool = False) -> None:
         handle, self._handle = self._handle, None

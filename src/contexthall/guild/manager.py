@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -17,15 +16,15 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from contexthall.core.catalog import Progress, Signal
 from contexthall.core.errors import MemberError, UnknownMemberError
 from contexthall.disk import Disk
-from contexthall.guild.definitions import changes, difference, in_force, sift, tokens
+from contexthall.guild.definitions import tokens
 from contexthall.guild.discovery import discover_guild_members
-from contexthall.guild.fingerprint import fingerprint
 from contexthall.guild.keeper import Event, Handle, Keeper, ServerFactory, settled
-from contexthall.guild.memory import Failure, Memory, Remembered
+from contexthall.guild.lists import ToolLists
+from contexthall.guild.memory import Memory
 from contexthall.guild.naming import tool_names
 from contexthall.guild.roster import Change, Freshness, JsonObject, Member, Status
 from contexthall.guild.search import one_line
-from contexthall.guild.tools_cache import CachedTools, ToolsCaches, judge
+from contexthall.guild.tools_cache import ToolsCaches
 
 __all__ = [
     "Change",
@@ -96,12 +95,11 @@ class MCPManager:
         hold: bool = False,
         now: Callable[[], str] = utc_now,
     ) -> None:
-        self._disk = disk or Disk()
+        disk = disk or Disk()
         members = roster.values() if isinstance(roster, Mapping) else roster
         self.roster = {member.name: member for member in members}
-        self._caches = ToolsCaches(self._disk, cache_dir)
-        self._memory = memory or Memory(self._disk, "")
-        self._hold = hold
+        self._memory = memory or Memory(disk, "")
+        self._lists = ToolLists(disk, ToolsCaches(disk, cache_dir), self._memory, hold=hold)
         self._now = now
         self._listeners: list[Listener] = []
         self._refresh_turns = asyncio.Semaphore(MOST_STARTS)
@@ -110,9 +108,6 @@ class MCPManager:
             name: Keeper(member, server_factory, call_turns, self._tell, self._refresh_soon)
             for name, member in self.roster.items()
         }
-        self._fingerprints: dict[str, str] = {}
-        self._known: dict[str, tuple[CachedTools | None, Remembered | None]] = {}
-        """What was read or written last, of the cache and of the memory of each member."""
         self._refreshing: dict[str, asyncio.Task[None]] = {}
         self._announced: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -126,14 +121,18 @@ class MCPManager:
     def load_roster(self) -> None:
         """Do the same for whoever has no event loop."""
         for member in self.roster.values():
-            self._load(member)
+            if member.manifest is not None:
+                self._lists.load(member)
 
     def look_at_files(self) -> None:
         """See whose launch spec or files have changed since its list was written, and who failed since."""
-        self._take_in(self._found_in_files())
+        self._compare(self._lists.fingerprints(self.roster.values()))
         for member in self.roster.values():
-            failure = self._memory.failure_of(member)
-            member.last_failure = f"failed at {failure.at}: {failure.sentence}" if failure else ""
+            self._lists.recall_failure(member)
+
+    async def look_again(self) -> None:
+        """Do the same for whoever has an event loop that must not wait for the disk."""
+        self._compare(await asyncio.to_thread(self._lists.fingerprints, tuple(self.roster.values())))
 
     def snapshot(self) -> tuple[MemberView, ...]:
         """Say what is known of every member now."""
@@ -150,9 +149,10 @@ class MCPManager:
             known = ", ".join(each if each.isprintable() else ascii(each) for each in self.roster) or "nobody"
             raise UnknownMemberError(repr(name), hint=f"the guild has {known}") from None
 
-    def listed_names(self) -> dict[tuple[str, str], str]:
-        """Say under which name agents see each tool, by member and tool."""
-        return tool_names((member.name, tool["name"]) for member in self.roster.values() for tool in member.tools)
+    def listed_names(self, *names: str) -> dict[tuple[str, str], str]:
+        """Say under which name agents see each tool of some members, or of all, by member and tool."""
+        members = map(self.member, names) if names else self.roster.values()
+        return tool_names((member.name, tool["name"]) for member in members for tool in member.tools)
 
     def subscribe(self, callback: Listener) -> Callable[[], None]:
         """Call `callback` with each event, until the function that is returned is called."""
@@ -169,23 +169,14 @@ class MCPManager:
     def approve(self, name: str) -> tuple[Change, ...]:
         """Trust a member's tools as they are now; give what had changed."""
         member = self.member(name)
-        approved, (cached, remembered) = member.changes, self._read(member)
-        if cached is not None and remembered is not None:
-            self._memory.remember(
-                member, replace(remembered, version=member.version, approved=cached.tools, current=cached.tools)
-            )
-            self._load(member)
+        approved = member.changes
+        if self._lists.approve(member):
             self._tell_tools(member)
         return approved
 
     def difference(self, name: str) -> str:
         """Show how the tools of a member differ from those that were approved."""
-        member = self.member(name)
-        cached, remembered = self._read(member)
-        if cached is None or remembered is None:
-            return ""
-        before, after = ({tool["name"]: tool for tool in tools} for tools in (remembered.approved, cached.tools))
-        return "\n".join(difference(before.get(change.tool), after.get(change.tool)) for change in member.changes)
+        return self._lists.difference(self.member(name))
 
     def log_of(self, name: str, lines: int = 200) -> str:
         """Give the last lines that a member's server said on standard error, whoever had started it."""
@@ -214,8 +205,8 @@ class MCPManager:
 
         A member that fails has status `error` afterwards, and keeps the tools that it had.
         """
-        self._take_in(await asyncio.to_thread(self._found_in_files))
         members = [self.member(name) for name in (self.roster if names is None else names)]
+        self._compare(await asyncio.to_thread(self._lists.fingerprints, members))
         asked = [each for each in members if each.manifest and not (only_stale and each.freshness.state == "fresh")]
         asked.sort(key=lambda member: _ORDER[member.freshness.state])
         await asyncio.gather(*(self._refreshed(member) for member in asked))
@@ -244,16 +235,16 @@ class MCPManager:
         await begin.wait()
         await asyncio.sleep(_ANSWER_SECONDS)
         if refresh != "never":
-            await self.refresh_tool_caches(only_stale=refresh == "stale")
-        known = self._memory.stamp()
+            self._run(self.refresh_tool_caches(only_stale=refresh == "stale"))
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            if (found := self._memory.stamp()) != known:
-                known = found
-                self._reload()
+            for member in self._lists.written_elsewhere(self.roster.values()):
+                if member.name not in self._refreshing and self._lists.reload(member):
+                    self._tell_tools(member)
 
     async def shutdown(self) -> None:
         """Stop every server, and whatever is under way."""
+        self._lists.is_closing = True
         for keeper in self._keepers.values():
             keeper.is_closed = True
         for task in (*self._tasks, *self._refreshing.values()):
@@ -264,52 +255,9 @@ class MCPManager:
 
     # Behind them:
 
-    def _load(self, member: Member) -> None:
-        if member.manifest is None:
-            return
-        cached, remembered = self._read(member)
-        member.freshness = self._judge(member)
-        if cached is None or member.freshness.state == "missing":
-            member.tools, member.cached_at, member.changes, member.is_held = [], "", (), False
-        else:
-            self._put_in_force(member, cached.tools, remembered)
-            member.cached_at = cached.cached_at
-        member.left_out = remembered.left_out if remembered is not None else ()
-
-    def _read(self, member: Member) -> tuple[CachedTools | None, Remembered | None]:
-        remembered = self._memory.recall(member)
-        self._known[member.name] = self._caches.read(member, remembered), remembered
-        return self._known[member.name]
-
-    def _judge(self, member: Member) -> Freshness:
-        cached, remembered = self._known.get(member.name) or self._read(member)
-        return judge(cached, member.version, remembered, self._fingerprints.get(member.name, ""))
-
-    def _found_in_files(self) -> dict[str, str]:
-        members = [member for member in self.roster.values() if member.manifest is not None]
-        return {member.name: fingerprint(self._disk, member) for member in members}
-
-    def _take_in(self, fingerprints: Mapping[str, str]) -> None:
-        self._fingerprints |= fingerprints
-        for name in fingerprints:
-            member = self.roster[name]
-            member.freshness = self._judge(member)
-
-    def _put_in_force(self, member: Member, current: Iterable[JsonObject], remembered: Remembered | None) -> None:
-        current = tuple(current)
-        is_known = remembered is not None and remembered.version == member.version
-        approved = remembered.approved if remembered is not None and is_known else current
-        member.changes = changes(approved, current)
-        member.is_held = self._hold and bool(member.changes)
-        member.tools = in_force(approved, current) if member.is_held else list(current)
-
-    def _reload(self) -> None:
-        for member in self.roster.values():
-            before = member.tools
-            if member.name not in self._refreshing:
-                self._load(member)
-            if member.tools != before:
-                self._tell_tools(member)
+    def _compare(self, fingerprints: Mapping[str, str]) -> None:
+        for name, seen in fingerprints.items():
+            self._lists.compare(self.roster[name], seen)
 
     async def _invoke(self, keeper: Keeper, tool: str, arguments: JsonObject, progress: Progress | None) -> Any:  # noqa: ANN401
         async with keeper.attending(for_call=True) as handle:
@@ -336,7 +284,12 @@ class MCPManager:
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._note_done)
+
+    def _note_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("%s failed", task.get_name(), exc_info=error)
 
     async def _refreshed(self, member: Member) -> None:
         """Refresh a member, once for all who ask meanwhile."""
@@ -349,53 +302,31 @@ class MCPManager:
 
     def _note_refreshed(self, name: str, task: asyncio.Task[None]) -> None:
         self._refreshing.pop(name, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("refresh of %s failed", name, exc_info=error)
+        self._note_done(task)
 
     async def _refresh(self, member: Member) -> None:
         async with self._refresh_turns:
             await self._ask(member)
 
     async def _ask(self, member: Member) -> None:
-        seen = await asyncio.to_thread(fingerprint, self._disk, member)
         try:
+            seen = (await asyncio.to_thread(self._lists.fingerprints, [member])).get(member.name, "")
             async with self._keepers[member.name].attending(for_call=False) as handle:
-                offered = await settled(handle.list_tools())
-                cached_at = self._now()
-                written, remembered = await asyncio.to_thread(self._write_down, member, offered, seen, cached_at)
+                offered = list(await settled(handle.list_tools()))
+                heard = await asyncio.to_thread(self._lists.write_down, member, offered, seen, self._now())
         except MemberError as error:
             self._note_failure(member, error)
-            return
-        self._known[member.name] = written, remembered
-        self._fingerprints[member.name] = seen
-        self._put_in_force(member, remembered.current, remembered)
-        member.cached_at, member.left_out, member.freshness = cached_at, remembered.left_out, Freshness("fresh")
-        self._tell_tools(member)
-
-    def _write_down(
-        self, member: Member, offered: Iterable[object], seen: str, cached_at: str
-    ) -> tuple[CachedTools | None, Remembered]:
-        """Keep what a server offered, as far as it can be passed on."""
-        tools, left_out = sift(list(offered))
-        written = self._caches.write(member, tools, cached_at)
-        before = self._memory.recall(member)
-        remembered = Remembered(
-            version=member.version,
-            fingerprint=seen,
-            cache_digest=written.digest if written is not None else "",
-            approved=before.approved if before is not None and before.version == member.version else tuple(tools),
-            current=tuple(tools),
-            left_out=left_out,
-        )
-        self._memory.remember(member, remembered)
-        self._memory.note_failure(member, None)
-        return written, remembered
+        except Exception as error:  # noqa: BLE001 - whatever a factory's server raises is its member's failure
+            self._note_failure(member, MemberError("the server could not be asked", more=str(error)))
+        else:
+            self._lists.adopt(member, heard)
+            self._tell_tools(member)
 
     def _note_failure(self, member: Member, error: MemberError) -> None:
         if member.status != "error":  # the keeper has seen it already if it could not be started
             member.status, member.error = "error", f"{error.detail} ({error.more})" if error.more else error.detail
             self._tell(Event("error", member.name, error=member.error))
-        self._memory.note_failure(member, Failure(self._now(), member.error))
+        self._lists.note_failure(member, error, self._now())
         logger.warning("the tools of %s could not be refreshed: %s", member.name, member.error)
 
     def _tell_tools(self, member: Member) -> None:

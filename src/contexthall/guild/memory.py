@@ -34,11 +34,13 @@ class Remembered:
     version: str
     fingerprint: str
     cache_digest: str
-    """The hex SHA-256 of the tools cache that was written then."""
+    """The hex SHA-256 of the tools cache that was written then; empty if it could not be."""
     approved: tuple[JsonObject, ...]
     """The definitions that are trusted."""
     current: tuple[JsonObject, ...]
     """The definitions last seen, which may differ from the approved ones."""
+    cached_at: str = ""
+    """When that was."""
     left_out: tuple[str, ...] = ()
     """What was wrong with tools that are not offered, a sentence each."""
 
@@ -64,7 +66,7 @@ class Memory:
         try:
             real = self._disk.real(member.directory)
             data = self._disk.read(os.path.join(self._directory, f"{_stem(member.name, real)}.json"))
-            return _remembered(wire.parse(data, halves=True), real)
+            return _remembered(wire.parse(data, halves=True, finite=True), real)
         except PathMissingError:
             return None
         except (DiskError, ValueError) as error:
@@ -120,6 +122,13 @@ class Memory:
         except DiskError:
             return None
 
+    def stamp_of(self, member: Member) -> object:
+        """Give a value that changes whenever the memory of this member is written; None if there is none."""
+        try:
+            return self._disk.look(os.path.join(self._directory, f"{self.name_of(member)}.json")).stamp
+        except DiskError:
+            return None
+
     def name_of(self, member: Member) -> str:
         """Name a member's files: for people, and different for every directory."""
         return _stem(member.name, self._disk.real(member.directory))
@@ -147,6 +156,7 @@ def _spelt(remembered: Remembered, directory: str) -> bytes:
         "version": remembered.version,
         "fingerprint": remembered.fingerprint,
         "cache_digest": remembered.cache_digest,
+        "cached_at": remembered.cached_at,
         "approved": remembered.approved,
         "current": None if _json(remembered.current) == _json(remembered.approved) else remembered.current,
         "left_out": remembered.left_out,
@@ -170,6 +180,7 @@ def _remembered(kept: object, directory: str) -> Remembered | None:
         version=_text(kept, "version"),
         fingerprint=_text(kept, "fingerprint"),
         cache_digest=_text(kept, "cache_digest"),
+        cached_at=_text(kept, "cached_at"),
         approved=approved,
         current=approved if kept.get("current", "") is None else _tools(kept, "current"),
         left_out=_sentences(kept, "left_out"),
@@ -184,7 +195,7 @@ def _text(kept: dict[str, Any], key: str) -> str:
 
 def _tools(kept: dict[str, Any], key: str) -> tuple[JsonObject, ...]:
     tools = kept.get(key)
-    if not isinstance(tools, list) or not all(_is_named(tool) for tool in tools):
+    if not isinstance(tools, list) or not all(_is_tool(tool) for tool in tools):
         raise ValueError(f"its {key} are not tools")
     return tuple(tools)
 
@@ -196,5 +207,6 @@ def _sentences(kept: dict[str, Any], key: str) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _is_named(tool: object) -> bool:
-    return isinstance(tool, dict) and isinstance(tool.get("name"), str)
+def _is_tool(tool: object) -> bool:
+    parts = {"name": str, "description": str, "inputSchema": dict}
+    return isinstance(tool, dict) and all(isinstance(tool.get(key), kind) for key, kind in parts.items())

@@ -51,7 +51,7 @@ def parse(data: bytes, remembered: Remembered | None = None) -> CachedTools:
     if len(data) > MOST_BYTES:
         raise MalformedCacheError(f"it is larger than {MOST_BYTES} bytes")
     try:
-        value = wire.parse(data)
+        value = wire.parse(data, finite=True)
     except ValueError as error:
         raise MalformedCacheError(f"it is not JSON: {error}") from None
     if not isinstance(value, dict):

@@ -35,6 +35,8 @@ _MOST_LINES = 200
 _PAUSE_SECONDS = 0.05
 _LONGEST_EVENT = 64 << 20
 _CONNECT_SECONDS = 30.0
+_LAST_SECONDS = 0.5
+_FIRST_BAD_STATUS = 300
 _READ_SECONDS = 300.0
 
 
@@ -61,20 +63,33 @@ class Transport:
         self._directory = directory
         self._log = log
         self._environment = environment
+        self.http_status = 0
+        """The status of the last HTTP answer that was none of success."""
+        self._was_stopped = False
         self._rubbish = ""
         self._kept_lines = 0
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server ended by itself."""
+        return self.process is not None and self.process.ended.done() and not self._was_stopped
+
     def ending(self, when: str = "", *, is_starting: bool = False) -> str:
         """Say how the server ended, or how it looks as if it had."""
-        if self.process is None or (self.is_http and not self.process.ended.done()):
+        if self.process is None or (self.is_http and not self.has_ended):
             return "the connection to the server ended"
-        if not self.process.ended.done():
+        if not self.has_ended:
             return "the server closed its standard output"
         code = self.process.ended.result()
         if is_starting and code in _SHELL_CODES:
             return _SHELL_CODES[code]
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return f"the server {how} {when}".rstrip()
+
+    @property
+    def rubbish_lines(self) -> int:
+        """How many lines were printed that are no messages."""
+        return self._kept_lines
 
     def evidence(self) -> str:
         """Quote what the server said, for people."""
@@ -90,7 +105,7 @@ class Transport:
             port = _free_port() if launch.transport == "http" and launch.command else 0
             if launch.command:
                 self.process = await self._start(port)
-                stack.push_async_callback(self._end_process, self.process)
+                stack.push_async_exit(self._end_process)
             if launch.transport == "stdio":
                 assert self.process is not None
                 yield await stack.enter_async_context(self._pipes(self.process))
@@ -112,9 +127,13 @@ class Transport:
         except OSError as error:
             raise MemberError("the server could not be started", more=str(error)) from None
 
-    async def _end_process(self, process: MemberProcess) -> None:
+    async def _end_process(self, kind: type[BaseException] | None, *_: object) -> None:
+        assert self.process is not None
         with anyio.CancelScope(shield=True):
-            await process.stop(reads_input=not self.is_http, in_haste=self.in_haste)
+            if kind is not None and issubclass(kind, Exception):  # what broke the connection may have been its end
+                await self.process.ends_within(_LAST_SECONDS)
+            self._was_stopped = not self.process.ended.done()
+            await self.process.stop(reads_input=not self.is_http, in_haste=self.in_haste)
 
     @asynccontextmanager
     async def _pipes(self, process: MemberProcess) -> AsyncIterator[tuple[Any, Any]]:
@@ -165,10 +184,20 @@ class Transport:
         patience = httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS + self._manifest.tool_seconds)
         async with (
             self._overheard(),
-            httpx2.AsyncClient(headers=headers, timeout=patience) as client,
+            # A proxy leads out of this machine; what the hall started is on it.
+            httpx2.AsyncClient(
+                headers=headers,
+                timeout=patience,
+                trust_env=self.process is None,
+                event_hooks={"response": [self._note_response]},
+            ) as client,
             streamable_http_client(url, http_client=client, max_sse_event_size=_LONGEST_EVENT) as streams,
         ):
             yield streams
+
+    async def _note_response(self, response: httpx2.Response) -> None:
+        if response.status_code >= _FIRST_BAD_STATUS:
+            self.http_status = response.status_code
 
     @asynccontextmanager
     async def _overheard(self) -> AsyncIterator[None]:

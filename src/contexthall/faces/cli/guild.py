@@ -298,10 +298,10 @@ def age(cached_at: str, now: datetime) -> str:
 
 def _table(views: Sequence[MemberView], now: datetime) -> str:
     rows = [
-        (_named(view), view.status, len(view.tools), view.tokens, age(view.cached_at, now), _reasons(view))
+        (_cut(_named(view)), view.status, len(view.tools), view.tokens, age(view.cached_at, now), _reasons(view))
         for view in views
     ]
-    width = min(max(len("NAME"), *(len(row[0]) for row in rows)), _WIDEST_NAME)
+    width = max(len("NAME"), *(len(row[0]) for row in rows))
     header = f"{'NAME':<{width}}  {'STATUS':<12}  {'TOOLS':>5}  {'TOKENS':>6}  {'AGE':>6}  WHY"
     lines = (
         f"{name:<{width}}  {status:<12}  {count:>5}  {cost:>6}  {old:>6}  {reasons}".rstrip()
@@ -310,9 +310,14 @@ def _table(views: Sequence[MemberView], now: datetime) -> str:
     return "\n".join([header, *lines])
 
 
+def _cut(name: str) -> str:
+    """Keep a long name from breaking the table."""
+    return name if len(name) <= _WIDEST_NAME else name[: _WIDEST_NAME - 1] + "…"
+
+
 def _tools_table(definitions: Sequence[JsonObject]) -> str:
-    names = [on_one_line(each["name"]) for each in definitions]
-    width = min(max(map(len, names)), _WIDEST_NAME)
+    names = [_cut(on_one_line(each["name"])) for each in definitions]
+    width = max(map(len, names))
     lines = (
         f"{tokens(compact(each)):>6}  {name:<{width}}  {_short(' '.join(each['description'].split()))}".rstrip()
         for name, each in zip(names, definitions, strict=True)

@@ -1,0 +1,171 @@
+"""Which tools of a member are in force? Those of its list: on disk, approved, or just heard from its server.
+
+What is written here is for the next process, too; what other processes wrote is heeded. A list that can no longer be
+read takes nothing away from those who have it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from contexthall.core.errors import MemberError
+from contexthall.disk import Disk
+from contexthall.guild.definitions import changes, difference, in_force, sift
+from contexthall.guild.fingerprint import fingerprint
+from contexthall.guild.memory import Failure, Memory, Remembered
+from contexthall.guild.roster import JsonObject, Member
+from contexthall.guild.tools_cache import CachedTools, ToolsCaches, judge
+
+
+class Known(NamedTuple):
+    """What was last read or written about a member: its list, and what is remembered."""
+
+    cached: CachedTools | None
+    remembered: Remembered | None
+
+
+class ToolLists:
+    """The tool lists of all members."""
+
+    def __init__(self, disk: Disk, caches: ToolsCaches, memory: Memory, *, hold: bool) -> None:
+        self.is_closing = False
+        """Set when nobody needs to know any more."""
+        self._disk = disk
+        self._caches = caches
+        self._memory = memory
+        self._hold = hold
+        self._known: dict[str, Known] = {}
+        self._fingerprints: dict[str, str] = {}
+        self._stamps: dict[str, object] = {}
+        self._stamp: object = None
+
+    def load(self, member: Member) -> None:
+        """Put the cached list of a member in force; without one that can be used, nothing is."""
+        known = self._read(member)
+        self._judge(member)
+        if known.cached is None or member.freshness.state == "missing":
+            member.tools, member.cached_at, member.changes, member.is_held = [], "", (), False
+        else:
+            self._put_in_force(member, known.cached, known.remembered)
+        member.left_out = known.remembered.left_out if known.remembered is not None else ()
+
+    def written_elsewhere(self, members: Iterable[Member]) -> list[Member]:
+        """Say of which members another process has written something down."""
+        if (stamp := self._memory.stamp()) == self._stamp:
+            return []
+        self._stamp = stamp
+        return [member for member in members if self._memory.stamp_of(member) != self._stamps.get(member.name)]
+
+    def reload(self, member: Member) -> bool:
+        """Heed what another process wrote down; say whether other tools are in force now."""
+        before, known = member.tools, self._read(member)
+        if known.cached is None or known.cached.version != member.version:
+            return False  # of another version, for a hall that has read another manifest
+        self._put_in_force(member, known.cached, known.remembered)
+        self._judge(member)
+        return member.tools != before
+
+    def fingerprints(self, members: Iterable[Member]) -> dict[str, str]:
+        """Look at the launch specs and files of members, which may take a while."""
+        found = {}
+        for member in members:
+            if member.manifest is not None and not self.is_closing:
+                found[member.name] = fingerprint(self._disk, member)
+        return found
+
+    def compare(self, member: Member, seen: str) -> None:
+        """Judge a list by the fingerprint that was seen just now."""
+        self._fingerprints[member.name] = seen
+        self._judge(member)
+
+    def write_down(self, member: Member, offered: Sequence[object], seen: str, cached_at: str) -> Known:
+        """Keep what a server offered, as far as it can be passed on."""
+        tools, left_out = sift(offered)
+        written = self._caches.write(member, tools, cached_at)
+        remembered = Remembered(
+            version=member.version,
+            fingerprint=seen,
+            cache_digest=written.digest if written is not None else "",
+            cached_at=cached_at,
+            approved=self._trusted(member, tools),
+            current=tuple(tools),
+            left_out=left_out,
+        )
+        self._memory.remember(member, remembered)
+        self._memory.note_failure(member, None)
+        return Known(written or _unwritten(remembered), remembered)
+
+    def adopt(self, member: Member, heard: Known) -> None:
+        """Put in force what a server offered."""
+        assert heard.cached is not None
+        assert heard.remembered is not None
+        self._note(member, heard)
+        self._put_in_force(member, heard.cached, heard.remembered)
+        member.left_out, member.last_failure = heard.remembered.left_out, ""
+        self.compare(member, heard.remembered.fingerprint)
+
+    def approve(self, member: Member) -> bool:
+        """Trust the list of a member as it is now; say whether there is one."""
+        known = self._read(member)
+        if known.cached is None or known.remembered is None:
+            return False
+        tools = known.cached.tools
+        self._memory.remember(member, replace(known.remembered, version=member.version, approved=tools, current=tools))
+        self.load(member)
+        return True
+
+    def difference(self, member: Member) -> str:
+        """Show how the tools of a member differ from those that were approved."""
+        known = self._read(member)
+        if known.cached is None or known.remembered is None:
+            return ""
+        before = {tool["name"]: tool for tool in known.remembered.approved}
+        after = {tool["name"]: tool for tool in known.cached.tools}
+        return "\n".join(difference(before.get(change.tool), after.get(change.tool)) for change in member.changes)
+
+    def note_failure(self, member: Member, error: MemberError, at: str) -> None:
+        """Keep how a member failed, for the next process."""
+        self._memory.note_failure(member, Failure(at, f"{error.detail} ({error.more})" if error.more else error.detail))
+
+    def recall_failure(self, member: Member) -> None:
+        """Say how a member failed last, in whatever process, if it has not been well since."""
+        failure = self._memory.failure_of(member)
+        member.last_failure = f"failed at {failure.at}: {failure.sentence}" if failure else ""
+
+    def _read(self, member: Member) -> Known:
+        remembered = self._memory.recall(member)
+        cached = self._caches.read(member, remembered)
+        if cached is None and remembered is not None and not remembered.cache_digest:
+            cached = _unwritten(remembered)
+        known = Known(cached, remembered)
+        self._note(member, known)
+        return known
+
+    def _note(self, member: Member, known: Known) -> None:
+        self._known[member.name] = known
+        self._stamps[member.name] = self._memory.stamp_of(member)
+
+    def _judge(self, member: Member) -> None:
+        cached, remembered = self._known.get(member.name) or self._read(member)
+        member.freshness = judge(cached, member.version, remembered, self._fingerprints.get(member.name, ""))
+
+    def _put_in_force(self, member: Member, cached: CachedTools, remembered: Remembered | None) -> None:
+        is_known = remembered is not None and remembered.version == member.version
+        approved = remembered.approved if remembered is not None and is_known else cached.tools
+        member.changes = changes(approved, cached.tools)
+        member.is_held = self._hold and bool(member.changes)
+        member.tools = in_force(approved, cached.tools) if member.is_held else list(cached.tools)
+        member.cached_at = cached.cached_at
+
+    def _trusted(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+        """Say which definitions of this version are trusted: those approved, or else those that were seen first."""
+        remembered = self._memory.recall(member)
+        if remembered is not None and remembered.version == member.version:
+            return remembered.approved
+        shown = self._known[member.name].cached if remembered is None and member.name in self._known else None
+        return shown.tools if shown is not None and shown.version == member.version else tuple(offered)
+
+
+def _unwritten(remembered: Remembered) -> CachedTools:
+    """Make up for a list that could not be written into the member's directory."""
+    return CachedTools(version=remembered.version, tools=remembered.current, cached_at=remembered.cached_at)
