@@ -13,7 +13,7 @@ import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -663,3 +663,40 @@ def wait_for(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "sentence"),
+    [
+        (401, "text/html", b"<h1>Who are you?</h1>", "the server answered with HTTP status 401"),
+        (503, "text/plain", b"later", "the server answered with HTTP status 503"),
+        (200, "text/html", b"<h1>Welcome!</h1>", "the server gave no MCP answer over HTTP"),
+        (200, "application/json", b"{", "the server gave no MCP answer over HTTP"),
+    ],
+)
+async def test_a_url_that_answers_with_something_else_than_mcp_is_told(
+    tmp_path: Path, status: int, kind: str, body: bytes, sentence: str
+) -> None:
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        make_url_member(tmp_path / "guild", server.server_port)
+        async with opened(tmp_path) as manager:
+            assert (await failure(manager)).detail == sentence
+            assert await is_well(manager)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

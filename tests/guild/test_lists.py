@@ -1,4 +1,4 @@
-"""What did fresh eyes find? Each test describes a defect that was there when it was written."""
+"""What becomes of the tools of a member when its files, the memory and its server do not agree?"""
 
 import asyncio
 import json
