@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help run test members check bench clean
+.PHONY: help run test members browser check bench clean
 
 help:
 	@echo "make run      install into .venv, build the example cache, draft contexts, start the hall, call it and print its answers"
 	@echo "make test     install what the tests need and run every test"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
+	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
 	@echo "make check    lint, types, import rules, documentation"
 	@echo "make bench    run every benchmark against an installed wheel"
 	@echo "make clean    remove what the others made"
@@ -23,6 +24,13 @@ test: .venv/installed-dev
 
 members: .members/installed
 
+# Elsewhere than on Debian, CONTEXT_CHROMIUM names the browser to test with.
+browser:
+	@test -x /usr/bin/chromium || { \
+		if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+		$$as apt-get update && $$as apt-get install --yes --no-install-recommends chromium; \
+	}
+
 check: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -30,8 +38,8 @@ check: .venv/installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/contract/test_docs.py
 
-bench: .bench/installed
-	@for script in startup stdio_calls caches contexts; do .bench/bin/python -m benchmarks.$$script || exit 1; done
+bench: .bench/installed .bench-peers/installed
+	@for script in startup stdio_calls caches contexts guild; do .bench/bin/python -m benchmarks.$$script || exit 1; done
 
 clean:
 	rm -rf .venv .bench .bench-peers .members dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -58,6 +66,12 @@ PYPI_MEMBERS := mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
 		$(addprefix @modelcontextprotocol/,$(NPM_MEMBERS))
 	test -d .members/venv || $(PYTHON) -m venv .members/venv
 	.members/venv/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt $(PYPI_MEMBERS)
+	@touch $@
+
+# Another gateway to MCP servers, in an environment of its own because it wants other versions of what we use.
+.bench-peers/installed: Makefile
+	test -d .bench-peers || $(PYTHON) -m venv .bench-peers
+	.bench-peers/bin/python -m pip --disable-pip-version-check install --quiet fastmcp==4.1.2
 	@touch $@
 
 # An installed wheel with byte code, as users have it: an editable install starts more slowly.

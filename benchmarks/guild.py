@@ -25,7 +25,7 @@ from benchmarks.runner import Measure, Sample, Show, _family, command_line, dura
 REPOSITORY = Path(__file__).parents[1]
 MEMBER = (sys.executable, str(REPOSITORY / "tests" / "guild" / "zoo" / "member.py"))
 PEER = REPOSITORY / ".bench-peers" / "bin" / "python"
-PEER_RECIPE = "FastMCP is not here: python3 -m venv .bench-peers && .bench-peers/bin/python -m pip install fastmcp"
+PEER_RECIPE = "FastMCP is not here: make .bench-peers/installed"
 PROXY_NAME = "FastMCP's proxy"
 PROXY = """
 import sys

@@ -186,12 +186,13 @@ class Hall:
 
     def at_work(self, *, refresh: bool = False) -> "AbstractAsyncContextManager[None]":
         """While this is entered, servers of the guild may run; at the end none does."""
-        if not self._has_guild:
+        if not self.has_guild:
             return nullcontext()
         return self.guild.at_work(self.settings.guild_refresh if refresh else "never", self.catalog.listed)
 
     @property
-    def _has_guild(self) -> bool:
+    def has_guild(self) -> bool:
+        """Whether there is a guild, and it is among what the hall offers."""
         return bool(self.settings.guild) and "guild" in self.settings.toolsets
 
     @property
@@ -205,7 +206,7 @@ class Hall:
         from contexthall.core.catalog import Catalog
 
         capabilities = {"caches": self._caches_capability, "contexts": self._contexts_capability}
-        if self._has_guild:
+        if self.has_guild:
             capabilities["guild"] = self._guild_capability
         return Catalog(capabilities[name]() for name in self.settings.toolsets if name in capabilities)
 
@@ -214,7 +215,14 @@ class Hall:
         """The authority of whoever speaks over standard input and output, or types a command."""
         from contexthall.core.catalog import Caller
 
-        return Caller(may_read=self._may_read)
+        return self.confined_caller if self.settings.confine else Caller(may_read=lambda _path, _home: True)
+
+    @cached_property
+    def confined_caller(self) -> "Caller":
+        """The authority of whoever speaks over HTTP: the hall's own roots, and those that were allowed."""
+        from contexthall.core.catalog import Caller
+
+        return Caller(may_read=self._is_in_roots)
 
     def build_cache(
         self,
@@ -311,9 +319,8 @@ class Hall:
 
         return guild_capability(self.guild, Offer(self.settings.guild_budget, self.settings.guild_pins))
 
-    def _may_read(self, path: str, home: str) -> bool:
-        roots = (home, *self.settings.allow_roots)
-        return not self.settings.confine or any(self._disk.is_within(path, root) for root in roots)
+    def _is_in_roots(self, path: str, home: str) -> bool:
+        return any(self._disk.is_within(path, root) for root in (home, *self.settings.allow_roots))
 
 
 def _created_at(environment: Mapping[str, str], clock: Callable[[], float]) -> str:

@@ -4,8 +4,9 @@ Pure: flags, environment and the contents of files are arguments.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from contexthall.core.errors import SettingsError
@@ -14,6 +15,7 @@ from contexthall.core.paths import absolute
 SETTINGS_FILE = "contexthall.toml"
 DEFAULT_CACHE_ROOT = ".context/caches"
 TOOLSETS = ("caches", "contexts", "guild")
+_VISIBLE = re.compile("[!-~]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,8 @@ class Settings:
     guild_budget: int | None = None
     guild_trust: Literal["warn", "hold"] = "warn"
     guild_pins: tuple[str, ...] = ()
+    http_token: str = field(default="", repr=False)
+    """What whoever speaks over HTTP must know; empty if that is nothing."""
 
 
 class SettingsFile(NamedTuple):
@@ -93,6 +97,7 @@ class _Key(NamedTuple):
     read: Callable[[Any, str], object]
     variable: str = ""
     trusted_only: bool = False
+    is_secret: bool = False
 
 
 def _path(value: object, base: str) -> str:
@@ -155,6 +160,13 @@ def _names(value: object, _base: str) -> tuple[str, ...]:
     return tuple(value)
 
 
+def visible(value: object, _base: str = "") -> str:
+    """Read a secret that a header and an address can carry."""
+    if not isinstance(value, str) or not _VISIBLE.fullmatch(value):
+        raise ValueError("must be letters, digits and signs of ASCII, without spaces")
+    return value
+
+
 _KEYS = {
     "cache_root": _Key("cache_root", _path, "CONTEXT_CACHE_ROOT"),
     "toolsets": _Key("toolsets", _toolsets),
@@ -166,6 +178,7 @@ _KEYS = {
     "guild_budget": _Key("guild_budget", _token_count, trusted_only=True),
     "guild_trust": _Key("guild_trust", _one_of("warn", "hold"), trusted_only=True),
     "guild_pin": _Key("guild_pins", _names, trusted_only=True),
+    "http_token": _Key("http_token", visible, "CONTEXT_HTTP_TOKEN", trusted_only=True, is_secret=True),
 }
 
 
@@ -173,7 +186,8 @@ def _read(key: _Key, value: object, base: str, name: str) -> object:
     try:
         return key.read(value, base)
     except ValueError as error:
-        raise SettingsError(f"{name} {error}, not {value!r}") from None
+        shown = "" if key.is_secret else f", not {value!r}"
+        raise SettingsError(f"{name} {error}{shown}") from None
 
 
 def _flags(flags: Mapping[str, object], base: str) -> dict[str, object]:

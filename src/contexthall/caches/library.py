@@ -3,14 +3,16 @@
 import os.path
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from operator import not_
 from typing import NamedTuple, TypeAlias, TypeVar
 
+from contexthall.caches.document import Document
 from contexthall.caches.format import MANIFEST
 from contexthall.caches.inspection import Inspection, inspect
 from contexthall.caches.ranking import Place, Ranking
 from contexthall.caches.reader import OpenCache, open_cache
-from contexthall.caches.selection import words
+from contexthall.caches.selection import tokens, words
 from contexthall.caches.verification import violations
 from contexthall.core.errors import (
     CacheInvalidError,
@@ -48,6 +50,34 @@ class Explanation(NamedTuple):
     place: Place
     considered: int
     matched_terms: tuple[str, ...]
+
+    def sentences(self, budget: int) -> tuple[str, ...]:
+        """Say it to a person."""
+        terms, place = ", ".join(self.matched_terms) or "none of the query's terms", self.place
+        return (
+            f"{place.id} is number {place.rank} of {self.considered}.",
+            f"It matches {terms}: {place.term_matches} of its {place.total_words} words.",
+            _fate(place, budget),
+        )
+
+
+class Standings(NamedTuple):
+    """A query's order as a person looks at it: some places of it, and what the budget made of the whole."""
+
+    terms: tuple[str, ...]
+    tokens_used: int
+    considered: int
+    selected: int
+    total_tokens: int
+    """What all documents of the cache cost together."""
+    places: tuple[Place, ...]
+
+
+class Found(NamedTuple):
+    """A document, and what it costs."""
+
+    document: Document
+    tokens: int
 
 
 def anyone(_path: str, _home: str) -> bool:
@@ -136,6 +166,14 @@ class Library:
         """Say where a document stands in a query's order, and why."""
         return self._with_ranking(directory, query, budget, partial(_explain, document_id))
 
+    def places(self, directory: str, query: str, budget: int, offset: int, limit: int) -> Standings:
+        """Show at most `limit` places of a query's order, the skipped documents among them, from `offset` on."""
+        return self._with_ranking(directory, query, budget, partial(_standings, offset, limit))
+
+    def document(self, directory: str, document_id: str) -> Found:
+        """Read one document."""
+        return self._reading(directory, lambda: _find(self._open(directory), document_id))
+
     def verify(self, directory: str) -> tuple[str, ...]:
         """Name everything that is wrong with a cache."""
         return self._reading(directory, lambda: tuple(violations(self._enter(directory))), is_sound=not_)
@@ -222,10 +260,39 @@ class Library:
 
 
 def _explain(document_id: str, ranking: Ranking, cache: OpenCache) -> Explanation:
+    document, _ = _find(cache, document_id)
     places = list(ranking.places())
-    place = next((place for place in places if place.id == document_id), None)
-    if place is None:
-        raise UsageError(f"the cache has no document {document_id}", hint="an id is a path in lower case")
-    listed = next(each for each in cache.listed() if each.id == document_id)
-    found = set(words(cache.documents().read(listed).content))
+    place = next(place for place in places if place.id == document_id)
+    found = set(words(document.content))
     return Explanation(place, len(places), tuple(term for term in dict.fromkeys(ranking.terms) if term in found))
+
+
+def _fate(place: Place, budget: int) -> str:
+    """Say what became of a document."""
+    if place.fits:
+        return f"It was taken: its {place.tokens} tokens fit into the {place.left_before} that were left."
+    if not budget:
+        return "The budget kept it out: with a budget of 0 nothing is taken."
+    if place.tokens > budget:
+        return f"The budget kept it out: it costs {place.tokens} tokens, and the whole budget is {budget}."
+    left = f"it costs {place.tokens} tokens, and {place.left_before} of {budget} were left"
+    return f"What ranks before it used the budget up: {left}."
+
+
+def _standings(offset: int, limit: int, ranking: Ranking, _cache: OpenCache) -> Standings:
+    return Standings(
+        tuple(ranking.terms),
+        ranking.tokens_used,
+        ranking.considered,
+        len(ranking.selected),
+        ranking.total_tokens,
+        tuple(islice(ranking.places(), offset, offset + limit)),
+    )
+
+
+def _find(cache: OpenCache, document_id: str) -> Found:
+    listed = next((each for each in cache.listed() if each.id == document_id), None)
+    if listed is None:
+        raise UsageError(f"the cache has no document {document_id}", hint="an id is a path in lower case")
+    document = cache.documents().read(listed)
+    return Found(document, tokens(document.content.encode()))

@@ -45,6 +45,20 @@ class Ranking:
         """The numbers of the documents that fit, best first."""
         return [place.document for place in rank(self._field, self.budget)]
 
+    @property
+    def considered(self) -> int:
+        """How many documents the cache has."""
+        return len(self._field)
+
+    @property
+    def tokens_used(self) -> int:
+        return sum(self._field.costs[number] for number in self.selected)
+
+    @property
+    def total_tokens(self) -> int:
+        """What all documents would cost together."""
+        return sum(self._field.costs)
+
     def settled(self) -> Self:
         """Do the work now that could be done later."""
         _ = self.selected
@@ -67,11 +81,10 @@ class Ranking:
             self._spell(number, score, read(self._listed(number)), terms)
             for number, score in zip(self.selected, scores, strict=True)
         )
-        considered, selected = len(self._field), len(self.selected)
-        used = sum(self._field.costs[number] for number in self.selected)
+        considered, selected = self.considered, len(self.selected)
         return (
             f'{{"documents":[{documents}],"selection":{{"query":{quoted(self.query)},"budget":{self.budget},'
-            f'"tokens_used":{used},"documents_considered":{considered},"documents_selected":{selected},'
+            f'"tokens_used":{self.tokens_used},"documents_considered":{considered},"documents_selected":{selected},'
             f'"documents_excluded_by_budget":{considered - selected}}}}}\n'
         )
 

@@ -1,25 +1,27 @@
 """What does the hall say to an MCP client? Every tool of the catalog, in both protocol eras, over any transport."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
 import mcp_types as types
 from anyio import to_thread
-from anyio.streams.memory import MemoryObjectReceiveStream
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.caching import CacheHint
+from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
 from contexthall.core.catalog import Caller, Catalog, JsonObject, ToolResult
 from contexthall.core.errors import UnknownToolError
+from contexthall.core.wire import whole
 
 NAME = "context-hall"
 
@@ -31,14 +33,28 @@ _passed_on: ContextVar[dict[str, Any]] = ContextVar("passed_on")
 
 
 class HallServer(Server[None]):
-    """An MCP server over a catalog. `caller` is the authority of whoever connects."""
+    """An MCP server over a catalog. `caller` is the authority of whoever connects.
 
-    def __init__(self, catalog: Catalog, caller: Caller, *, version: str, tool_timeout_seconds: float = 30.0) -> None:
+    `only_unicode` is for a transport that cannot carry half of a surrogate pair, and would break at one.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        caller: Caller,
+        *,
+        version: str,
+        tool_timeout_seconds: float = 30.0,
+        only_unicode: bool = False,
+    ) -> None:
         self._catalog = catalog
         self._caller = caller
+        self._mend = _mended if only_unicode else _as_it_is
         self._tool_timeout_seconds = tool_timeout_seconds
-        self._sessions: set[ServerSession] = set()
+        self._announcements: dict[Connection | None, MemoryObjectSendStream[None]] = {}
+        """To whom a change of the list is told: each connection, and None for all who listen to the bus."""
         self._bus = InMemorySubscriptionBus()
+        self._listening = ListenHandler(self._bus)
         super().__init__(
             NAME,
             version=version,
@@ -49,7 +65,7 @@ class HallServer(Server[None]):
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_subscriptions_listen=ListenHandler(self._bus),
+            on_subscriptions_listen=self._listening,
         )
         self.middleware.append(self._with_what_is_passed_on)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember_session)
@@ -63,6 +79,10 @@ class HallServer(Server[None]):
         """Promise `listChanged`, whoever asks: the SDK's own callers ask without arguments."""
         promised = notification_options or NotificationOptions(tools_changed=True)
         return super().create_initialization_options(promised, experimental_capabilities, extensions)
+
+    def end_subscriptions(self) -> None:
+        """Let go of clients that listen for changes; they are told that it is over."""
+        self._listening.close()
 
     async def _list_tools(
         self, _context: ServerRequestContext[None], params: types.PaginatedRequestParams | None
@@ -78,7 +98,10 @@ class HallServer(Server[None]):
     async def _call_tool(
         self, context: ServerRequestContext[None], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        caller = replace(self._caller, progress=context.session.report_progress)
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            await context.session.report_progress(progress, total, self._mend(message))
+
+        caller = replace(self._caller, progress=report)
         try:
             result = await self._catalog.call(
                 params.name, params.arguments or {}, caller, run_plain=self._run_in_thread
@@ -86,9 +109,9 @@ class HallServer(Server[None]):
         except UnknownToolError:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}") from None
         if result.fault is not None:
-            raise MCPError.from_error_data(_error_data(result.fault))
+            raise MCPError.from_error_data(_error_data(self._mend(result.fault)))
         if result.whole is not None:
-            _passed_on.get()["result"] = result.whole
+            _passed_on.get()["result"] = self._mend(result.whole)
             return types.CallToolResult(content=[])
         return types.CallToolResult.model_validate(
             {
@@ -123,32 +146,60 @@ class HallServer(Server[None]):
             return None
 
     async def _remember_session(self, context: ServerRequestContext[None], _params: types.NotificationParams) -> None:
-        self._sessions.add(context.session)
+        """Tell this client of every change, for as long as it is connected."""
+        connection = context.session._connection  # noqa: SLF001 - its exit stack is reached in no other way
+        if connection not in self._announcements:
+            connection.exit_stack.callback(self._forget, connection)
+            self._announce_to(connection, connection.send_tool_list_changed)
+
+    def _announce_to(self, connection: Connection | None, tell: Callable[[], Awaitable[None]]) -> None:
+        """Let each have a task of its own: one that does not read holds up nobody else.
+
+        Changes that come while the last one is being told are one.
+        """
+        self._announcements[connection], changes = anyio.create_memory_object_stream[None](1)
+        self._telling.start_soon(_tell, tell, changes)
+
+    def _forget(self, connection: Connection | None) -> None:
+        self._announcements.pop(connection).close()
+
+    def _announce(self) -> None:
+        for changes in self._announcements.values():
+            with suppress(anyio.WouldBlock):
+                changes.send_nowait(None)
 
     @asynccontextmanager
     async def _announcing(self, _server: Server[None]) -> AsyncIterator[None]:
-        """While this is entered, clients hear of every change of the list; several in quick succession are one."""
-        send, receive = anyio.create_memory_object_stream[None](1)
-
-        def announce() -> None:
-            with suppress(anyio.WouldBlock):
-                send.send_nowait(None)
-
-        unsubscribe = self._catalog.changed.subscribe(announce)
-        async with send, receive, anyio.create_task_group() as tasks:
-            tasks.start_soon(self._tell_clients, receive)
+        """While this is entered, clients hear of every change of the list."""
+        unsubscribe = self._catalog.changed.subscribe(self._announce)
+        async with anyio.create_task_group() as self._telling:
+            self._announce_to(None, partial(self._bus.publish, ToolsListChanged()))
             try:
                 yield
             finally:
                 unsubscribe()
-                self._sessions.clear()
-                tasks.cancel_scope.cancel()
+                for connection in tuple(self._announcements):
+                    self._forget(connection)
+                self._telling.cancel_scope.cancel()
 
-    async def _tell_clients(self, changes: MemoryObjectReceiveStream[None]) -> None:
+
+async def _tell(tell: Callable[[], Awaitable[None]], changes: MemoryObjectReceiveStream[None]) -> None:
+    async with changes:
         async for _ in changes:
-            for session in tuple(self._sessions):
-                await session.send_tool_list_changed()
-            await self._bus.publish(ToolsListChanged())
+            await tell()
+
+
+def _as_it_is(value: Any) -> Any:  # noqa: ANN401 - whatever another server said
+    return value
+
+
+def _mended(value: Any) -> Any:  # noqa: ANN401 - whatever another server said
+    """Give the same value with all text in it whole."""
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, list):
+        return [_mended(each) for each in value]
+    return {whole(key): _mended(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def _within(envelope: dict[str, Any], result: JsonObject) -> dict[str, Any]:

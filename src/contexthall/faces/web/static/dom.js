@@ -49,7 +49,7 @@ function named(character) {
 
 /** Give nodes for a sentence in which `…` marks what is to be typed. */
 export function worded(sentence) {
-  return sentence.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : document.createTextNode(part)));
+  return sentence.split("`").flatMap((part, index) => (index % 2 ? [h("code", {}, ...said(part))] : said(part)));
 }
 
 const NUMBERS = new Intl.NumberFormat("en");
@@ -143,7 +143,8 @@ export function fault(error, ...more) {
 
 function sentence(error) {
   const text = error?.message || String(error);
-  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  // What begins with a name and a colon begins with somebody's own spelling.
+  const whole = /^\S+:/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…`]$/.test(whole) ? whole : `${whole}.`;
 }
 

@@ -56,7 +56,7 @@ export function listen({ onEvent, onOpen, onLost }) {
 async function read(onEvent, onOpen) {
   const stop = new AbortController();
   const response = await reach("/api/events", { signal: stop.signal });
-  if (!response.ok) throw failure(response, null);
+  if (!response.ok) throw failure(response, (await response.json().catch(() => null))?.error);
   const feed = parser((kind, data) => (kind === "hello" ? onOpen() : onEvent(kind, JSON.parse(data))));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (;;) {

@@ -1,18 +1,18 @@
 /** Which view is looked at, in which colours, and is the hall still there? The page's frame. */
 
 import { decoded, hall, takeToken, useToken } from "/static/api.js";
-import { cachesView } from "/static/caches.js";
-import { contextsView } from "/static/contexts.js";
-import { fill, h, keepAgesTrue } from "/static/dom.js";
+import { fault, fill, h, keepAgesTrue } from "/static/dom.js";
 import { listen } from "/static/events.js";
-import { guildView } from "/static/guild.js";
 
 const at = (id) => document.getElementById(id);
-const MAKERS = { caches: cachesView, contexts: contextsView, guild: guildView };
+// A view is loaded when it is first looked at.
+const LOADERS = {
+  caches: () => import("/static/caches.js"),
+  contexts: () => import("/static/contexts.js"),
+  guild: () => import("/static/guild.js"),
+};
 const views = {};
-
-takeToken();
-let meeting = meet();
+let meeting = null;
 
 function meet() {
   const found = hall();
@@ -30,18 +30,34 @@ function introduce({ project, version }) {
 
 function route() {
   const [, name, rest] = /^#\/([a-z]+)\/?(.*)$/.exec(location.hash) ?? [];
-  return name in MAKERS ? [name, decoded(rest)] : ["caches", ""];
+  return name in LOADERS ? [name, decoded(rest)] : ["caches", ""];
 }
 
-function show() {
+async function show() {
+  if (!at("locked").hidden) return;
   const [name, rest] = route();
-  for (const each of Object.keys(MAKERS)) at(each).hidden = each !== name;
+  for (const each of Object.keys(LOADERS)) at(each).hidden = each !== name;
   for (const link of document.querySelectorAll("nav a")) {
     if (link.dataset.view === name) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  views[name] ??= MAKERS[name](at(name), () => meeting);
-  views[name].show(rest);
+  await (await view(name))?.show(rest);
+}
+
+async function view(name) {
+  views[name] ??= LOADERS[name]().then((module) => module.view(at(name), () => meeting));
+  try {
+    return await views[name];
+  } catch {
+    delete views[name];
+    fill(at(name), fault(new Error("This view could not be loaded. Is `context serve` still running?")));
+    return null;
+  }
+}
+
+/** Tell those views something that are there. */
+function toViews(work, names = Object.keys(views)) {
+  for (const name of names) views[name]?.then(work, () => {});
 }
 
 // Colours: what the system prefers, until somebody chooses.
@@ -84,14 +100,15 @@ function found(isFirst) {
   clearInterval(countdown);
   at("banner").hidden = true;
   live("Live", "live");
-  if (isFirst) return;
+  // The first view was drawn before the stream was there: what happened in between is asked for.
+  if (isFirst) return toViews((shown) => shown.catchUp(), ["guild"]);
   meeting = meet();
-  for (const view of Object.values(views)) view.catchUp();
+  return toViews((shown) => shown.catchUp());
 }
 
 function lost(error, wait) {
   clearInterval(countdown);
-  live("Lost", "lost");
+  live(error.code === "unauthorized" ? "Locked" : "Lost", "lost");
   if (error.code === "unauthorized") return;
   let seconds = Math.ceil(wait / 1000);
   const left = h("span", {}, `${seconds} s`);
@@ -122,7 +139,7 @@ function unlock() {
     useToken(input.value);
     location.reload();
   });
-  for (const name of Object.keys(MAKERS)) at(name).hidden = true;
+  for (const name of Object.keys(LOADERS)) at(name).hidden = true;
   fill(at("locked"), form);
   at("locked").hidden = false;
   input.focus();
@@ -138,9 +155,10 @@ at("skip").addEventListener("click", (event) => {
 });
 labelTheme();
 keepAgesTrue();
-show();
-hurry = listen({
-  onEvent: (kind, data) => views.guild?.hear(kind, data.member),
-  onOpen: found,
-  onLost: lost,
+takeToken();
+const first = show();
+meeting = meet();
+first.finally(() => {
+  const onEvent = (kind, data) => toViews((guild) => guild.hear(kind, data.member), ["guild"]);
+  hurry = listen({ onEvent, onOpen: found, onLost: lost });
 });

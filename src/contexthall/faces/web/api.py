@@ -1,0 +1,413 @@
+"""What can the page ask, and what is it told? The rooms' own answers, as JSON; docs/api.md lists them.
+
+Whatever a person may send is judged here, and every refusal is a sentence. Nothing is done by a GET; whatever does
+something wants the hall's write token, which only a page of the hall's own can have read.
+"""
+
+import hmac
+import logging
+import os.path
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+import anyio
+from anyio import to_thread
+from starlette.datastructures import QueryParams
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from contexthall import __version__
+from contexthall.core import wire
+from contexthall.core.errors import (
+    CacheMissingError,
+    DiskError,
+    HallError,
+    InternalError,
+    InvalidBudgetError,
+    InvalidQueryError,
+    MemberError,
+    UnknownToolError,
+    UsageError,
+)
+from contexthall.core.paths import native
+from contexthall.faces.web.guard import Refusal, error_response, json_response, wrong_method
+from contexthall.guild.manager import MCPManager, MemberView, one_line
+from contexthall.hall import Hall
+
+logger = logging.getLogger(__name__)
+
+JsonObject: TypeAlias = Mapping[str, Any]
+Reading: TypeAlias = Callable[[QueryParams], Awaitable[JsonObject]]
+Writing: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
+_T = TypeVar("_T")
+
+STATUSES = {
+    "usage": 400,
+    "invalid_query": 400,
+    "invalid_budget": 400,
+    "cache_missing": 404,
+    "cache_invalid": 409,
+    "io_error": 500,
+    "internal_error": 500,
+    "check_failed": 409,
+    "tool_failed": 502,
+}
+MOST_BODY_BYTES = 4 * 1024 * 1024
+MOST_PLACES = 200
+MOST_LINES = 10_000
+_LARGEST_OFFSET = 2**53
+_LOOK_SECONDS = 0.25
+
+
+class RefusedError(Exception):
+    """A request that is refused for how it was sent."""
+
+    def __init__(self, refusal: Refusal, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(refusal.detail)
+        self.response = refusal.response(headers)
+
+
+class Api:
+    """What the page asks of a hall."""
+
+    def __init__(self, hall: Hall, *, write_token: str) -> None:
+        self._hall = hall
+        self._write_token = write_token
+
+    def endpoints(self) -> dict[str, ASGIApp]:
+        """Give what answers, by path."""
+        reading: dict[str, Reading] = {
+            "/healthz": self._health,
+            "/api/hall": self._describe_hall,
+            "/api/caches": self._list_caches,
+            "/api/caches/ranking": self._rank,
+            "/api/caches/document": self._read_document,
+            "/api/caches/why": self._explain,
+            "/api/contexts": self._list_contexts,
+            "/api/contexts/show": self._show_context,
+            "/api/guild": self._list_members,
+            "/api/guild/tool": self._show_tool,
+            "/api/guild/difference": self._show_difference,
+            "/api/guild/log": self._show_log,
+        }
+        writing: dict[str, Writing] = {
+            "/api/guild/call": self._call,
+            "/api/guild/refresh": self._refresh,
+            "/api/guild/stop": self._stop,
+            "/api/guild/approve": self._approve,
+        }
+        asked: dict[str, ASGIApp] = {path: _Endpoint("GET", partial(_read, each)) for path, each in reading.items()}
+        return asked | {path: _Endpoint("POST", partial(self._write, each)) for path, each in writing.items()}
+
+    def describe_member(self, name: str) -> JsonObject:
+        """Tell what is known of a member now."""
+        return _member(self._hall.guild.view(name), self._hall.guild.listed_names(name))
+
+    # The hall:
+
+    async def _health(self, _asked: QueryParams) -> JsonObject:
+        return {"status": "ok", "version": __version__}
+
+    async def _describe_hall(self, _asked: QueryParams) -> JsonObject:
+        settings = self._hall.settings
+        return {
+            "version": __version__,
+            "project": os.path.basename(settings.project_root),
+            "guild": self._hall.has_guild,
+            "trust": settings.guild_trust,
+            "toolsets": settings.toolsets,
+            "writeToken": self._write_token,
+        }
+
+    # Caches:
+
+    async def _list_caches(self, _asked: QueryParams) -> JsonObject:
+        self._check_offered("caches")
+        return {"caches": await self._in_thread(self._inspect_caches)}
+
+    def _inspect_caches(self) -> list[JsonObject]:
+        library = self._hall.caches
+        entries = library.list_caches()
+        return [
+            {"name": entry.path, "has_manifest": entry.has_manifest, **self._inspect(entry.path)} for entry in entries
+        ]
+
+    def _inspect(self, cache: str) -> JsonObject:
+        try:
+            return self._hall.caches.inspect(self._locate(cache))._asdict()
+        except (CacheMissingError, DiskError):  # gone meanwhile, or not to be read
+            return {"cache_version": "", "document_count": 0, "total_bytes": 0, "valid": False}
+
+    async def _rank(self, asked: QueryParams) -> JsonObject:
+        cache, query, budget = _text(asked, "cache"), _query(asked), _budget(asked)
+        offset = _number(asked, "offset", default=0, most=_LARGEST_OFFSET)
+        limit = _number(asked, "limit", default=50, most=MOST_PLACES)
+        standings = await self._with_cache(
+            cache, lambda directory: self._hall.caches.places(directory, query, budget, offset, limit)
+        )
+        places = [place._asdict() for place in standings.places]
+        return {"query": query, "budget": budget, **standings._asdict(), "places": places}
+
+    async def _read_document(self, asked: QueryParams) -> JsonObject:
+        cache, identifier = _text(asked, "cache"), _text(asked, "id")
+        document, tokens = await self._with_cache(
+            cache, lambda directory: self._hall.caches.document(directory, identifier)
+        )
+        return {**document._asdict(), "tokens": tokens}
+
+    async def _explain(self, asked: QueryParams) -> JsonObject:
+        cache, query, budget, identifier = _text(asked, "cache"), _query(asked), _budget(asked), _text(asked, "id")
+        why = await self._with_cache(
+            cache, lambda directory: self._hall.caches.explain(directory, query, budget, identifier)
+        )
+        return {
+            "place": why.place._asdict(),
+            "considered": why.considered,
+            "matched": why.matched_terms,
+            "sentences": why.sentences(budget),
+        }
+
+    async def _with_cache(self, cache: str, work: Callable[[str], _T]) -> _T:
+        self._check_offered("caches")
+        try:
+            return await self._in_thread(lambda: work(self._locate(cache)))
+        except CacheMissingError:
+            raise CacheMissingError(cache) from None  # where it was looked for is nobody's business
+
+    def _locate(self, cache: str) -> str:
+        return self._hall.caches.locate(native(cache), may_read=self._hall.confined_caller.may_read)
+
+    # Contexts:
+
+    async def _list_contexts(self, _asked: QueryParams) -> JsonObject:
+        self._check_offered("contexts")
+        return await self._in_thread(self._hall.project.list_contexts)
+
+    async def _show_context(self, asked: QueryParams) -> JsonObject:
+        self._check_offered("contexts")
+        scope = _text(asked, "scope")
+        return await self._in_thread(lambda: self._hall.project.query_context(scope, with_freshness=True))
+
+    # The guild:
+
+    async def _list_members(self, _asked: QueryParams) -> JsonObject:
+        if not self._hall.has_guild:
+            return {"members": []}
+        # A page that shows the roster is as good as an agent that has its list: members may be asked from now on.
+        self._hall.catalog.listed.send()
+        with anyio.move_on_after(_LOOK_SECONDS):  # large members are looked at by the refresh
+            await self._hall.guild.look_again()
+        return {"members": self._members()}
+
+    async def _show_tool(self, asked: QueryParams) -> JsonObject:
+        manager, member, tool = self._guild(), _text(asked, "member"), _text(asked, "tool")
+        definition = next((each for each in manager.view(member).tools if each["name"] == tool), None)
+        if definition is None:
+            raise UnknownToolError(f"{member} has no {tool!r}")
+        return {"listedAs": manager.listed_names(member)[member, tool], "definition": definition}
+
+    async def _show_difference(self, asked: QueryParams) -> JsonObject:
+        return {"difference": self._guild().difference(_text(asked, "member"))}
+
+    async def _show_log(self, asked: QueryParams) -> JsonObject:
+        manager, member = self._guild(), _text(asked, "member")
+        lines = _number(asked, "lines", default=200, most=MOST_LINES)
+        return {"log": await self._in_thread(lambda: manager.log_of(member, lines))}
+
+    async def _call(self, order: JsonObject) -> JsonObject:
+        manager, member, tool = self._guild(), _string(order, "member"), _string(order, "tool")
+        arguments = order.get("arguments", {})
+        if not isinstance(arguments, dict):
+            raise UsageError("`arguments` must be an object")
+        try:
+            return {"result": await manager.invoke_tool(member, tool, arguments)}
+        except MemberError as error:
+            if error.fault is not None:
+                return {"fault": error.fault}
+            more = f" ({error.more})" if error.more else ""
+            raise MemberError(f"{member}: {error.detail}{more}") from None
+
+    async def _refresh(self, order: JsonObject) -> JsonObject:
+        manager = self._guild()
+        names = [_string(order, "member")] if order.get("member") is not None else list(manager.roster)
+        await manager.refresh_tool_caches(names)
+        return {"members": self._members(*names)}
+
+    async def _stop(self, order: JsonObject) -> JsonObject:
+        name = _string(order, "member")
+        await self._guild().stop_server(name)
+        return {"member": self.describe_member(name)}
+
+    async def _approve(self, order: JsonObject) -> JsonObject:
+        name = _string(order, "member")
+        approved = self._guild().approve(name)
+        return {"member": self.describe_member(name), "approved": [change._asdict() for change in approved]}
+
+    def _guild(self) -> MCPManager:
+        if not self._hall.has_guild:
+            raise UsageError("this hall has no guild: start it with --guild DIR")
+        return self._hall.guild
+
+    def _members(self, *names: str) -> list[JsonObject]:
+        """Tell what is known of some members, or of all."""
+        manager = self._hall.guild
+        views = map(manager.view, names) if names else manager.snapshot()
+        listed = manager.listed_names(*names)
+        return [_member(view, listed) for view in views]
+
+    # Behind them:
+
+    def _check_offered(self, toolset: str) -> None:
+        if toolset not in self._hall.settings.toolsets:
+            raise UsageError(f"this hall offers no {toolset}: it was started with --toolsets")
+
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        try:
+            with anyio.fail_after(self._hall.settings.tool_timeout_seconds):
+                return await to_thread.run_sync(work, abandon_on_cancel=True)
+        except TimeoutError:
+            raise InternalError("it took too long") from None
+
+    async def _write(self, work: Writing, request: Request) -> JsonObject:
+        given = request.headers.get("x-hall-write", "")
+        if not hmac.compare_digest(given.encode(), self._write_token.encode()):
+            raise RefusedError(Refusal(403, "forbidden", "Forbidden", "Only a page of the hall's own may do that."))
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise UsageError("the body must be of the type application/json")
+        return await work(_object(await _body(request)))
+
+
+class _Endpoint:
+    """Answers one path by one method, errors included."""
+
+    def __init__(self, method: str, answer: Callable[[Request], Awaitable[JsonObject]]) -> None:
+        self._methods = ("GET", "HEAD") if method == "GET" else (method,)
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(ClientDisconnect):
+            response = await self._response(Request(scope, receive))
+            await response(scope, receive, send)
+
+    async def _response(self, request: Request) -> Response:
+        if request.method not in self._methods:
+            return wrong_method(*self._methods)
+        try:
+            return json_response(await self._answer(request))
+        except RefusedError as error:
+            return error.response
+        except HallError as error:
+            return _failure(error)
+
+
+async def _read(work: Reading, request: Request) -> JsonObject:
+    return await work(request.query_params)
+
+
+def _failure(error: HallError) -> Response:
+    """Say what went wrong; what the system refused is told without its paths, which the log has."""
+    if isinstance(error, DiskError):
+        logger.warning("%s", error)
+        return error_response(STATUSES[error.code], error.code, error.message, "The hall's log tells what it was.")
+    detail = error.detail if isinstance(error, MemberError) else str(error)
+    return error_response(STATUSES[error.code], error.code, error.message, detail)
+
+
+# What was sent:
+
+
+async def _body(request: Request) -> bytes:
+    """Read a body, as far as it is not too large."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BODY_BYTES:
+            most = f"A body may have {MOST_BODY_BYTES} bytes at most."
+            raise RefusedError(Refusal(413, "too_large", "Too large", most), {"Connection": "close"})
+    return bytes(body)
+
+
+def _object(body: bytes) -> JsonObject:
+    try:
+        value = wire.parse(body)
+    except ValueError:
+        raise UsageError("the body is not JSON") from None
+    if not isinstance(value, dict):
+        raise UsageError("the body must be an object")
+    return value
+
+
+def _string(order: JsonObject, name: str) -> str:
+    value = order.get(name)
+    if not isinstance(value, str):
+        raise UsageError(f"`{name}` must be a string")
+    return value
+
+
+def _text(asked: QueryParams, name: str) -> str:
+    if name not in asked:
+        raise UsageError(f"`{name}` is missing")
+    return asked[name]
+
+
+def _query(asked: QueryParams) -> str:
+    if "query" not in asked:
+        raise InvalidQueryError("`query` is missing")
+    return asked["query"]
+
+
+def _budget(asked: QueryParams) -> int:
+    budget = asked.get("budget", "")
+    if not _is_count(budget):
+        raise InvalidBudgetError(f"{budget!r} is not a whole number of tokens")
+    return int(budget)
+
+
+def _number(asked: QueryParams, name: str, *, default: int, most: int) -> int:
+    text = asked.get(name, str(default))
+    if not _is_count(text) or int(text) > most:
+        raise UsageError(f"`{name}` must be a whole number from 0 to {most}")
+    return int(text)
+
+
+def _is_count(text: str) -> bool:
+    """Say whether that is a number that is worth reading."""
+    longest = 40
+    return text.isascii() and text.isdigit() and len(text) <= longest
+
+
+# What is told:
+
+
+def _member(view: MemberView, listed: Mapping[tuple[str, str], str]) -> JsonObject:
+    return {
+        "name": view.name,
+        "key": view.key,
+        "displayName": view.display_name,
+        "description": view.description,
+        "version": view.version,
+        "transport": view.transport,
+        "status": view.status,
+        "error": view.error,
+        "cachedAt": view.cached_at,
+        "freshness": view.freshness.state,
+        "reason": view.freshness.reason,
+        "tokens": view.tokens,
+        "notes": view.notes,
+        "changes": [change._asdict() for change in view.changes],
+        "held": view.is_held,
+        "tools": [_tool(tool, listed[view.name, tool["name"]]) for tool in view.tools],
+    }
+
+
+def _tool(definition: JsonObject, listed_as: str) -> JsonObject:
+    title = definition.get("title")
+    return {
+        "name": definition["name"],
+        "listedAs": listed_as,
+        "title": title if isinstance(title, str) else "",
+        "line": one_line(definition),
+    }

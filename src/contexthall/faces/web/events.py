@@ -1,0 +1,101 @@
+"""How does a page hear at once what happens to members? By an event stream of its own.
+
+Nothing is polled: what the guild's manager tells is put into a queue for each page. A page that does not read is let
+go once its queue is full; it comes back, and asks for the roster anew.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from starlette.types import Receive, Scope, Send
+
+from contexthall.core.wire import compact
+from contexthall.faces.web.guard import wrong_method
+from contexthall.guild.manager import Event, MCPManager
+
+MOST_WAITING = 256
+HEARTBEAT_SECONDS = 15.0
+
+_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
+_HEARTBEAT = b": still here\n\n"
+
+
+class EventStreams:
+    """An ASGI application that streams what happens; `describe` tells what is known of a member now."""
+
+    def __init__(
+        self,
+        manager: MCPManager | None,
+        describe: Callable[[str], object],
+        *,
+        version: str,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
+    ) -> None:
+        self._manager = manager
+        self._describe = describe
+        self._version = version
+        self._heartbeat_seconds = heartbeat_seconds
+        self._queues: set[MemoryObjectSendStream[Event]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "GET":
+            await wrong_method("GET")(scope, receive, send)
+            return
+        queue, events = anyio.create_memory_object_stream[Event](MOST_WAITING)
+        async with queue, events, anyio.create_task_group() as tasks:
+            unsubscribe = self._fill(queue, tasks.cancel_scope)
+            tasks.start_soon(_cancel_when_gone, receive, tasks.cancel_scope)
+            try:
+                await self._stream(events, send)
+            finally:
+                unsubscribe()
+                self._queues.discard(queue)
+                tasks.cancel_scope.cancel()
+
+    def end(self) -> None:
+        """End every stream, as the hall ends."""
+        for queue in self._queues:
+            queue.close()
+
+    def _fill(self, queue: MemoryObjectSendStream[Event], life: anyio.CancelScope) -> Callable[[], None]:
+        """Put what happens into the queue; give what ends that."""
+        self._queues.add(queue)
+
+        def take(event: Event) -> None:
+            try:
+                with suppress(anyio.ClosedResourceError):
+                    queue.send_nowait(event)
+            except anyio.WouldBlock:  # even a write may be waiting for this reader, for ever
+                life.cancel()
+
+        return self._manager.subscribe(take) if self._manager is not None else lambda: None
+
+    async def _stream(self, events: MemoryObjectReceiveStream[Event], send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        chunk = _spelt("hello", {"version": self._version})
+        while chunk:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            chunk = await self._next(events)
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _next(self, events: MemoryObjectReceiveStream[Event]) -> bytes:
+        """Wait for what is to be said next; nothing at the end."""
+        with anyio.move_on_after(self._heartbeat_seconds):
+            try:
+                event = await events.receive()
+            except anyio.EndOfStream:
+                return b""
+            return _spelt(event.kind, {"member": self._describe(event.member)})
+        return _HEARTBEAT
+
+
+async def _cancel_when_gone(receive: Receive, life: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    life.cancel()
+
+
+def _spelt(kind: str, data: object) -> bytes:
+    return f"event: {kind}\ndata: {compact(data)}\n\n".encode("utf-8", "backslashreplace")

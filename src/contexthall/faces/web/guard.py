@@ -1,0 +1,184 @@
+"""Who may ask the hall over HTTP? Programs of this machine's user, and pages of the hall's own; nobody's web page.
+
+Judged on every route before anything else happens: the Host header, because a foreign name may be made to lead here
+(DNS rebinding); the Origin, because a foreign page may send requests; the token, where there is one. Every answer
+carries the headers that keep a browser from doing more with it than it should.
+"""
+
+import hmac
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from contexthall.core.errors import InternalError, UsageError
+from contexthall.core.wire import compact
+
+logger = logging.getLogger(__name__)
+
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_DEFAULT_PORT = 80
+_NUMERIC = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[0-9.]+)(:[0-9]{1,5})?")
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Refusal(NamedTuple):
+    """Why a request is not even looked at."""
+
+    status: int
+    code: str
+    message: str
+    detail: str
+
+    def response(self, headers: Mapping[str, str] | None = None) -> Response:
+        return error_response(self.status, self.code, self.message, self.detail, headers)
+
+
+def wrong_method(*allowed: str) -> Response:
+    """Answer a method that a path does not know."""
+    methods = ", ".join(allowed)
+    return Refusal(405, "usage", UsageError.message, f"This path answers {methods} only.").response({"Allow": methods})
+
+
+class Names(NamedTuple):
+    """The names under which the hall may be reached."""
+
+    hosts: frozenset[str]
+    """As the Host header spells them, with the port."""
+    any_address: bool = False
+    """Whether every numeric address will do: nobody can make one lead elsewhere, as names can be made to."""
+
+    @classmethod
+    def of(cls, host: str, port: int) -> "Names":
+        """Name the hall that listens at `host`, as an address spells it."""
+        names = {*LOOPBACK_NAMES, host.lower()}
+        hosts = {f"{name}:{port}" for name in names} | (names if port == _DEFAULT_PORT else set())
+        return cls(frozenset(hosts), any_address=_is_wildcard(host))
+
+    def allow(self, host: str) -> bool:
+        """Say whether a Host header may name the hall so."""
+        return host in self.hosts or (self.any_address and _is_numeric(host))
+
+    def allow_origin(self, origin: str, host: str) -> bool:
+        """Say whether a page of that origin may ask a hall that it calls `host`."""
+        scheme, _, name = origin.partition("://")
+        return scheme == "http" and (name == host or name in self.hosts)
+
+
+class Guard:
+    """An ASGI application before another: it lets through what may be asked, and answers the rest itself.
+
+    `open_paths` hold no data and need no token.
+    """
+
+    def __init__(self, app: ASGIApp, names: Names, token: str = "", open_paths: Iterable[str] = ()) -> None:
+        self._app = app
+        self._names = names
+        self._token = token.encode()
+        self._open_paths = frozenset(open_paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise ValueError(f"the hall does not speak {scope['type']}")
+        answer = _Answer(send, is_open=scope["path"] in self._open_paths)
+        refusal = self._refusal(Headers(scope=scope), scope["path"])
+        if refusal is not None:
+            headers = {"WWW-Authenticate": "Bearer"} if refusal.code == "unauthorized" else None
+            await refusal.response(headers)(scope, receive, answer)
+            return
+        try:
+            await self._app(scope, receive, answer)
+        except Exception:
+            logger.exception("%s %r failed", scope["method"], scope["path"])
+            if not answer.has_begun:
+                await internal_error()(scope, receive, answer)
+
+    def _refusal(self, headers: Headers, path: str) -> Refusal | None:
+        host, origins = ",".join(headers.getlist("host")).lower(), headers.getlist("origin")
+        if not self._names.allow(host):
+            return _forbidden("The hall is not known by that name: use the address that it printed when it started.")
+        if not all(self._names.allow_origin(origin.lower(), host) for origin in origins):
+            return _forbidden("A page of another origin may not ask the hall.")
+        if path not in self._open_paths and not self._knows_token(headers):
+            return Refusal(401, "unauthorized", "Not authorised", "This hall wants its token: Authorization: Bearer …")
+        return None
+
+    def _knows_token(self, headers: Headers) -> bool:
+        if not self._token:
+            return True
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        # Compared whatever the scheme, so that the time taken tells nothing.
+        is_right = hmac.compare_digest(given.strip().encode(), self._token)
+        return is_right and scheme.lower() == "bearer"
+
+
+class _Answer:
+    """An answer on its way out, with the headers that all have."""
+
+    def __init__(self, send: Send, *, is_open: bool) -> None:
+        self._send = send
+        self._cache_control = "no-cache" if is_open else "no-store"
+        self.has_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.has_begun = True
+            headers = MutableHeaders(scope=message)
+            headers.update(_HEADERS)
+            headers.setdefault("Cache-Control", self._cache_control)
+        await self._send(message)
+
+
+def error_response(
+    status: int, code: str, message: str, detail: str = "", headers: Mapping[str, str] | None = None
+) -> Response:
+    """Spell an error as every route does."""
+    error = {"code": code, "message": message} | ({"detail": detail} if detail else {})
+    return json_response({"error": error}, status, headers)
+
+
+def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Spell a value compactly; half of a surrogate pair, which UTF-8 cannot spell, stays an escape."""
+    body = compact(value).encode("utf-8", "backslashreplace")
+    return Response(body, status, dict(headers or {}), "application/json")
+
+
+def internal_error() -> Response:
+    return error_response(
+        500, InternalError.code, InternalError.message, "The hall made a mistake; its log tells which."
+    )
+
+
+def _forbidden(detail: str) -> Refusal:
+    return Refusal(403, "forbidden", "Forbidden", detail)
+
+
+def _is_wildcard(host: str) -> bool:
+    try:
+        return ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return False
+
+
+def _is_numeric(host: str) -> bool:
+    """Say whether a Host header names a numeric address, with or without a port."""
+    numeric = _NUMERIC.fullmatch(host)
+    try:
+        return numeric is not None and bool(ip_address(numeric["name"].strip("[]")))
+    except ValueError:
+        return False

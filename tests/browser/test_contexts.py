@@ -1,0 +1,56 @@
+"""Does the page show which contexts are still true?"""
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+from tests.browser.making import Grounds, examples, visit
+from tests.faces.web.serving import HttpHall
+
+
+def test_the_project_is_a_tree_with_counts(hall: HttpHall, browser: Browser) -> None:
+    with visit(browser, f"{hall.url}/#/contexts") as page:
+        expect(page.locator(".tree-label")).to_have_text(["shop", "shop", "tests"])
+        expect(page.get_by_role("button", name="all 3")).to_be_visible()
+        expect(page.get_by_role("button", name="fresh 3")).to_be_visible()
+        expect(page.get_by_role("button", name="stale 0")).to_be_visible()
+
+
+def test_a_context_is_shown_field_by_field(hall: HttpHall, browser: Browser) -> None:
+    told = hall.get("/api/contexts/show", scope="shop")["context"]
+    with visit(browser, f"{hall.url}/#/contexts") as page:
+        page.locator('[data-scope="shop"]').click()
+        expect(page.locator(".detail h2")).to_have_text("shop")
+        expect(page.locator(".detail .fields > dd").first).to_have_text(told["summary"])
+        expect(page.locator(".detail .values > li")).to_have_text(told["exports"])
+
+
+def test_a_context_that_becomes_stale_says_so_and_what_changed(browser: Browser, tmp_path: Path) -> None:
+    grounds = examples(tmp_path)
+    with grounds.served() as hall, visit(browser, f"{hall.url}/#/contexts/shop") as page:
+        expect(page.locator(".detail .state-pill")).to_have_text("fresh")
+        orders = grounds.project / "shop" / "orders.py"
+        orders.write_text(orders.read_text() + "\n# Changed.\n")
+        page.get_by_role("button", name="Look again").click()
+        expect(page.locator('[data-scope="shop"] .state')).to_have_text("stale")
+        expect(page.locator(".detail .state-pill")).to_have_text("stale")
+        expect(page.get_by_label("What changed").locator("li.modified")).to_contain_text("orders.py")
+        page.get_by_role("button", name="fresh 2").click()
+        expect(page.locator('[data-scope="shop"]')).to_have_count(0)
+
+
+def test_a_big_project_is_drawn_as_far_as_it_is_opened(browser: Browser, tmp_path: Path) -> None:
+    grounds = Grounds(tmp_path)
+    for number in range(300):
+        directory = grounds.project / "packages" / f"p{number:03}"
+        directory.mkdir(parents=True)
+        metadata = f"version: 1\nscope: packages/p{number:03}\nfingerprint: '00000000'\nlast_updated: '2026-01-01'\n"
+        (directory / ".context.yaml").write_text(f"{metadata}summary: One.\n")
+    with grounds.served() as hall, visit(browser, f"{hall.url}/#/contexts") as page:
+        expect(page.get_by_role("button", name="stale 300")).to_be_visible()
+        assert page.locator(".tree-name").count() == 2
+        page.get_by_role("button", name="Directories in packages").click()
+        expect(page.locator(".tree-name")).to_have_count(202)
+        page.get_by_role("button", name="Show 100 more of 100").click()
+        expect(page.locator(".tree-name")).to_have_count(302)
+        page.get_by_label("Find a directory").fill("p123")
+        expect(page.locator(".tree-label")).to_have_text(["shop", "packages", "p123"])

@@ -1,0 +1,337 @@
+"""MCP over HTTP by a real hall: the same bytes as over standard input and output, for several clients at once."""
+
+import json
+import signal
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import httpx2
+import mcp_types as types
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from tests.caches.making import build_cache
+from tests.faces.web.serving import ACCEPT, HttpHall, RawSession, failure
+from tests.guild.making import make_member, tool, write_cache
+from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, RawServer
+
+from contexthall.core.catalog import Caller, Catalog
+from contexthall.faces.mcp.http import MOST_SESSIONS, HttpEndpoint
+from contexthall.faces.mcp.server import HallServer
+
+Era = Literal["legacy", "auto"]
+ERAS: tuple[Era, ...] = ("legacy", "auto")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A project with a cache, and a member whose result has what nobody here knows."""
+    caches = tmp_path / ".context" / "caches"
+    caches.mkdir(parents=True)
+    build_cache(caches, {"a.md": "größe 😀", "b.md": "b"}, name="handbook")
+    result = {"content": [{"type": "text", "text": "é"}], "futureField": {"x": [1, 2.5, None]}, "_meta": {"k": "v"}}
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    odd = tool("odd one", "Odd.", annotations={"readOnlyHint": True}, futureField={"x": None})
+    write_cache(make_member(tmp_path / "guild", "zoo", "--result-file", str(tmp_path / "result.json")), odd)
+    return tmp_path
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("context.list_caches", {}),
+    ("context.list_caches", {"root": "/"}),
+    ("context.inspect_cache", {"cache": "handbook"}),
+    ("context.resolve", {"cache": "handbook", "query": "größe", "budget": 100}),
+    ("context.resolve", {"cache": "handbook", "query": 5, "budget": 100}),
+    ("context.resolve", {"cache": "../guild", "query": "", "budget": 100}),
+    ("list_contexts", {}),
+    ("query_context", {"scope": ".."}),
+    ("check_freshness", {"scope": ".", "path": "/"}),
+]
+
+
+@asynccontextmanager
+async def connected(hall: HttpHall, era: Era, token: str = "", **options: Any) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with anyio.fail_after(20):
+        async with (
+            httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20) as http,
+            Client(streamable_http_client(f"{hall.url}/mcp", http_client=http), mode=era, **options) as client,
+        ):
+            yield client
+
+
+def text_of(result: types.CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+def test_the_same_bytes_as_over_standard_input_and_output(home: Path) -> None:
+    guild = ("--guild", "guild", "--guild-refresh", "never")
+    with HttpHall(*guild, cwd=home) as hall, RawServer(*guild, "--confine", cwd=home) as other:
+        session = RawSession(hall)
+        assert hall.http.get("/healthz").status_code == 200
+        opened = json.loads(session.initialize().text.split("data: ", 1)[1])["result"]
+        assert opened == other.initialize()
+        listed = session.request("tools/list")
+        assert json.dumps(listed) == json.dumps(other.request(1, "tools/list")["result"])
+        zoo = next(each["name"] for each in listed["tools"] if each["name"].startswith("zoo__"))
+        for name, arguments in [*CALLS, (zoo, {"text": "x"})]:
+            call = {"name": name, "arguments": arguments}
+            over_http = session.request("tools/call", call)
+            assert json.dumps(over_http) == json.dumps(other.request(1, "tools/call", call)["result"])
+
+
+def test_the_same_bytes_in_the_current_era(home: Path) -> None:
+    guild = ("--guild", "guild", "--guild-refresh", "never")
+    headers = {**ACCEPT, "Mcp-Protocol-Version": MODERN}
+    with HttpHall(*guild, cwd=home) as hall, RawServer(*guild, "--confine", cwd=home) as other:
+        calls: list[dict[str, Any]] = [{"name": name, "arguments": arguments} for name, arguments in CALLS]
+        for method, params in [("tools/list", {}), *(("tools/call", call) for call in calls)]:
+            asked: dict[str, Any] = {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": method,
+                "params": {**params, "_meta": MODERN_META},
+            }
+            named = {"Mcp-Method": method, **({"Mcp-Name": params["name"]} if "name" in params else {})}
+            answer = hall.http.post("/mcp", json=asked, headers={**headers, **named})
+            assert answer.status_code == 200, answer.text
+            expected = other.request(1, method, asked["params"])
+            assert json.dumps(answer.json()["result"]) == json.dumps(expected["result"])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_that_knows_the_token_is_served(home: Path, era: Era) -> None:
+    with HttpHall("--token", "secret", cwd=home) as hall:
+        async with connected(hall, era, token="secret") as client:
+            assert "context.resolve" in [each.name for each in (await client.list_tools()).tools]
+            result = await client.call_tool("context.resolve", {"cache": "handbook", "query": "b", "budget": 1})
+            assert '"id":"b.md"' in text_of(result)
+        answer = RawSession(hall).initialize()
+        assert failure(answer)[:2] == (401, "unauthorized")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("era", ERAS)
+async def test_progress_of_a_member_reaches_the_client(tmp_path: Path, era: Era) -> None:
+    heard: list[tuple[float, float | None, str | None]] = []
+    all_heard = anyio.Event()
+
+    async def listen(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+        if progress == total:
+            all_heard.set()
+
+    write_cache(make_member(tmp_path / "guild", "zoo", "--progress", "3", "--call-delay", "0.2"), tool("echo"))
+    with HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall:
+        async with connected(hall, era) as client:
+            result = await client.call_tool("zoo__echo", {"text": "x"}, progress_callback=listen)
+            assert text_of(result) == '{"text": "x"}'
+            await all_heard.wait()
+    assert heard == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
+
+
+def test_half_a_surrogate_pair_from_a_member_breaks_nothing(tmp_path: Path) -> None:
+    """Only an escape could carry it, and the SDK writes none; so it arrives as the sign for what cannot be shown."""
+    script = tmp_path / "member.py"
+    script.write_text(MEMBER_WITH_HALVES)
+    write_cache(make_member(tmp_path / "guild", "zoo", args=[str(script)]), tool("say"), tool("fail"))
+    with HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall:
+        session = RawSession(hall)
+        session.initialize()
+        answer = session.request("tools/call", {"name": "zoo__say", "_meta": {"progressToken": 1}})
+        assert answer["content"] == [{"type": "text", "text": "a\ufffdb"}]
+        failed = session.send({"id": 2, "method": "tools/call", "params": {"name": "zoo__fail"}})
+        assert "a\ufffdb" in failed.text
+        told = hall.post("/api/guild/call", {"member": "zoo", "tool": "say"})
+        assert told.json()["result"]["content"][0]["text"] == "a\ud800b"
+
+
+MEMBER_WITH_HALVES = """
+import json, sys
+for message in map(json.loads, sys.stdin):
+    params = message.get("params") or {}
+    answer = {"result": {"content": [{"type": "text", "text": "a\\ud800b"}]}}
+    if message["method"] == "initialize":
+        info = {"name": "halves", "version": "1"}
+        version = params["protocolVersion"]
+        answer = {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}}
+    elif params.get("name") == "fail":
+        answer = {"error": {"code": 1, "message": "a\\ud800b"}}
+    elif token := (params.get("_meta") or {}).get("progressToken"):
+        told = {"progressToken": token, "progress": 1, "message": "a\\ud800b"}
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": told}), flush=True)
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+"""
+
+
+def growing_member(home: Path) -> Path:
+    """A member that offers what stands in the file that is given back, and says so when it changes."""
+    offered = home / "tools.json"
+    offered.write_text(json.dumps([tool("old")]))
+    flags = ("--tools-file", str(offered), "--list-changed-on", str(offered))
+    write_cache(make_member(home / "guild", "zoo", *flags), tool("old"))
+    return offered
+
+
+@pytest.mark.anyio
+async def test_a_client_of_the_handshake_era_hears_that_a_members_tools_changed(tmp_path: Path) -> None:
+    told, offered = anyio.Event(), growing_member(tmp_path)
+
+    async def note(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            told.set()
+
+    with HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall:
+        async with connected(hall, "legacy", message_handler=note) as client:
+            await client.call_tool("zoo__old", {})
+            offered.write_text(json.dumps([tool("new")]))
+            await told.wait()
+            names = [each.name for each in (await client.list_tools()).tools]
+    assert "zoo__new" in names
+    assert "zoo__old" not in names
+
+
+@pytest.mark.anyio
+async def test_a_client_of_the_current_era_that_listens_hears_it_too(tmp_path: Path) -> None:
+    offered = growing_member(tmp_path)
+    with HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall:
+        async with connected(hall, "auto") as client, client.listen(tools_list_changed=True) as events:
+            await client.call_tool("zoo__old", {})
+            offered.write_text(json.dumps([tool("new")]))
+            async for _ in events:
+                break
+            listed = await client.list_tools(cache_mode="refresh")
+    assert "zoo__new" in [each.name for each in listed.tools]
+
+
+@pytest.mark.anyio
+async def test_several_clients_share_one_process_of_a_member(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    write_cache(make_member(tmp_path / "guild", "zoo", "--record", str(journal)), tool("echo"))
+    with HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall:
+        async with connected(hall, "legacy") as one, connected(hall, "auto") as two, anyio.create_task_group() as tasks:
+            for client in (one, two) * 4:
+                tasks.start_soon(client.call_tool, "zoo__echo", {})
+        hall.post("/api/guild/call", {"member": "zoo", "tool": "echo"})
+        assert hall.stop(signal.SIGTERM) == 0
+    lines = journal.read_text().splitlines()
+    assert len([line for line in lines if line.startswith("started")]) == 1
+    assert len([line for line in lines if line == "call echo"]) == 9
+    assert len([line for line in lines if line.startswith("stopped")]) == 1
+
+
+def test_paths_are_confined_whoever_asks(home: Path) -> None:
+    with HttpHall(cwd=home) as hall:
+        session = RawSession(hall)
+        session.initialize()
+        for name, arguments in (
+            ("context.list_caches", {"root": "/"}),
+            ("context.inspect_cache", {"cache": str(home)}),
+            ("list_contexts", {"path": "/"}),
+        ):
+            assert session.request("tools/call", {"name": name, "arguments": arguments})["isError"]
+        inside = {"cache": str(home / ".context" / "caches" / "handbook")}
+        assert not session.request("tools/call", {"name": "context.inspect_cache", "arguments": inside})["isError"]
+
+
+def test_sessions_are_limited_and_their_end_makes_room(tmp_path: Path) -> None:
+    with HttpHall(cwd=tmp_path) as hall:
+        sessions = [RawSession(hall) for _ in range(MOST_SESSIONS)]
+        assert {session.initialize().status_code for session in sessions} == {200}
+        late = RawSession(hall)
+        assert late.initialize().status_code == 503
+        sessions[0].end()
+        assert late.initialize().status_code == 200
+
+
+def test_a_message_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    with HttpHall(cwd=tmp_path) as hall:
+        large = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + b"x" * (16 << 20) + b'"}}'
+        headers = {**ACCEPT, "Content-Type": "application/json"}
+        assert hall.http.post("/mcp", content=large, headers=headers).status_code == 413
+        session = RawSession(hall)
+        session.initialize()
+        assert session.request("ping") == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_hall_and_whoever_only_listens(tmp_path: Path, number: signal.Signals) -> None:
+    journal = tmp_path / "journal"
+    write_cache(make_member(tmp_path / "guild", "zoo", "--record", str(journal)), tool("echo"))
+    with HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall:
+        session = RawSession(hall)
+        session.initialize()
+        session.request("tools/call", {"name": "zoo__echo", "arguments": {}})
+        with hall.events() as events, session.standing() as lines:
+            assert next(events)[0] == "hello"
+            assert hall.stop(number) == 0
+            rest: list[Any] = [kind for kind, _ in events if kind != "stopped"]
+            assert [*rest, *lines] == []
+    assert "Traceback" not in hall.said.decode()
+    assert "stopped" in journal.read_text()
+
+
+def test_a_call_under_way_is_answered_before_the_hall_ends(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    write_cache(make_member(tmp_path / "guild", "zoo", "--record", str(journal), "--call-delay", "0.5"), tool("echo"))
+    with (
+        HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall,
+        ThreadPoolExecutor() as threads,
+    ):
+        session = RawSession(hall)
+        session.initialize()
+        call = {"name": "zoo__echo", "arguments": {"text": "x"}}
+        answer = threads.submit(session.request, "tools/call", call)
+        while not journal.exists() or "call echo" not in journal.read_text():
+            time.sleep(0.01)
+        assert hall.stop(signal.SIGTERM) == 0
+        assert answer.result()["content"] == [{"type": "text", "text": '{"text": "x"}'}]
+
+
+def test_a_call_that_never_ends_does_not_keep_the_hall(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    write_cache(make_member(tmp_path / "guild", "zoo", "--record", str(journal), "--hang-in-call"), tool("echo"))
+    with (
+        HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall,
+        ThreadPoolExecutor() as threads,
+    ):
+        threads.submit(hall.post, "/api/guild/call", {"member": "zoo", "tool": "echo"})
+        while not journal.exists() or "call echo" not in journal.read_text():
+            time.sleep(0.01)
+        assert hall.stop(signal.SIGTERM) == 0
+
+
+@pytest.mark.anyio
+async def test_a_session_that_ended_is_forgotten() -> None:
+    server = HallServer(Catalog([]), Caller(may_read=lambda _path, _home: True), version="1")
+    endpoint = HttpEndpoint(server, ["hall"])
+    hello = {"protocolVersion": HANDSHAKE_2025, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    transport = httpx2.ASGITransport(endpoint)
+    with anyio.fail_after(10):
+        async with endpoint.running(), httpx2.AsyncClient(transport=transport, base_url="http://hall") as http:
+            opening = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+            opened = await http.post("/mcp", json=opening, headers=ACCEPT)
+            session = {**ACCEPT, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+            before = len(server._announcements)
+            for _ in range(2):  # whoever says it twice is told once
+                initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+                await http.post("/mcp", json=initialized, headers=session)
+            while len(server._announcements) != before + 1:
+                await anyio.sleep(0.01)
+            await http.delete("/mcp", headers=session)
+            while len(server._announcements) != before:
+                await anyio.sleep(0.01)
