@@ -120,7 +120,7 @@ def test_the_worked_example_of_the_cache_format_recomputes() -> None:
 
 def test_the_commands_of_the_readme_run_when_pasted(tmp_path: Path) -> None:
     """Those of the quickstart that need nothing but the installed command."""
-    for example in ("handbook", "shop"):
+    for example in ("handbook", "shop", "guild-members"):
         shutil.copytree(REPOSITORY / "examples" / example, tmp_path / "examples" / example)
     readme = (REPOSITORY / "README.md").read_text()
     commands = re.findall(r"^\$ \.venv/bin/(context (?!serve).*)$", readme, flags=re.MULTILINE)

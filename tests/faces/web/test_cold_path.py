@@ -15,5 +15,9 @@ def test_a_command_that_does_not_serve_loads_nothing_of_the_page(tmp_path: Path,
     assert not OF_THE_PAGE & modules_loaded_by(command, tmp_path)
 
 
-def test_what_is_looked_for_is_what_serve_loads(tmp_path: Path) -> None:
-    assert modules_loaded_by(["serve", "--help"], tmp_path) >= OF_THE_PAGE
+def test_an_agent_over_pipes_does_not_wait_for_the_page_to_be_loaded(tmp_path: Path) -> None:
+    assert "contexthall.faces.web" not in modules_loaded_by(["serve"], tmp_path)
+
+
+def test_what_is_looked_for_is_what_serving_over_http_loads(tmp_path: Path) -> None:
+    assert modules_loaded_by(["serve", "--http", "nowhere at all"], tmp_path) >= OF_THE_PAGE

@@ -2,9 +2,6 @@
 
 import gc
 import logging
-import secrets
-import socket
-from urllib.parse import quote
 
 import anyio
 import click
@@ -13,15 +10,10 @@ from contexthall import __version__
 from contexthall.core.catalog import Caller
 from contexthall.core.errors import UsageError
 from contexthall.faces.cli.options import HallChoice, hall_options
-from contexthall.faces.cli.output import say
+from contexthall.faces.cli.table import load
 from contexthall.faces.mcp import stdio
-from contexthall.faces.mcp.http import HttpEndpoint
 from contexthall.faces.mcp.server import HallServer
-from contexthall.faces.web.app import Entrance, Site
-from contexthall.faces.web.guard import Names
-from contexthall.faces.web.listener import Address, bind, listen
 from contexthall.hall import Hall
-from contexthall.settings import visible
 
 
 @click.command
@@ -50,13 +42,13 @@ def serve(http: str | None, token: str | None, hall: HallChoice) -> None:
         _serve_stdio(hall.open())
     else:
         # Confined from the start, so that a cache root that leads out of the project is refused.
-        _serve_http(hall._replace(confine=True).open(), Address.read(http), token)
+        load("http").serve_http(hall._replace(confine=True), http, token)
 
 
 def _serve_stdio(hall: Hall) -> None:
-    server = _server(hall, hall.caller, only_unicode=False)
+    server = server_of(hall, hall.caller, only_unicode=False)
     pipes = stdio.claim_standard_streams()
-    _settle()
+    settle()
     anyio.run(_run_stdio, hall, server, pipes)
 
 
@@ -65,29 +57,8 @@ async def _run_stdio(hall: Hall, server: HallServer, pipes: stdio.Pipes) -> None
         await stdio.serve(server, pipes)
 
 
-def _serve_http(hall: Hall, address: Address, token: str | None) -> None:
-    token = hall.settings.http_token if token is None else _judged(token)
-    taken = bind(address, has_token=bool(token))
-    address = address._replace(port=taken.getsockname()[1])
-    names = Names.of(address.name, address.port)
-    server = _server(hall, hall.confined_caller, only_unicode=True)
-    mcp = HttpEndpoint(server, [] if names.any_address else sorted(names.hosts))
-    site = Site(hall, mcp, Entrance(names, token, secrets.token_urlsafe(32)), version=__version__)
-    _settle()
-    ready = f"Context Hall at {address.url}" + (f"#token={quote(token, safe='')}" if token else "")
-    anyio.run(_run_http, hall, mcp, site, taken, ready)
-
-
-async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, taken: socket.socket, ready: str) -> None:
-    def end() -> None:
-        site.end_streams()
-        mcp.end_streams()
-
-    async with hall.at_work(refresh=True), mcp.running():
-        await listen(site, taken, on_ready=lambda: say(ready), on_end=end)
-
-
-def _server(hall: Hall, caller: Caller, *, only_unicode: bool) -> HallServer:
+def server_of(hall: Hall, caller: Caller, *, only_unicode: bool) -> HallServer:
+    """Make the MCP server of a hall."""
     return HallServer(
         hall.catalog,
         caller,
@@ -97,14 +68,7 @@ def _server(hall: Hall, caller: Caller, *, only_unicode: bool) -> HallServer:
     )
 
 
-def _judged(token: str) -> str:
-    try:
-        return visible(token)
-    except ValueError as error:
-        raise UsageError(f"--token {error}") from None
-
-
-def _settle() -> None:
+def settle() -> None:
     """Keep what is loaded by now out of the garbage collector's work, so that no call pauses for it."""
     gc.collect()
     gc.freeze()

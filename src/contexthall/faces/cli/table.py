@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from types import ModuleType
 from typing import NamedTuple
 
 import click
@@ -28,7 +29,7 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "serve": Entry("serve", "Serve the hall to an agent, over standard input and output."),
+    "serve": Entry("serve", "Serve the hall to agents over standard input and output, or to all over HTTP."),
     "tools": Entry("tools", "Show the tools an agent would see, and what they cost in tokens."),
     "call": Entry("tools", "Call a tool as an agent would, and print its answer."),
     "guild": Entry("guild", "See, refresh and call the members of the guild."),
@@ -47,6 +48,11 @@ COMMANDS = {
 }
 
 
+def load(module: str) -> ModuleType:
+    """Load a module of commands, now that it is needed."""
+    return import_module(f"contexthall.faces.cli.{module}")
+
+
 class CommandTable(click.Group):
     """A group whose commands are imported when they are asked for."""
 
@@ -56,8 +62,7 @@ class CommandTable(click.Group):
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = import_module(f"contexthall.faces.cli.{COMMANDS[name].module}")
-        command: click.Command = getattr(module, name)
+        command: click.Command = getattr(load(COMMANDS[name].module), name)
         return command
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
