@@ -503,10 +503,12 @@ def _read_small(path: str, most_bytes: int) -> tuple[Seen, bytes]:
     descriptor, found = _open_regular(path)
     try:
         stamp = _stamp(found)
-        chunks, rest = [], most_bytes + 1
-        while rest > 0 and (chunk := os.read(descriptor, rest)):
+        # Asked for one byte more than there should be, a file whole shows its end in the second call at the latest.
+        chunks, rest, wanted = [], most_bytes + 1, found.st_size + 1
+        while rest > 0 and (chunk := os.read(descriptor, min(rest, wanted))):
             chunks.append(chunk)
             rest -= len(chunk)
+            wanted = _CHUNK
         return Seen(os.path.basename(path), "file", found.st_size, stamp), b"".join(chunks)
     finally:
         os.close(descriptor)

@@ -174,10 +174,10 @@ def test_what_cannot_be_read_is_a_member_with_a_reason_that_names_no_path(tmp_pa
     add(tmp_path / "echo", "echo")
     (tmp_path / "tools").mkdir()
     manifest = tmp_path / "echo" / "plugin.json"
-    assert errors(discover(tmp_path, refusing(manifest, "open"))) == {
+    assert errors(discover(tmp_path, refusing(manifest, "_read_small", "open"))) == {
         "echo": "`plugin.json` cannot be read: Permission denied"
     }
-    assert errors(discover(tmp_path, refusing(manifest, "lstat"))) == {
+    assert errors(discover(tmp_path, refusing(manifest, "_read_small", "lstat"))) == {
         "echo": "`plugin.json` cannot be read: Permission denied"
     }
     closed = discover(tmp_path, refusing(tmp_path / "tools", "_scan"))

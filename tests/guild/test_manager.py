@@ -72,8 +72,12 @@ def test_at_most_four_servers_start_at_a_time(guild: Path) -> None:
     factory = FakeFactory(tool("a"))
 
     async def work() -> None:
+        factory.gate = asyncio.Event()
         manager, _ = manager_of(guild, factory)
-        await manager.refresh_tool_caches()
+        refreshing = asyncio.create_task(manager.refresh_tool_caches())
+        await until(lambda: factory.starting == 4)
+        factory.gate.set()
+        await refreshing
         assert (len(factory.started), factory.most_starting) == (12, 4)
         await manager.shutdown()
 

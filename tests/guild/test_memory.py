@@ -2,7 +2,6 @@ import json
 import logging
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,16 +42,16 @@ def test_the_newest_memory_counts_and_leaves_one_file(tmp_path: Path) -> None:
 
 def test_definitions_that_are_all_approved_are_kept_once(tmp_path: Path) -> None:
     member, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
-    memory.remember(member, replace(KNOWN, current=(dict(ECHO),)))
+    memory.remember(member, KNOWN._replace(current=(dict(ECHO),)))
     recalled = memory.recall(member)
-    assert recalled == replace(KNOWN, current=(ECHO,))
+    assert recalled == KNOWN._replace(current=(ECHO,))
     assert recalled is not None
     assert recalled.current is recalled.approved
 
 
 def test_one_is_not_taken_for_true(tmp_path: Path) -> None:
     member, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
-    memory.remember(member, replace(KNOWN, approved=({**ECHO, "y": 1},), current=({**ECHO, "y": True},)))
+    memory.remember(member, KNOWN._replace(approved=({**ECHO, "y": 1},), current=({**ECHO, "y": True},)))
     recalled = memory.recall(member)
     assert recalled is not None
     assert recalled.current[0]["y"] is True

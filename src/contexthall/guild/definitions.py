@@ -167,9 +167,9 @@ def _detail_fault(tool: _Object) -> str:
 
 
 def _odd_kind(values: _Object, kinds: _Kinds, whose: str) -> str:
-    for key, (kind, called) in kinds.items():
-        if key in values and not isinstance(values[key], kind):
-            return f"{whose}{key} is not {called}"
+    for key, value in values.items():
+        if key in kinds and not isinstance(value, kinds[key][0]):
+            return f"{whose}{key} is not {kinds[key][1]}"
     return ""
 
 

@@ -103,6 +103,14 @@ def _read_manifest(disk: Disk, directory: str) -> bytes | None:
 
 def _read(disk: Disk, path: str, name: str) -> bytes | None:
     """Read a manifest, behind a symlink too; None if nothing has that name."""
+    try:
+        _, data = disk.read_small(path, LARGEST_BYTES)
+    except DiskError:  # not an ordinary file: what is it?
+        return _read_behind(disk, path, name)
+    return data
+
+
+def _read_behind(disk: Disk, path: str, name: str) -> bytes | None:
     if disk.kind(path, follow=False) is None:
         return None
     kind, size, _ = disk.look(path)

@@ -5,7 +5,6 @@ read takes nothing away from those who have it.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from contexthall.core.errors import MemberError
@@ -50,7 +49,7 @@ class ToolLists:
         member.left_out = known.remembered.left_out if known.remembered is not None else ()
 
     def written_elsewhere(self, members: Iterable[Member]) -> list[Member]:
-        """Say of which members another process has written something down."""
+        """Say of which members another process has written something down, since the last time this was asked."""
         if (stamp := self._memory.stamp()) == self._stamp:
             return []
         self._stamp = stamp
@@ -58,6 +57,7 @@ class ToolLists:
 
     def reload(self, member: Member) -> bool:
         """Heed what another process wrote down; say whether other tools are in force now."""
+        self._stamps[member.name] = self._memory.stamp_of(member)
         before, known = member.tools, self._read(member)
         if known.cached is None or known.cached.version != member.version:
             return False  # of another version, for a hall that has read another manifest
@@ -99,7 +99,8 @@ class ToolLists:
         """Put in force what a server offered."""
         assert heard.cached is not None
         assert heard.remembered is not None
-        self._note(member, heard)
+        self._known[member.name] = heard
+        self._stamps[member.name] = self._memory.stamp_of(member)
         self._put_in_force(member, heard.cached, heard.remembered)
         member.left_out, member.last_failure = heard.remembered.left_out, ""
         self.compare(member, heard.remembered.fingerprint)
@@ -110,7 +111,7 @@ class ToolLists:
         if known.cached is None or known.remembered is None:
             return False
         tools = known.cached.tools
-        self._memory.remember(member, replace(known.remembered, version=member.version, approved=tools, current=tools))
+        self._memory.remember(member, known.remembered._replace(version=member.version, approved=tools, current=tools))
         self.load(member)
         return True
 
@@ -137,13 +138,8 @@ class ToolLists:
         cached = self._caches.read(member, remembered)
         if cached is None and remembered is not None and not remembered.cache_digest:
             cached = _unwritten(remembered)
-        known = Known(cached, remembered)
-        self._note(member, known)
-        return known
-
-    def _note(self, member: Member, known: Known) -> None:
-        self._known[member.name] = known
-        self._stamps[member.name] = self._memory.stamp_of(member)
+        self._known[member.name] = Known(cached, remembered)
+        return self._known[member.name]
 
     def _judge(self, member: Member) -> None:
         cached, remembered = self._known.get(member.name) or self._read(member)

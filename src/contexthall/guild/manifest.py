@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -27,22 +27,24 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
 class ManifestError(ValueError):
     """A manifest that cannot be used, and the reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(NamedTuple):
     """How a server is started, or where it is reached."""
 
     transport: Literal["stdio", "http"] = "stdio"
     command: str = ""
     """Empty if the server is reached by its url only."""
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = _NOTHING
     """As written: `filled_in` puts variables in the place of `${NAME}`."""
     url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = _NOTHING
     """What is sent with each request over http; as written, like `env`."""
 
     def spec(self) -> dict[str, object]:
@@ -57,15 +59,14 @@ class Launch:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(NamedTuple):
     """What a member says of itself."""
 
     name: str
     version: str
+    launch: Launch
     display_name: str = ""
     description: str = ""
-    launch: Launch
     start_seconds: float = START_SECONDS
     tool_seconds: float = TOOL_SECONDS
     idle_seconds: float = IDLE_SECONDS

@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -27,8 +26,7 @@ _LONGEST_READABLE_PART = 40
 _DIGITS = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class Remembered(NamedTuple):
     """What was true of a member when its tools were last listed."""
 
     version: str

@@ -8,10 +8,9 @@ the disk or the clock.
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from contexthall.core import wire
 from contexthall.core.errors import DiskError, PathMissingError
@@ -32,8 +31,7 @@ class MalformedCacheError(ValueError):
     """A file that is no tools cache; the message says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CachedTools:
+class CachedTools(NamedTuple):
     """A member's tools as last seen."""
 
     version: str
@@ -101,7 +99,8 @@ class ToolsCaches:
         With what is remembered of the member it is quicker.
         """
         try:
-            return parse(self._disk.read(self.path_of(member)), remembered)
+            _, data = self._disk.read_small(self.path_of(member), MOST_BYTES)
+            return parse(data, remembered)
         except PathMissingError:
             return None
         except (DiskError, MalformedCacheError) as error:

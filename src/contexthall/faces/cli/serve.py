@@ -70,5 +70,5 @@ def server_of(hall: Hall, caller: Caller, *, only_unicode: bool) -> HallServer:
 
 def settle() -> None:
     """Keep what is loaded by now out of the garbage collector's work, so that no call pauses for it."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
