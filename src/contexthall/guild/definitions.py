@@ -37,7 +37,6 @@ _ANNOTATION_KINDS: _Kinds = {
     "idempotentHint": _BOOLEAN,
     "openWorldHint": _BOOLEAN,
 }
-_ANY_OBJECT: _Object = {"type": "object"}
 _TASK_SUPPORT = (None, "forbidden", "optional", "required")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONGEST_NAME = 256
@@ -74,6 +73,8 @@ def digest(tool: JsonObject) -> str:
 
 def changes(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> tuple[Change, ...]:
     """Say what is different about the current tools, sorted by name."""
+    if approved is current:
+        return ()
     before, after = _by_name(approved), _by_name(current)
     found = [Change(name, "added") for name in after.keys() - before.keys()]
     found += [Change(name, "removed") for name in before.keys() - after.keys()]
@@ -106,13 +107,14 @@ def tokens(definition: JsonObject) -> int:
 
 def _completed(tool: _Object) -> _Object:
     """Drop what is null and add what may be missing."""
-    complete = _without_nulls(tool)
-    complete.setdefault("description", "")
+    complete = _without_nulls(tool) if None in tool.values() else tool
+    if "description" not in complete:
+        complete = {**complete, "description": ""}
     schema, annotations = complete.get("inputSchema"), complete.get("annotations")
     if isinstance(schema, dict) and "type" not in schema:
-        complete["inputSchema"] = {"type": "object", **schema}
-    if isinstance(annotations, dict):
-        complete["annotations"] = _without_nulls(annotations)
+        complete = {**complete, "inputSchema": {"type": "object", **schema}}
+    if isinstance(annotations, dict) and None in annotations.values():
+        complete = {**complete, "annotations": _without_nulls(annotations)}
     return complete
 
 
@@ -139,10 +141,11 @@ def _fault(tool: _Object, *, is_read: bool) -> str:
     return (
         _odd_kind(tool, _KINDS, "its ")
         or _schema_fault(schema, "inputSchema")
-        or _schema_fault(tool.get("outputSchema", _ANY_OBJECT), "outputSchema")
-        or _detail_fault(tool)
-        or _odd_kind(tool.get("annotations", {}), _ANNOTATION_KINDS, "its annotations' ")
-        or ("" if is_read else _spelling_fault(tool))
+        or ("outputSchema" in tool and _schema_fault(tool["outputSchema"], "outputSchema"))
+        or ("annotations" in tool and _odd_kind(tool["annotations"], _ANNOTATION_KINDS, "its annotations' "))
+        or (("icons" in tool or "execution" in tool) and _detail_fault(tool))
+        or (not is_read and _spelling_fault(tool))
+        or ""
     )
 
 

@@ -8,7 +8,7 @@ snapshots and events, which are values.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -19,7 +19,7 @@ from contexthall.disk import Disk
 from contexthall.guild.definitions import tokens
 from contexthall.guild.discovery import discover_guild_members
 from contexthall.guild.keeper import Event, Handle, Keeper, ServerFactory, settled
-from contexthall.guild.lists import ToolLists
+from contexthall.guild.lists import Known, ToolLists
 from contexthall.guild.memory import Memory
 from contexthall.guild.naming import tool_names
 from contexthall.guild.roster import Change, Freshness, JsonObject, Member, Status
@@ -305,15 +305,8 @@ class MCPManager:
         self._note_done(task)
 
     async def _refresh(self, member: Member) -> None:
-        async with self._refresh_turns:
-            await self._ask(member)
-
-    async def _ask(self, member: Member) -> None:
         try:
-            seen = (await asyncio.to_thread(self._lists.fingerprints, [member])).get(member.name, "")
-            async with self._keepers[member.name].attending(for_call=False) as handle:
-                offered = list(await settled(handle.list_tools()))
-                heard = await asyncio.to_thread(self._lists.write_down, member, offered, seen, self._now())
+            heard = await self._heard(member)
         except MemberError as error:
             self._note_failure(member, error)
         except Exception as error:  # noqa: BLE001 - whatever a factory's server raises is its member's failure
@@ -321,6 +314,15 @@ class MCPManager:
         else:
             self._lists.adopt(member, heard)
             self._tell_tools(member)
+
+    async def _heard(self, member: Member) -> Known:
+        """Ask a server for its tools, and write them down; only its start has to wait for a turn."""
+        seen = (await asyncio.to_thread(self._lists.fingerprints, [member])).get(member.name, "")
+        async with AsyncExitStack() as attendance:
+            async with self._refresh_turns:
+                handle = await attendance.enter_async_context(self._keepers[member.name].attending(for_call=False))
+            offered = list(await settled(handle.list_tools()))
+            return await asyncio.to_thread(self._lists.write_down, member, offered, seen, self._now())
 
     def _note_failure(self, member: Member, error: MemberError) -> None:
         if member.status != "error":  # the keeper has seen it already if it could not be started

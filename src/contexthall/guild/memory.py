@@ -56,10 +56,11 @@ class Memory:
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._directory = directory
+        self._was_there = False
 
     def recall(self, member: Member) -> Remembered | None:
         """Give what is remembered of the member in this very directory; None if nothing is, or nothing understood."""
-        if not self._directory:
+        if not self._is_there():
             return None
         try:
             real = self._disk.real(member.directory)
@@ -135,6 +136,11 @@ class Memory:
         """Give the log of what a member says, for one run of its server."""
         directory = os.path.join(self._directory, "logs") if self._directory else ""
         return BoundedLog(self._disk, directory, self.name_of(member))
+
+    def _is_there(self) -> bool:
+        """Say whether anything is remembered at all."""
+        self._was_there = self._was_there or (bool(self._directory) and self._disk.is_there(self._directory))
+        return self._was_there
 
     def _make_directory(self) -> None:
         """Make it and the hall's own above it, for the user alone."""

@@ -18,12 +18,14 @@ _HASHED = re.compile(rf".*_[0-9a-f]{{{_DIGITS}}}", re.DOTALL)
 
 def tool_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Name each pair of a member and its tool."""
-    names: dict[tuple[str, str], str] = {}
-    taken: set[str] = set()
+    ordered = sorted(set(pairs))
+    names = {pair: _plain(*pair) for pair in ordered if _is_plain(*pair)}
     # Plain names come first, so that not even a collision of hashes takes one away.
-    for pair in sorted(set(pairs), key=lambda pair: (not _is_plain(*pair), pair)):
-        names[pair] = _plain(*pair) if _is_plain(*pair) else _free_name(*pair, taken)
-        taken.add(names[pair])
+    taken = set(names.values())
+    for pair in ordered:
+        if pair not in names:
+            names[pair] = _free_name(*pair, taken)
+            taken.add(names[pair])
     return names
 
 
