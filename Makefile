@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PORT ?= 8321
 
 .PHONY: help run test members browser check bench clean
 
 help:
-	@echo "make run      install into .venv, build the example cache, draft contexts, start the hall, call it and print its answers"
+	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
 	@echo "make test     install what the tests need and run every test"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
@@ -17,7 +18,8 @@ help:
 run: .venv/installed
 	$(BIN)/context build --sources examples/handbook --cache examples/.context/caches/handbook --force
 	$(BIN)/context init --path examples/shop
-	@$(BIN)/python examples/first_call.py
+	$(BIN)/context guild refresh --guild examples/guild-members
+	@$(BIN)/python examples/run.py --port $(PORT) $(if $(ONCE),--once)
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term-missing:skip-covered
@@ -39,7 +41,7 @@ check: .venv/installed-dev
 	$(BIN)/python -m pytest -q tests/contract/test_docs.py
 
 bench: .bench/installed .bench-peers/installed
-	@for script in startup stdio_calls caches contexts guild; do .bench/bin/python -m benchmarks.$$script || exit 1; done
+	@for script in startup stdio_calls caches contexts guild web; do .bench/bin/python -m benchmarks.$$script || exit 1; done
 
 clean:
 	rm -rf .venv .bench .bench-peers .members dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -78,5 +80,5 @@ PYPI_MEMBERS := mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
 .bench/installed: pyproject.toml constraints.txt $(shell find src -name '*.py')
 	test -d .bench || $(PYTHON) -m venv .bench
 	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --compile --force-reinstall .
-	.bench/bin/python -m pip --disable-pip-version-check install --quiet tantivy django
+	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt tantivy django playwright
 	@touch $@

@@ -1,5 +1,7 @@
 """Nobody but `serve` pays for the page."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,16 @@ def test_a_command_that_does_not_serve_loads_nothing_of_the_page(tmp_path: Path,
     assert not OF_THE_PAGE & modules_loaded_by(command, tmp_path)
 
 
-def test_an_agent_over_pipes_does_not_wait_for_the_page_to_be_loaded(tmp_path: Path) -> None:
-    assert "contexthall.faces.web" not in modules_loaded_by(["serve"], tmp_path)
+def loaded_with(module: str) -> set[str]:
+    script = f"import sys, {module}; print(*sys.modules)"
+    return set(
+        subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True).stdout.split()
+    )
 
 
-def test_what_is_looked_for_is_what_serving_over_http_loads(tmp_path: Path) -> None:
-    assert modules_loaded_by(["serve", "--http", "nowhere at all"], tmp_path) >= OF_THE_PAGE
+def test_an_agent_over_pipes_does_not_wait_for_the_page_to_be_loaded() -> None:
+    assert "contexthall.faces.web" not in loaded_with("contexthall.faces.cli.serve")
+
+
+def test_what_is_looked_for_is_what_serving_over_http_loads() -> None:
+    assert loaded_with("contexthall.faces.cli.http") >= OF_THE_PAGE

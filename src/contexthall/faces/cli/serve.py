@@ -28,7 +28,7 @@ from contexthall.hall import Hall
 @click.option("--token", metavar="TEXT", help="What whoever asks over HTTP must know.")
 @hall_options
 def serve(http: str | None, token: str | None, hall: HallChoice) -> None:
-    """Serve the hall to an agent, over standard input and output.
+    """Serve the hall to agents over standard input and output, or to all over HTTP.
 
     Ends with exit code 0 when the agent closes standard input, and on SIGTERM or SIGINT.
 
