@@ -18,13 +18,6 @@ from contexthall.guild.manager import MCPManager
 CALLER = Caller(may_read=lambda _path, _home: True)
 
 
-@pytest.fixture
-def guild(tmp_path: Path) -> Path:
-    directory = tmp_path / "guild-members"
-    directory.mkdir()
-    return directory
-
-
 def loaded(guild: Path, factory: FakeFactory | None = None) -> MCPManager:
     manager, _ = manager_of(guild, factory or FakeFactory())
     manager.load_roster()

@@ -22,23 +22,10 @@ from tests.processes import run_context
 
 from contexthall.core.catalog import Caller, Catalog
 from contexthall.core.errors import MemberError
-from contexthall.disk import Disk
 from contexthall.guild import manager as manager_module
 from contexthall.guild.capability import Offer, guild_capability
 from contexthall.guild.manager import MCPManager, Member
 from contexthall.guild.memory import Memory
-
-
-@pytest.fixture
-def guild(tmp_path: Path) -> Path:
-    directory = tmp_path / "guild-members"
-    directory.mkdir()
-    return directory
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Memory:
-    return Memory(Disk(), str(tmp_path / "state"))
 
 
 @pytest.fixture(autouse=True)

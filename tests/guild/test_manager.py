@@ -8,21 +8,8 @@ import pytest
 from tests.guild.making import FakeFactory, kinds, make_member, manager_of, tool, write_cache
 
 from contexthall.core.errors import MemberError, UnknownMemberError
-from contexthall.disk import Disk
 from contexthall.guild.manager import Change
 from contexthall.guild.memory import Memory
-
-
-@pytest.fixture
-def guild(tmp_path: Path) -> Path:
-    directory = tmp_path / "guild-members"
-    directory.mkdir()
-    return directory
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Memory:
-    return Memory(Disk(), str(tmp_path / "state"))
 
 
 async def until(condition: Any) -> None:

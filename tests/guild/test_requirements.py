@@ -15,13 +15,6 @@ from contexthall.core.errors import MemberError
 from contexthall.guild.manager import Event, MCPManager, discover_guild_members
 
 
-@pytest.fixture
-def guild(tmp_path: Path) -> Path:
-    directory = tmp_path / "guild-members"
-    directory.mkdir()
-    return directory
-
-
 async def refresh(guild: Path, factory: FakeFactory) -> MCPManager:
     manager, _ = manager_of(guild, factory)
     await manager.initialize_roster()

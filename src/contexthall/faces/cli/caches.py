@@ -1,7 +1,6 @@
 """`context build`, `resolve`, `verify`, `caches` and `inspect`."""
 
 import time
-from typing import TYPE_CHECKING
 
 import click
 
@@ -9,9 +8,6 @@ from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
 from contexthall.core.wire import compact, indent, parse, pretty
 from contexthall.faces.cli.options import HallChoice, roots_options
 from contexthall.faces.cli.output import ProgressBar, harmless, print_data, say
-
-if TYPE_CHECKING:
-    from contexthall.caches.library import Explanation
 
 _CACHE = click.option(
     "--cache", required=True, metavar="DIR", help="The cache: a path, or a name below the cache root."
@@ -55,7 +51,7 @@ def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | Non
     library.check_budget(tokens)
     directory = library.find(cache)
     if why_not is not None:
-        print_data(_in_words(library.explain(directory, query, tokens, why_not), tokens))
+        print_data(harmless("\n".join(library.explain(directory, query, tokens, why_not).sentences(tokens))))
         return
     text = library.resolve(directory, query, tokens)
     print_data(text if layout == "json" else indent(text))
@@ -116,22 +112,3 @@ def _whole_number(text: str) -> int:
     if isinstance(number, bool) or not isinstance(number, int | float) or number != number // 1:
         raise InvalidBudgetError(repr(text), hint="a budget is a whole number of tokens, such as 4000")
     return int(number)
-
-
-def _in_words(explanation: "Explanation", budget: int) -> str:
-    place, considered, matched = explanation
-    terms = ", ".join(matched) or "none of the query's terms"
-    lines = [
-        f"{place.id} is number {place.rank} of {considered}.",
-        f"It matches {terms}: {place.term_matches} of its {place.total_words} words.",
-    ]
-    if place.fits:
-        lines.append(f"It was taken: its {place.tokens} tokens fit into the {place.left_before} that were left.")
-    elif not budget:
-        lines.append("The budget kept it out: with a budget of 0 nothing is taken.")
-    elif place.tokens > budget:
-        lines.append(f"The budget kept it out: it costs {place.tokens} tokens, and the whole budget is {budget}.")
-    else:
-        left = f"it costs {place.tokens} tokens, and {place.left_before} of {budget} were left"
-        lines.append(f"What ranks before it used the budget up: {left}.")
-    return harmless("\n".join(lines))

@@ -1,0 +1,20 @@
+"""An empty guild, and a memory of its own."""
+
+from pathlib import Path
+
+import pytest
+
+from contexthall.disk import Disk
+from contexthall.guild.memory import Memory
+
+
+@pytest.fixture
+def guild(tmp_path: Path) -> Path:
+    directory = tmp_path / "guild-members"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return Memory(Disk(), str(tmp_path / "state"))
