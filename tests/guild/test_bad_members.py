@@ -700,3 +700,18 @@ async def test_a_url_that_answers_with_something_else_than_mcp_is_told(
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+async def test_a_server_that_knows_no_handshake_is_spoken_with_in_its_own_era(tmp_path: Path) -> None:
+    make_member(tmp_path / "guild", "bad", "--modern", "--progress", "2")
+    steps: list[float] = []
+
+    async def note(progress: float, _total: float | None, _message: str | None) -> None:
+        steps.append(progress)
+
+    async with opened(tmp_path) as manager:
+        await manager.refresh_tool_caches()
+        assert [each["name"] for each in manager.roster["bad"].tools] == ["tool_0", "echo"]
+        result = await manager.invoke_tool("bad", "echo", {"text": "hello"}, note)
+        assert json.loads(result["content"][0]["text"]) == {"text": "hello"}
+        await wait_until(lambda: steps == [1.0, 2.0])

@@ -14,10 +14,15 @@ import httpx2
 import mcp_types as types
 from mcp.shared.dispatcher import CallOptions, DispatchContext, ProgressFnT
 from mcp.shared.exceptions import MCPError
-from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    encode_header_value,
+)
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from contexthall.core.catalog import JsonObject, Progress
 from contexthall.core.errors import MemberError
@@ -30,6 +35,7 @@ _MOST_PAGES = 10_000
 _GRACE_SECONDS = 1.0
 _STOP_SECONDS = 6.0
 _HASTY_STOP_SECONDS = 2.0
+_NO_HANDSHAKE = {types.METHOD_NOT_FOUND, types.UNSUPPORTED_PROTOCOL_VERSION}
 _LOST_SESSION = {"Session terminated", "Session not found"}
 # What the SDK says in the server's place; a server may answer with the same codes, and other words.
 _CLOSED = ("Connection closed", "SSE stream ")
@@ -75,7 +81,9 @@ class Connection:
         self._done = asyncio.Event()
         self._is_stopping = False
         self._dispatcher: JSONRPCDispatcher[TransportContext] | None = None
-        self._options: CallOptions = {}
+        self._version = ""
+        self._meta: dict[str, Any] = {}
+        """What every request carries, in the era without a handshake."""
         self._offers_tools = True
         self._pending = 0
         self._is_forgotten = False
@@ -154,7 +162,9 @@ class Connection:
     async def _request(
         self, method: str, params: dict[str, Any], seconds: float, progress: Progress | None = None
     ) -> dict[str, Any]:
-        options: CallOptions = {**self._options, "timeout": seconds}
+        options: CallOptions = {"headers": self._headers(method, params), "timeout": seconds}
+        if self._meta:
+            params = {**params, "_meta": self._meta}
         rubbish = self._transport.rubbish_lines
         if progress is not None:
             options["on_progress"] = cast("ProgressFnT", progress)
@@ -280,6 +290,9 @@ class Connection:
         try:
             answer = await dispatcher.send_raw_request("initialize", offer, {"cancel_on_abandon": False})
         except MCPError as error:
+            if error.error.code in _NO_HANDSHAKE:
+                await self._do_without(dispatcher, client)
+                return
             if error.error.code == types.CONNECTION_CLOSED and error.error.message.startswith(_CLOSED):
                 await asyncio.sleep(2 * _GRACE_SECONDS)  # whoever noticed will say why
             raise
@@ -288,8 +301,28 @@ class Connection:
             raise MemberError(f"the server speaks version {version!r} of the protocol, which the hall does not")
         capabilities = answer.get("capabilities")
         self._offers_tools = not isinstance(capabilities, dict) or "tools" in capabilities
-        self._options = {"headers": {MCP_PROTOCOL_VERSION_HEADER: str(version)}}
-        await dispatcher.notify("notifications/initialized", None, self._options)
+        self._version = str(version)
+        await dispatcher.notify("notifications/initialized", None, {"headers": self._headers("", {})})
+
+    async def _do_without(self, dispatcher: JSONRPCDispatcher[TransportContext], client: Mapping[str, str]) -> None:
+        """Speak with a server of the era that has no handshake: every request says who asks, and in which version."""
+        self._meta = {
+            types.PROTOCOL_VERSION_META_KEY: LATEST_MODERN_VERSION,
+            types.CLIENT_INFO_META_KEY: dict(client),
+            types.CLIENT_CAPABILITIES_META_KEY: {},
+        }
+        options: CallOptions = {"headers": self._headers("server/discover", {}), "cancel_on_abandon": False}
+        answer = await dispatcher.send_raw_request("server/discover", {"_meta": self._meta}, options)
+        versions = answer.get("supportedVersions")
+        if not isinstance(versions, list) or LATEST_MODERN_VERSION not in versions:
+            raise MemberError(f"the server speaks versions {versions!r} of the protocol, which the hall does not")
+
+    def _headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        """Say over HTTP what the body says, as each era wants it."""
+        if not self._meta:
+            return {MCP_PROTOCOL_VERSION_HEADER: self._version}
+        name = {MCP_NAME_HEADER: encode_header_value(params["name"])} if "name" in params else {}
+        return {MCP_PROTOCOL_VERSION_HEADER: LATEST_MODERN_VERSION, MCP_METHOD_HEADER: method, **name}
 
     async def _heed(self, _context: DispatchContext[TransportContext], method: str, _params: object) -> None:
         if method == "notifications/tools/list_changed":

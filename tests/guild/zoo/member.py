@@ -28,6 +28,7 @@ SWITCHES = {
     "--flood-stderr": "write to standard error as fast as it takes it, for ever",
     "--ignore-term": "ignore SIGTERM, SIGINT and the end of input",
     "--grandchild": "fork a process that ignores SIGTERM and SIGINT and sleeps for ever",
+    "--modern": "know no handshake, only requests that say which version they speak",
     "--print-env": "offer a tool, `env`, that gives the environment as JSON",
 }
 NUMBERS = {
@@ -51,6 +52,7 @@ TEXTS = {
     "--cancelled-file": "append the id of each cancelled request to this file",
 }
 POLL_SECONDS = 0.05
+MODERN = "2026-07-28"
 METHOD_NOT_FOUND, INTERNAL_ERROR = -32601, -32603
 
 
@@ -97,7 +99,13 @@ class Member:
                 self._answer(request, method, params)
 
     def _answer(self, request: int | str, method: str, params: dict[str, Any]) -> None:
+        version = params.get("_meta", {}).get("io.modelcontextprotocol/protocolVersion")
         match method:
+            case "server/discover" if self._flags.modern:
+                offer = {"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "serverInfo": {"name": "zoo"}}
+                self._send({"id": request, "result": {**offer, "resultType": "complete"}})
+            case _ if self._flags.modern and version != MODERN:
+                self._send({"id": request, "error": {"code": METHOD_NOT_FOUND, "message": f"unknown: {method}"}})
             case "initialize":
                 self._initialize(request, params)
             case "ping":
