@@ -104,7 +104,7 @@ def test_a_hostile_document_is_only_text(browser: Browser, tmp_path: Path) -> No
     grounds, sources = Grounds(tmp_path), tmp_path / "sources"
     sources.mkdir()
     attack = '<script>window.taken = 1</script> <img src=x onerror="window.taken = 1"> keys\u202e'
-    (sources / "<img src=x onerror=window.taken=1>.md").write_text(attack)
+    (sources / "<img src=x onerror=window.taken=1>\u202e.md").write_text(attack)
     grounds.project.mkdir()
     build_cache(grounds, "hostile", sources)
     with grounds.served() as hall, visit(browser, f"{hall.url}/#/caches/hostile") as page:
@@ -112,5 +112,18 @@ def test_a_hostile_document_is_only_text(browser: Browser, tmp_path: Path) -> No
         page.locator(".place-head").click()
         expect(page.locator(".document")).to_contain_text("<script>window.taken = 1</script>")
         expect(page.locator(".document")).to_contain_text("U+202E")
+        expect(page.locator(".document + p")).to_contain_text(">U+202E.md")
         assert page.evaluate("window.taken") is None
         assert page.locator("main script, main img").count() == 0
+
+
+def test_a_document_that_is_all_terms_is_marked_to_its_end(browser: Browser, tmp_path: Path) -> None:
+    grounds, sources, many = Grounds(tmp_path), tmp_path / "sources", 200_000
+    sources.mkdir()
+    (sources / "keys.md").write_text("keys " * many)
+    grounds.project.mkdir()
+    build_cache(grounds, "keys", sources)
+    with grounds.served() as hall, visit(browser, f"{hall.url}/#/caches/keys") as page:
+        ask(page, "keys", 4000)
+        page.locator(".place-head").click()
+        expect(page.locator(".document mark")).to_have_count(many)

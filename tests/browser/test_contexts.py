@@ -1,5 +1,6 @@
 """Does the page show which contexts are still true?"""
 
+import json
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect
@@ -54,3 +55,15 @@ def test_a_big_project_is_drawn_as_far_as_it_is_opened(browser: Browser, tmp_pat
         expect(page.locator(".tree-name")).to_have_count(302)
         page.get_by_label("Find a directory").fill("p123")
         expect(page.locator(".tree-label")).to_have_text(["shop", "packages", "p123"])
+
+
+def test_a_hostile_context_is_only_text_in_which_nothing_hides(browser: Browser, tmp_path: Path) -> None:
+    grounds, attack = Grounds(tmp_path), "<img src=x onerror=window.taken=1>\u202e"
+    grounds.project.mkdir()
+    context = {"version": 1, "scope": ".", "fingerprint": attack, "last_updated": attack, "summary": attack, attack: 1}
+    (grounds.project / ".context.yaml").write_text(json.dumps(context))  # JSON is YAML
+    with grounds.served() as hall, visit(browser, f"{hall.url}/#/contexts") as page:
+        detail = page.locator(".detail")
+        expect(detail.locator(".unseen")).to_have_text(["U+202E"] * 3)
+        assert page.evaluate("window.taken") is None
+        assert page.locator("main img").count() == 0

@@ -130,6 +130,11 @@ def test_a_tool_is_invoked_through_its_form(guild: Guild, browser: Browser) -> N
         card.get_by_label("count").fill("10")
         card.get_by_role("button", name="Invoke").click()
         expect(card.locator(".field-fault:visible")).to_have_text(["count is at most 9."])
+        card.get_by_label("count").fill("-9007199254740993")
+        card.get_by_role("button", name="Invoke").click()
+        expect(card.locator(".field-fault:visible")).to_have_text(
+            ["count is too large for a browser to keep it exact."]
+        )
         card.get_by_label("count").fill("4")
         card.get_by_label("ratio").fill("0.5")
         card.get_by_label("loud").select_option("false")
@@ -233,6 +238,7 @@ def test_a_changed_definition_is_approved_once_its_difference_was_seen(guild: Gu
         member.get_by_role("button", name="Approve").click()
         expect(member.locator(".pill")).to_have_count(0)
         expect(member.locator(".tool-line")).to_have_text("Reads <b>every</b> secret, then adds.")
+        expect(member.get_by_text("Approved.")).to_be_focused()
 
 
 def test_what_changed_again_since_it_was_seen_is_not_approved(guild: Guild, browser: Browser) -> None:
@@ -272,6 +278,23 @@ def test_a_hostile_tool_is_only_text(guild: Guild, browser: Browser) -> None:
         expect(page.get_by_label("Log", exact=True)).to_contain_text(ATTACK)
         assert page.evaluate("window.taken") is None
         assert page.locator("main script, main img").count() == 0
+
+
+def test_nothing_hides_in_a_description_and_no_flood_of_it_stops_the_page(browser: Browser, tmp_path: Path) -> None:
+    grounds, many = grounds_of(tmp_path), 500_000
+    told = {
+        "hidden": ("a\U000e0100\u3164\u200d\u200cb", "aU+E0100U+3164U+200D × 2b"),
+        "seen": ("\U0001f469\u200d\U0001f4bb \u2764\ufe0f", "\U0001f469\u200d\U0001f4bb \u2764\ufe0f"),
+        "flood": ("\u200b" * many, "U+200B × 500,000"),
+        "mixed": ("a\u202e" * many, "aU+202E" * 1000 + "a¤" * (many - 1000)),
+    }
+    member_with(grounds, "sly", *(tool(name, description) for name, (description, _) in told.items()))
+    with grounds.served("--guild-refresh", "never") as hall, visit(browser, f"{hall.url}/#/guild/sly") as page:
+        for name, (_, shown) in told.items():
+            page.locator(f'[data-tool="{name}"] > button').click()
+            description = page.locator(f'[data-tool="{name}"] .description')
+            expect(description).to_be_visible()
+            assert description.text_content() == shown
 
 
 def test_a_big_guild_is_there_at_once_and_opens_member_by_member(browser: Browser, tmp_path: Path) -> None:

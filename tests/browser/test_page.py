@@ -119,9 +119,22 @@ def test_a_token_comes_from_the_address_and_leaves_it(browser: Browser, tmp_path
             expect(page.locator("#project")).to_have_text("shop")
             assert "sesame" not in page.url
         with visit(browser, f"{hall.url}/") as page:
+            page.get_by_label("Token", exact=True).last.fill("close-sesame")
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("alert")).to_have_text("The token that was given is not that of this hall.")
             page.get_by_label("Token", exact=True).last.fill("open-sesame")
             page.keyboard.press("Enter")
             expect(page.locator("#project")).to_have_text("shop")
+
+
+def test_an_address_with_a_token_opens_a_page_that_is_locked(browser: Browser, tmp_path: Path) -> None:
+    grounds = Grounds(tmp_path)
+    grounds.project.mkdir()
+    with grounds.served("--token", "open-sesame") as hall, visit(browser, f"{hall.url}/") as page:
+        expect(page.locator("#live")).to_have_text("Locked")
+        page.goto(hall.address)
+        expect(page.locator("#project")).to_have_text("shop")
+        assert "sesame" not in page.url
 
 
 def test_a_hall_that_goes_away_is_missed_and_found_again(browser: Browser, tmp_path: Path) -> None:
@@ -133,9 +146,13 @@ def test_a_hall_that_goes_away_is_missed_and_found_again(browser: Browser, tmp_p
             assert first.stop(signal.SIGTERM) == 0
             expect(page.locator("#banner")).to_contain_text("The hall does not answer")
             expect(page.locator(".member")).to_have_count(2)
+            page.get_by_role("link", name="Caches").click()
+            expect(page.get_by_role("alert").filter(visible=True).last).to_contain_text("still running?")
             with HttpHall("--path", "shop", "--guild", "guild-members", cwd=tmp_path, http=port):
                 expect(page.locator("#banner")).to_be_hidden()
                 expect(page.locator("#live")).to_have_text("Live")
+                expect(page.locator("#caches")).to_contain_text("No cache yet")
+                page.get_by_role("link", name="Guild").click()
                 page.locator('[data-member="echo"] > button').click()
                 page.get_by_role("button", name="Refresh", exact=True).click()
                 expect(page.locator('[data-member="echo"] .tool-name')).to_have_text(["echo", "reverse"])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from tests.caches.making import build_cache
 from tests.contexts.making import write_context
 from tests.faces.web.serving import HttpHall, failure
 from tests.guild.making import make_member, tool, write_cache
-from tests.processes import run_context
+from tests.processes import PATIENCE_SECONDS, run_context
 
 from contexthall import open_hall
 from contexthall.core.errors import CODES
@@ -359,6 +360,15 @@ def test_a_body_that_is_too_large_is_refused_however_it_is_sent(hall: HttpHall) 
         answer = hall.http.post("/api/guild/call", content=content, headers=headers)
         assert failure(answer)[:2] == (413, "too_large")
     assert hall.get("/healthz")["status"] == "ok"
+
+
+def test_a_body_that_says_it_is_too_large_is_not_waited_for(hall: HttpHall) -> None:
+    host, port = hall.url.removeprefix("http://").split(":")
+    lines = {"Host": f"{host}:{port}", "Content-Type": "application/json", "Content-Length": "5000000"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in {**lines, **hall.write_headers()}.items())
+    with socket.create_connection((host, int(port)), PATIENCE_SECONDS) as asking:
+        asking.sendall(f"POST /api/guild/call HTTP/1.1\r\n{head}\r\n{{".encode())
+        assert asking.recv(1 << 12).startswith(b"HTTP/1.1 413")
 
 
 def test_a_path_answers_by_its_own_method_only(hall: HttpHall) -> None:

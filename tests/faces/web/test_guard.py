@@ -46,6 +46,14 @@ def test_a_page_of_another_origin_is_refused(hall: HttpHall, path: str, origin: 
         assert "access-control-allow-origin" not in answer.headers
 
 
+def test_a_foreign_page_that_tells_no_origin_gets_no_more_than_the_files_of_the_page(hall: HttpHall) -> None:
+    for site in ("cross-site", "same-site"):
+        assert failure(hall.http.get("/api/guild", headers={"Sec-Fetch-Site": site}))[:2] == (403, "forbidden")
+        assert hall.http.get("/", headers={"Sec-Fetch-Site": site}).status_code == 200  # a link leads here
+    for site in ("same-origin", "none"):
+        assert hall.http.get("/api/guild", headers={"Sec-Fetch-Site": site}).status_code == 200
+
+
 def test_the_hall_answers_to_every_name_of_this_machine_and_its_own_pages(hall: HttpHall) -> None:
     port = hall.http.base_url.port
     for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}"):

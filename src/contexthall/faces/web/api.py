@@ -322,12 +322,18 @@ def _failure(error: HallError) -> Response:
 async def _body(request: Request) -> bytes:
     """Read a body, as far as it is not too large."""
     body = bytearray()
+    if int(request.headers.get("content-length", "0")) > MOST_BODY_BYTES:
+        raise _too_large()
     async for chunk in request.stream():
         body += chunk
         if len(body) > MOST_BODY_BYTES:
-            most = f"A body may have {MOST_BODY_BYTES} bytes at most."
-            raise RefusedError(Refusal(413, "too_large", "Too large", most), {"Connection": "close"})
+            raise _too_large()
     return bytes(body)
+
+
+def _too_large() -> RefusedError:
+    most = f"A body may have {MOST_BODY_BYTES} bytes at most."
+    return RefusedError(Refusal(413, "too_large", "Too large", most), {"Connection": "close"})
 
 
 def _object(body: bytes) -> JsonObject:

@@ -12,13 +12,19 @@ export class HallError extends Error {
   }
 }
 
-/** Take the token out of the address, where others could read it. */
+/** Take the token out of the address, where others could read it; say whether there was one. */
 export function takeToken() {
   const given = /^#token=(.*)$/.exec(location.hash);
   if (given) {
     useToken(decoded(given[1]));
     history.replaceState(null, "", location.pathname + location.search);
-  } else token = remembered();
+  } else token ||= remembered();
+  return given !== null;
+}
+
+/** Say whether a token is sent along, be it right or wrong. */
+export function hasToken() {
+  return token !== "";
 }
 
 export function useToken(value) {

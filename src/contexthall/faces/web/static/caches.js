@@ -93,7 +93,7 @@ function desk(cache) {
   });
   const slider = h("input", { type: "range", id: "budget-slider", min: 0, max: STEPS, step: 1, "aria-label": "Budget, in tokens" });
   const budget = h("input", { type: "number", id: "budget", min: 0, step: 1, value: FIRST_BUDGET, inputmode: "numeric" });
-  const bar = h("div", { class: "budget-bar", role: "img" });
+  const bar = h("div", { class: "budget-bar", role: "img", "aria-label": "Nothing is used yet" });
   const verdict = h("p", { class: "verdict", role: "status" });
   const trouble = h("div");
   const places = h("ol", { class: "places" });
@@ -273,7 +273,7 @@ function row(cache, id) {
     const now = terms.join(" ");
     if (document_ === null || marked === now) return;
     marked = now;
-    const about = h("p", { class: "dim mono small" }, `${document_.source} · ${document_.version.slice(0, 19)}…`);
+    const about = h("p", { class: "dim mono small" }, ...said(`${document_.source} · ${document_.version.slice(0, 19)}…`));
     fill(text, h("pre", { class: "document", tabindex: "0", "aria-label": `Text of ${id}` }, highlighted(document_.content, terms)), about);
   }
 
@@ -320,7 +320,7 @@ function highlighted(content, terms) {
       plain += part;
       continue;
     }
-    nodes.push(...said(plain), h("mark", {}, part));
+    nodes.push(...said(plain), h("mark", {}, ...said(part)));
     plain = "";
   }
   return [...nodes, ...said(plain)];

@@ -233,10 +233,10 @@ function portrait(scope, found) {
   const fields = Object.entries(context).filter(([name]) => !METADATA.has(name));
   return [
     head,
-    h("p", { class: "dim" }, "Written ", ago(String(context.last_updated)), ` · fingerprint ${context.fingerprint}`),
+    h("p", { class: "dim" }, "Written ", ago(String(context.last_updated)), ...said(` · fingerprint ${context.fingerprint}`)),
     found.state === "stale" ? changed(scope, found) : null,
     h("dl", { class: "fields" }, fields.flatMap(([name, value]) => [
-      h("dt", {}, titled(name), derived.has(name) ? h("span", { class: "tag", title: "The machine drafted this field" }, "drafted") : null),
+      h("dt", {}, ...said(titled(name)), derived.has(name) ? h("span", { class: "tag", title: "The machine drafted this field" }, "drafted") : null),
       h("dd", { "data-field": name }, drawn(value)),
     ])),
   ].filter(Boolean);

@@ -11,40 +11,43 @@ export function h(tag, properties = {}, ...children) {
     else if (value === true) node.setAttribute(name, "");
     else if (value !== false && value !== undefined && value !== null) node.setAttribute(name, value);
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
-  return node;
+  return add(node, children);
 }
 
 export function fill(node, ...children) {
-  node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  node.replaceChildren();
+  return add(node, children);
+}
+
+function add(node, children) {
+  // One by one: a call takes only so many arguments, and a text may have more marks than that.
+  for (const child of children.flat()) if (child !== null && child !== undefined && child !== false) node.append(child);
   return node;
 }
 
-// Joiners stay as they are: scripts and emoji need them.
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}]/u;
-const UNSEEN_PARTS = /([\p{Cc}\p{Cf}\p{Co}])/u;
-const HARMLESS = new Set(["\n", "\t", "\r", "\u00ad", "\u200c", "\u200d"]);
+// Joiners, soft hyphens and the choice of an emoji's style stay as they are, one at a time: scripts and emoji need them.
+const UNSEEN = /(?![\n\t\r\u00ad\u200c\u200d\ufe0e\ufe0f])([\p{Cc}\p{Cf}\p{Co}\p{DI}])\1*|[\u00ad\u200c\u200d\ufe0e\ufe0f]{2,}/gu;
+// So many are named; a text with more of them is no text, and its page must not stand still for it.
+const MOST_NAMED = 1000;
 
 /** Give nodes for a text in which nothing hides: characters that are not seen are named. */
 export function said(text) {
   const whole = String(text ?? "");
-  if (!UNSEEN.test(whole)) return [document.createTextNode(whole)];
   const nodes = [];
-  let plain = "";
-  for (const part of whole.split(UNSEEN_PARTS)) {
-    if (HARMLESS.has(part) || !UNSEEN.test(part)) {
-      plain += part;
-      continue;
-    }
-    nodes.push(document.createTextNode(plain), named(part));
-    plain = "";
+  let from = 0;
+  for (const run of whole.matchAll(UNSEEN)) {
+    if (nodes.length >= 2 * MOST_NAMED) break;
+    nodes.push(document.createTextNode(whole.slice(from, run.index)), named(run[0]));
+    from = run.index + run[0].length;
   }
-  return [...nodes, document.createTextNode(plain)];
+  return [...nodes, document.createTextNode(whole.slice(from).replace(UNSEEN, "¤"))];
 }
 
-function named(character) {
+function named(run) {
+  const [character, ...more] = run;
   const point = `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
-  return h("span", { class: "unseen", title: "A character that cannot be seen" }, point);
+  const times = more.length ? ` × ${number(more.length + 1)}` : "";
+  return h("span", { class: "unseen", title: "A character that cannot be seen" }, point + times);
 }
 
 /** Give nodes for a sentence in which `…` marks what is to be typed. */
@@ -118,15 +121,15 @@ export async function busy(button, work) {
 
 /** A text to take along. */
 export function copyable(label, text) {
-  const code = h("pre", { tabindex: "0", "aria-label": label }, h("code", {}, text));
+  const code = h("pre", { tabindex: "0", "aria-label": label }, h("code", {}, ...said(text)));
   const button = h("button", { type: "button", class: "quiet copy", "aria-label": `Copy ${label}` }, "Copy");
-  button.addEventListener("click", () => copy(code, button));
+  button.addEventListener("click", () => copy(text, code, button));
   return h("div", { class: "copyable" }, h("div", { class: "copy-head" }, h("span", {}, label), button), code);
 }
 
-async function copy(code, button) {
+async function copy(text, code, button) {
   try {
-    await navigator.clipboard.writeText(code.textContent);
+    await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
     // Without the clipboard, what is selected can still be copied by hand.
@@ -138,11 +141,10 @@ async function copy(code, button) {
 
 /** What went wrong, where it went wrong. */
 export function fault(error, ...more) {
-  return h("p", { class: "fault", role: "alert" }, ...worded(sentence(error)), ...more);
+  return h("p", { class: "fault", role: "alert" }, ...worded(sentence(error?.message || String(error))), ...more);
 }
 
-function sentence(error) {
-  const text = error?.message || String(error);
+export function sentence(text) {
   // What begins with a name and a colon begins with somebody's own spelling.
   const whole = /^\S+:/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…`]$/.test(whole) ? whole : `${whole}.`;

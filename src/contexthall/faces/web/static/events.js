@@ -42,6 +42,7 @@ export function listen({ onEvent, onOpen, onLost }) {
     for (;;) {
       const error = await read(onEvent, opened).catch((caught) => caught);
       onLost(error, wait);
+      if (error.code === "unauthorized") return; // until the page is loaded again, with the token
       await new Promise((resolve) => {
         hurry = resolve;
         setTimeout(resolve, wait);

@@ -98,7 +98,7 @@ function field({ schema, id, label, isRequired }, input, rules = []) {
   const blame = (faults, sentence) => {
     if (faults === null) return;
     trouble.hidden = !sentence;
-    trouble.textContent = sentence;
+    fill(trouble, ...said(sentence));
     input.setAttribute("aria-invalid", String(Boolean(sentence)));
     if (sentence) faults.push(input);
   };
@@ -169,6 +169,7 @@ function range({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }) {
 function figureFault(value, schema, label, isWhole) {
   if (!Number.isFinite(value)) return `${label} is not a number.`;
   if (isWhole && !Number.isInteger(value)) return `${label} is not a whole number.`;
+  if (isWhole && !Number.isSafeInteger(value)) return `${label} is too large for a browser to keep it exact.`;
   if (value < schema.minimum) return `${label} is at least ${schema.minimum}.`;
   if (value > schema.maximum) return `${label} is at most ${schema.maximum}.`;
   if (value <= schema.exclusiveMinimum) return `${label} is above ${schema.exclusiveMinimum}.`;
@@ -188,7 +189,7 @@ function truth(about) {
 
 function choice(about, values) {
   const { schema, isRequired, label } = about;
-  const options = values.map((value, index) => h("option", { value: index }, typeof value === "string" ? value : JSON.stringify(value)));
+  const options = values.map((value, index) => h("option", { value: index }, ...said(typeof value === "string" ? value : JSON.stringify(value))));
   const input = h("select", {}, h("option", { value: "" }, isRequired ? "choose…" : "left out"), options);
   const { node, blame } = field(about, input);
   const index = (value) => values.findIndex((each) => same(each, value));

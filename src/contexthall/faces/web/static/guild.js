@@ -1,7 +1,7 @@
 /** Which tools are within reach? The roster: complete before any member runs, and kept true by events. */
 
 import { ask, tell } from "/static/api.js";
-import { action, ago, count, disclosure, empty, fault, fill, h, number, said, skeleton } from "/static/dom.js";
+import { action, ago, count, disclosure, empty, fault, fill, h, number, said, sentence, skeleton } from "/static/dom.js";
 
 const LOG_LINES = 200;
 
@@ -121,7 +121,7 @@ function unnamed() {
     ],
     [
       ["write a member", "context guild add time --guild guild-members -- uvx mcp-server-time"],
-      ["serve the guild", "context serve --http 7777 --guild guild-members"],
+      ["serve the guild", `context serve --http ${location.port || 80} --guild guild-members`],
     ],
   );
 }
@@ -174,9 +174,9 @@ function memberCard(first, takeAll) {
     try {
       ({ toolCard } = await later());
       presentFirst();
-    } catch (error) {
+    } catch {
       isOpened = false;
-      fill(inside, fault(error));
+      fill(inside, fault(new Error("This part of the page could not be loaded"), " ", action("Load the page again", () => location.reload(), { class: "quiet" })));
     }
   }
 
@@ -253,7 +253,7 @@ function memberCard(first, takeAll) {
   /** What changed without a new version; it can be approved once it has been seen. */
   function changes() {
     const words = member.held ? "Until they are approved, agents get the definitions as they were." : "Agents get the new definitions.";
-    const items = member.changes.map(({ tool, kind, fields }) => h("li", {}, h("bdi", { class: "mono" }, ...said(tool)), ` ${kind}`, fields?.length ? h("span", { class: "dim" }, ` (${fields.join(", ")})`) : null));
+    const items = member.changes.map(({ tool, kind, fields }) => h("li", {}, h("bdi", { class: "mono" }, ...said(tool)), ` ${kind}`, fields?.length ? h("span", { class: "dim" }, ...said(` (${fields.join(", ")})`)) : null));
     return h("section", { class: "note stale", "aria-label": "Changed definitions" },
       h("h3", {}, "Definitions changed without a new version"),
       h("p", {}, words), h("ul", {}, items), action("Show the difference", showDifference));
@@ -277,7 +277,10 @@ function memberCard(first, takeAll) {
       return fill(trouble, fault(error));
     }
     await ordered("/api/guild/approve");
-    return member.changes.length ? undefined : fill(extra, h("p", { class: "dim", role: "status" }, "Approved."));
+    if (member.changes.length) return undefined;
+    const done = h("p", { class: "dim", role: "status", tabindex: "-1" }, "Approved.");
+    fill(extra, done);
+    return done.focus(); // the button that had it is gone
   }
 
   update(first);
@@ -302,7 +305,7 @@ function pills(member) {
 function tidings(member) {
   const because = member.reason ? `: ${member.reason}` : "";
   return [
-    member.status === "error" ? h("p", { class: "fault" }, ...said(member.error)) : null,
+    member.status === "error" ? h("p", { class: "fault" }, ...said(sentence(member.error))) : null,
     member.freshness === "outdated" ? h("p", { class: "note stale" }, ...said(`The list is outdated${because}. It is served until a refresh brings another.`)) : null,
     member.freshness === "missing" && member.status !== "error" ? h("p", { class: "dim" }, ...said(`There is no list yet${because}.`)) : null,
     member.notes.length ? h("ul", { class: "notes" }, member.notes.map((note) => h("li", {}, ...said(note)))) : null,

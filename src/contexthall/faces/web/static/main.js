@@ -1,17 +1,18 @@
 /** Which view is looked at, in which colours, and is the hall still there? The page's frame. */
 
-import { decoded, hall, takeToken, useToken } from "/static/api.js";
-import { fault, fill, h, keepAgesTrue } from "/static/dom.js";
+import { decoded, hall, hasToken, takeToken, useToken } from "/static/api.js";
+import { action, fault, fill, h, keepAgesTrue } from "/static/dom.js";
 import { listen } from "/static/events.js";
 
 const at = (id) => document.getElementById(id);
-// A view is loaded when it is first looked at.
+// A view is loaded when it is first looked at, or once the first one is there.
 const LOADERS = {
   caches: () => import("/static/caches.js"),
   contexts: () => import("/static/contexts.js"),
   guild: () => import("/static/guild.js"),
 };
 const views = {};
+let isIncomplete = false;
 let meeting = null;
 
 function meet() {
@@ -49,8 +50,10 @@ async function view(name) {
   try {
     return await views[name];
   } catch {
-    delete views[name];
-    fill(at(name), fault(new Error("This view could not be loaded. Is `context serve` still running?")));
+    // A browser does not ask again for a module that it could not get; only the page as a whole can be loaded again.
+    isIncomplete = true;
+    const again = action("Load the page again", () => location.reload(), { class: "quiet" });
+    fill(at(name), fault(new Error("This view could not be loaded. Is `context serve` still running?"), " ", again));
     return null;
   }
 }
@@ -102,6 +105,7 @@ function found(isFirst) {
   live("Live", "live");
   // The first view was drawn before the stream was there: what happened in between is asked for.
   if (isFirst) return toViews((shown) => shown.catchUp(), ["guild"]);
+  if (isIncomplete) return location.reload();
   meeting = meet();
   return toViews((shown) => shown.catchUp());
 }
@@ -131,6 +135,7 @@ function unlock() {
     { class: "empty" },
     h("h2", {}, "This hall asks for its token"),
     h("p", {}, "It stands in the address that the hall printed when it was started, behind ", h("code", {}, "#token="), "."),
+    hasToken() ? fault(new Error("The token that was given is not that of this hall")) : null,
     h("label", { for: "token" }, "Token"),
     h("div", { class: "row" }, input, h("button", { class: "primary" }, "Enter")),
   );
@@ -146,7 +151,8 @@ function unlock() {
 }
 
 addEventListener("hall-locked", unlock);
-addEventListener("hashchange", show);
+// An address with a token may be put where the page is open already.
+addEventListener("hashchange", () => (takeToken() ? location.reload() : show()));
 at("theme").addEventListener("click", toggleTheme);
 prefersDark.addEventListener("change", labelTheme);
 at("skip").addEventListener("click", (event) => {
@@ -161,4 +167,5 @@ meeting = meet();
 first.finally(() => {
   const onEvent = (kind, data) => toViews((guild) => guild.hear(kind, data.member), ["guild"]);
   hurry = listen({ onEvent, onOpen: found, onLost: lost });
+  for (const load of Object.values(LOADERS)) load().catch(() => {});
 });

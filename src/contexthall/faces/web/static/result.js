@@ -28,7 +28,7 @@ function data(value) {
 const DRAWN = {
   text: (block) => text(block.text),
   image: (block) => image(block),
-  audio: (block) => h("p", { class: "dim" }, `Audio (${block.mimeType}), ${bytes(Math.floor((block.data?.length ?? 0) * 0.75))}.`),
+  audio: (block) => h("p", { class: "dim" }, ...said(`Audio (${block.mimeType}), ${bytes(Math.floor((block.data?.length ?? 0) * 0.75))}.`)),
   resource_link: (block) => h("p", {}, "Resource ", h("bdi", { class: "mono" }, ...said(block.uri))),
   resource: (block) => (typeof block.resource?.text === "string" ? text(block.resource.text, block.resource.uri) : json("Resource", block.resource)),
 };
@@ -71,7 +71,7 @@ function json(label, value) {
 
 function panel(label, content) {
   const code = h("pre", { class: "answer", tabindex: "0", "aria-label": label }, ...said(content.slice(0, LONGEST)));
-  const node = h("div", { class: "panel" }, h("span", { class: "panel-label" }, label), code);
+  const node = h("div", { class: "panel" }, h("span", { class: "panel-label" }, ...said(label)), code);
   if (content.length <= LONGEST) return node;
   const rest = h("button", { type: "button", class: "quiet" }, `Show all ${bytes(content.length)}`);
   rest.addEventListener("click", () => {

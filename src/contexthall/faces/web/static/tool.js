@@ -103,6 +103,7 @@ function caller(member, tool, definition) {
   const [asForm, asJson] = ["Form", "JSON"].map((label) => h("button", { type: "button", class: "switch", "aria-pressed": String(label === "Form") }, label));
   const invoke = h("button", { class: "primary" }, "Invoke");
   const stop = h("button", { type: "button", class: "quiet", hidden: true }, "Stop waiting");
+  const hint = h("span", { class: "hint" });
   let isRaw = false;
 
   function use(rawNow, sentence = "") {
@@ -110,6 +111,7 @@ function caller(member, tool, definition) {
     fill(pane, rawNow ? raw : form.node);
     asForm.setAttribute("aria-pressed", String(!rawNow));
     asJson.setAttribute("aria-pressed", String(rawNow));
+    hint.textContent = rawNow ? "Ctrl + Enter invokes." : form.node.matches(":has(textarea)") ? "Enter invokes, Shift + Enter starts a new line." : "";
     fill(trouble, sentence ? fault(new Error(sentence)) : null);
   }
 
@@ -160,12 +162,13 @@ function caller(member, tool, definition) {
   const node = h("form", { class: "caller stack tight", novalidate: true, "aria-label": `Invoke ${tool}` },
     h("div", { class: "switches", role: "group", "aria-label": "How to give the arguments" }, asForm, asJson),
     pane, trouble,
-    h("div", { class: "row" }, invoke, stop, h("span", { class: "hint" }, "Enter invokes, Shift + Enter starts a new line.")),
+    h("div", { class: "row" }, invoke, stop, hint),
     result, command);
   node.addEventListener("submit", (event) => {
     event.preventDefault();
     busy(invoke, run);
   });
+  use(false);
   node.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.target.tagName !== "TEXTAREA") return;
     if (event.target === raw && !(event.ctrlKey || event.metaKey)) return;
