@@ -108,3 +108,11 @@ def manager_of(guild: Path, factory: FakeFactory, **choices: Any) -> tuple[MCPMa
 
 def kinds(events: list[Event]) -> list[tuple[str, str]]:
     return [(event.kind, event.member) for event in events]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether it runs: one that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

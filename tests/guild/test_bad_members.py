@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from tests.guild.making import kinds, make_http_member, make_member, read_cache, tool, write_cache
+from tests.guild.making import is_alive, kinds, make_http_member, make_member, read_cache, tool, write_cache
 from tests.guild.zoo.http_member import SESSION, Handler
 from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, PATIENCE_SECONDS, RawServer
 
@@ -108,14 +108,6 @@ def lines(file: Path, beginning: str = "") -> list[str]:
 
 def pids(record: Path) -> list[int]:
     return [int(line.split()[1]) for line in lines(record) if line.startswith(("started", "grandchild"))]
-
-
-def is_alive(pid: int) -> bool:
-    """Whether it runs: one that nobody has waited for yet does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 # Servers that cannot be started:

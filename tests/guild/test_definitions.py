@@ -237,7 +237,7 @@ def test_changes_are_empty_exactly_when_the_digests_are_the_same(approved: list[
 
 def test_a_difference_shows_the_lines_that_changed() -> None:
     shown = difference(tool(), tool(description="Say it\nagain — 再."))
-    assert shown.splitlines()[:3] == ["--- approved", "+++ current", "@@ -1,5 +1,5 @@"]
+    assert shown.splitlines()[:3] == ["--- approved echo", "+++ current echo", "@@ -1,5 +1,5 @@"]
     assert '-  "description": "Say it again.",' in shown.splitlines()
     assert '+  "description": "Say it\\nagain — 再.",' in shown.splitlines()
 

@@ -97,7 +97,8 @@ def in_force(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> l
 def difference(approved: JsonObject | None, current: JsonObject | None) -> str:
     """Show people what changed, as a unified diff in which nothing is invisible; None stands for no such tool."""
     before, after = _laid_out(approved), _laid_out(current)
-    return "\n".join(unified_diff(before, after, "approved", "current", lineterm=""))
+    name = _visible(str((approved or current or {}).get("name", "")))
+    return "\n".join(unified_diff(before, after, f"approved {name}", f"current {name}", lineterm=""))
 
 
 def tokens(definition: JsonObject) -> int:

@@ -16,10 +16,11 @@ from contexthall.core.lines import LineSplitter
 
 Say = Callable[[bytes], None]
 
-# `$0` is the descriptor of the lifeline, `$$` the server: `exec` keeps the process. The watcher outlives the signals
-# that ask the group to end, so that it can still end what ignores them.
-_LAUNCH = """{ trap '' TERM INT HUP; read -r _ <"/dev/fd/$0"; kill -s KILL $$; kill -s KILL 0; } \
-</dev/null >/dev/null 2>&1 & exec "$@\""""
+# The first argument is the descriptor of the lifeline, `$$` the server: `exec` keeps the process. The watcher outlives
+# the signals that ask the group to end, so that it can still end what ignores them.
+_LAUNCH = """lifeline=$1; shift
+{ trap '' TERM INT HUP; read -r _ <"/dev/fd/$lifeline"; kill -s KILL $$; kill -s KILL 0; } </dev/null >/dev/null 2>&1 &
+exec "$@\""""
 _INHERITED = ("PATH", "HOME", "LANG", "LANGUAGE")
 _LONGEST_LINE = 64 << 20
 _MOST_WAITING = 8 << 20
@@ -62,7 +63,7 @@ class MemberProcess(asyncio.SubprocessProtocol):
         try:
             _, process = await asyncio.get_running_loop().subprocess_exec(
                 lambda: cls(say),
-                *("/bin/sh", "-c", _LAUNCH, str(far_end), *command),
+                *("/bin/sh", "-c", _LAUNCH, "context-hall", str(far_end), *command),
                 cwd=directory,
                 env=environment,
                 pass_fds=(far_end,),

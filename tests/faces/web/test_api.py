@@ -297,7 +297,9 @@ def test_a_changed_definition_is_shown_and_approved(tmp_path: Path) -> None:
         difference = hall.get("/api/guild/difference", member="zoo")["difference"]
         assert '-  "description": "Old."' in difference
         assert '+  "description": "New."' in difference
-        answer = hall.post("/api/guild/approve", {"member": "zoo"}).json()
+        stale = hall.post("/api/guild/approve", {"member": "zoo", "difference": "another one"})
+        assert (stale.status_code, stale.json()["error"]["code"]) == (409, "check_failed")
+        answer = hall.post("/api/guild/approve", {"member": "zoo", "difference": difference}).json()
         assert answer["approved"] == changes
         assert (answer["member"]["held"], answer["member"]["tools"][0]["line"]) == (False, "New.")
         assert hall.get("/api/guild/difference", member="zoo")["difference"] == ""

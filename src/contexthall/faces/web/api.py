@@ -1,7 +1,8 @@
 """What can the page ask, and what is it told? The rooms' own answers, as JSON; docs/api.md lists them.
 
-Whatever a person may send is judged here, and every refusal is a sentence. Nothing is done by a GET; whatever does
-something wants the hall's write token, which only a page of the hall's own can have read.
+Whatever a person may send is judged here, and every refusal is a sentence. By a GET nothing is done but what an agent's
+first list does, too: members may be asked for theirs. Whatever else does something wants the hall's write token, which
+only a page of the hall's own can have read.
 """
 
 import hmac
@@ -23,6 +24,7 @@ from contexthall import __version__
 from contexthall.core import wire
 from contexthall.core.errors import (
     CacheMissingError,
+    CheckFailedError,
     DiskError,
     HallError,
     InternalError,
@@ -242,8 +244,10 @@ class Api:
         return {"member": self.describe_member(name)}
 
     async def _approve(self, order: JsonObject) -> JsonObject:
-        name = _string(order, "member")
-        approved = self._guild().approve(name)
+        name, manager = _string(order, "member"), self._guild()
+        if "difference" in order and order["difference"] != manager.difference(name):
+            raise CheckFailedError("its definitions have changed again since that difference was shown")
+        approved = manager.approve(name)
         return {"member": self.describe_member(name), "approved": [change._asdict() for change in approved]}
 
     def _guild(self) -> MCPManager:

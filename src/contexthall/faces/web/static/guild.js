@@ -221,9 +221,9 @@ function memberCard(first, takeAll) {
     else list.querySelector(".none")?.remove();
   }
 
-  async function ordered(path) {
+  async function ordered(path, more = {}) {
     try {
-      const found = await tell(path, { member: member.name });
+      const found = await tell(path, { member: member.name, ...more });
       fill(trouble);
       takeAll(found.members ?? [found.member]);
     } catch (error) {
@@ -276,7 +276,7 @@ function memberCard(first, takeAll) {
     } catch (error) {
       return fill(trouble, fault(error));
     }
-    await ordered("/api/guild/approve");
+    await ordered("/api/guild/approve", { difference: seen });
     if (member.changes.length) return undefined;
     const done = h("p", { class: "dim", role: "status", tabindex: "-1" }, "Approved.");
     fill(extra, done);
