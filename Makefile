@@ -77,7 +77,7 @@ PYPI_MEMBERS := mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
 	@touch $@
 
 # An installed wheel with byte code, as users have it: an editable install starts more slowly.
-.bench/installed: pyproject.toml constraints.txt $(shell find src -name '*.py')
+.bench/installed: Makefile pyproject.toml constraints.txt $(shell find src -name '*.py' -o -path '*/static/*' -type f)
 	test -d .bench || $(PYTHON) -m venv .bench
 	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --compile --force-reinstall .
 	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt tantivy django playwright

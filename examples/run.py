@@ -27,6 +27,7 @@ SERVE = [
 ]
 READY = "Context Hall at "
 NAME = "context-hall"
+PROTOCOL = "2025-11-25"
 PATIENCE_SECONDS = 30
 RECIPES = """
 Look at it: {page}
@@ -43,7 +44,8 @@ Or let an agent start a hall of its own, over stdio
   VS Code, .vscode/mcp.json    {code_stdio}
   any other                    {command}
 
-With your own project: --path YOUR_PROJECT in place of what stands there; without --guild there are no other servers.
+With a project of your own: `serve --path YOUR_PROJECT`; its caches are in .context/caches, and no guild is loaded
+unless --guild names one.
 """
 
 
@@ -90,9 +92,9 @@ class Visitor:
             return str(answer.read().decode())
 
     def _shake_hands(self) -> None:
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "run", "version": "1"}}
+        hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "run", "version": "1"}}
         session, _ = self._post({"id": 0, "method": "initialize", "params": hello})
-        self._headers |= {"Mcp-Session-Id": session, "Mcp-Protocol-Version": hello["protocolVersion"]}
+        self._headers |= {"Mcp-Session-Id": session, "Mcp-Protocol-Version": PROTOCOL}
         self._post({"method": "notifications/initialized"})
 
     def _call(self, tool: str, **arguments: Any) -> Any:

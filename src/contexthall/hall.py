@@ -99,6 +99,7 @@ def open_caches(settings: Settings, disk: Disk) -> "Library":
         root=settings.cache_root,
         root_is_named=settings.cache_root_is_named,
         working_directory=settings.working_directory,
+        clock=time.time_ns,
     )
 
 

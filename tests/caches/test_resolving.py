@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -436,3 +437,35 @@ def test_every_error_has_a_sentence_for_people(tmp_path: Path) -> None:
     with pytest.raises(HallError) as caught:
         library_of(tmp_path).resolve(str(cache), "a", 1)
     assert "keys.md" in caught.value.detail
+
+
+def test_a_warm_cache_reads_a_document_again_only_if_its_file_is_another(tmp_path: Path) -> None:
+    opened: list[str] = []
+
+    def perform(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        if call is os.open and str(arguments[0]).endswith(".json"):
+            opened.append(arguments[0])
+        return call(*arguments, **options)
+
+    cache = build_cache(tmp_path, HANDBOOK)
+    library = library_of(tmp_path, Disk(perform))
+    expected = oracle.resolve(HANDBOOK, "keys", 99)
+    assert library.resolve(str(cache), "keys", 99) == expected
+    assert library.resolve(str(cache), "keys", 99) == expected
+    opened.clear()
+    assert library.resolve(str(cache), "keys", 99) == expected
+    assert opened  # too new to be sure of
+    much_later = time.time_ns() + 10_000_000_000
+    library = Library(Disk(perform), root="/", root_is_named=True, working_directory="/", clock=lambda: much_later)
+    for _ in range(2):
+        assert library.resolve(str(cache), "keys", 99) == expected
+    opened.clear()
+    assert library.resolve(str(cache), "keys", 99) == expected
+    assert opened == []
+    name = json.loads(expected)["documents"][0]["id"]
+    file = document_file(cache, name)
+    before = file.stat()
+    file.write_bytes(file.read_bytes().replace(b'"content":"', b'"content":"X', 1)[: before.st_size])
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(CacheInvalidError):
+        library.resolve(str(cache), "keys", 99)

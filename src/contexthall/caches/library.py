@@ -1,6 +1,7 @@
 """Which caches are there, and what is known of one? The room's public module."""
 
 import os.path
+import time
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
@@ -88,11 +89,20 @@ def anyone(_path: str, _home: str) -> bool:
 class Library:
     """The caches below one root, and those that a caller names by their path."""
 
-    def __init__(self, disk: Disk, *, root: str, root_is_named: bool, working_directory: str) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        *,
+        root: str,
+        root_is_named: bool,
+        working_directory: str,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
         self.root = root
         self._disk = disk
         self._root_is_named = root_is_named
         self._working_directory = working_directory
+        self._clock = clock
         self._opened: dict[str, OpenCache] = {}
 
     def list_caches(self, root: str | None = None, *, may_read: MayRead = anyone) -> tuple[CacheEntry, ...]:
@@ -209,7 +219,7 @@ class Library:
     def _open(self, directory: str) -> OpenCache:
         """Open a cache, or take it from the few that were opened last."""
         known = self._opened.get(directory)
-        cache = open_cache(self._disk, directory, known)
+        cache = open_cache(self._disk, directory, known, clock=self._clock)
         if cache is not known:
             self._opened.pop(directory, None)
             for oldest in list(self._opened)[: 1 - _MOST_OPEN]:

@@ -4,6 +4,7 @@ Both ways give the same field of documents to a query; nothing after that knows 
 """
 
 import hashlib
+import time
 from array import array
 from collections.abc import Callable, Sequence
 from operator import countOf
@@ -16,12 +17,15 @@ from contexthall.caches.format import DOCUMENTS, MANIFEST, POSTINGS, Listed, Loo
 from contexthall.caches.postings import DamagedPostingsError, PostingsReader, UnreadPostingsError
 from contexthall.caches.selection import tokens, words
 from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError, PathMissingError
-from contexthall.disk import Directory, Disk
+from contexthall.disk import Directory, Disk, Status, is_settled
 
 Signature: TypeAlias = tuple[object, ...]
+Clock: TypeAlias = Callable[[], int]
+ReadDocument: TypeAlias = Callable[[Directory, str, Listed], Document]
 Answer = TypeVar("Answer")
 
 _MOST_FOLDERS = 8
+_MOST_KEPT_BYTES = 32 << 20
 
 
 class OpenCache:
@@ -30,6 +34,7 @@ class OpenCache:
     def __init__(self, directory: Directory) -> None:
         self.signature = _signature(directory)
         self._directory = directory
+        self._kept: KeptDocuments | None = None
         try:
             self._index = _open_index(directory)
         except UnreadPostingsError:  # which may pass, so the next call opens this cache anew
@@ -52,10 +57,14 @@ class OpenCache:
         return read_manifest(read_part(self._directory, MANIFEST))
 
     def documents(self) -> "DocumentFiles":
-        return DocumentFiles(self._directory)
+        return DocumentFiles(self._directory, self._kept)
+
+    def keep_documents(self, clock: Clock) -> None:
+        """Keep the documents that are read from now on: this cache is asked more than once."""
+        self._kept = self._kept or KeptDocuments(clock)
 
 
-def open_cache(disk: Disk, path: str, known: OpenCache | None = None) -> OpenCache:
+def open_cache(disk: Disk, path: str, known: OpenCache | None = None, *, clock: Clock = time.time_ns) -> OpenCache:
     """Open the cache at `path`; `known`, if it is still the same."""
     try:
         directory = disk.enter(path)
@@ -63,6 +72,7 @@ def open_cache(disk: Disk, path: str, known: OpenCache | None = None) -> OpenCac
         raise CacheMissingError(path) from None
     if known is not None and known.signature == _signature(directory):
         directory.close()
+        known.keep_documents(clock)
         return known
     return OpenCache(directory)
 
@@ -127,23 +137,49 @@ def _scan(directory: Directory, terms: frozenset[str]) -> tuple[Field, Lookup]:
     return Field(Columns.of(costs, totals), matches), listing.__getitem__
 
 
+class KeptDocuments:
+    """Documents that were read before, each for as long as its file is the very one that was read."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: dict[Listed, tuple[Status, Document]] = {}
+        self._bytes = 0
+
+    def read(self, folder: Directory, name: str, listed: Listed, read: ReadDocument) -> Document:
+        """Give a document; by `read`, unless it was read before."""
+        status = folder.look(name)
+        kept = self._kept.get(listed)
+        if kept is not None and kept[0] == status:
+            return kept[1]
+        document = read(folder, name, listed)
+        if is_settled(status.stamp[1:], self._clock()):
+            self._keep(listed, status, document)
+        return document
+
+    def _keep(self, listed: Listed, status: Status, document: Document) -> None:
+        self._bytes += status.size
+        if self._bytes > _MOST_KEPT_BYTES:
+            self._kept, self._bytes = {}, status.size
+        self._kept[listed] = status, document
+
+
 class DocumentFiles:
     """The files of a cache's documents; a symlink on the way to one counts as nothing there."""
 
-    def __init__(self, cache: Directory) -> None:
+    def __init__(self, cache: Directory, kept: KeptDocuments | None = None) -> None:
         self._cache = cache
+        self._kept = kept
         self._folders: dict[str, Directory] = {"": cache}
 
     def read(self, listed: Listed) -> Document:
         """Read a document, which must be the one that the manifest lists."""
         folder, _, name = listed.file.rpartition("/")
         try:
-            data = _read_regular(self.enter(folder), name)
+            if self._kept is not None:
+                return self._kept.read(self.enter(folder), name, listed, _read_document)
+            return _read_document(self.enter(folder), name, listed)
         except PathMissingError:
-            data = None
-        if data is None:
-            raise CacheInvalidError(f"the file of {listed.id} is not there: {listed.file}")
-        return documents.read(data, id=listed.id, version=listed.version)
+            raise CacheInvalidError(f"the file of {listed.id} is not there: {listed.file}") from None
 
     def enter(self, folder: str) -> Directory:
         """Open a folder of the cache, or take it from the few that were opened last."""
@@ -155,6 +191,13 @@ class DocumentFiles:
                 self._folders = {"": self._cache}
             self._folders[folder] = opened
         return self._folders[folder]
+
+
+def _read_document(folder: Directory, name: str, listed: Listed) -> Document:
+    data = _read_regular(folder, name)
+    if data is None:
+        raise PathMissingError(name)
+    return documents.read(data, id=listed.id, version=listed.version)
 
 
 def _read_regular(folder: Directory, name: str) -> bytes | None:

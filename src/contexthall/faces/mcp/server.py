@@ -1,16 +1,15 @@
 """What does the hall say to an MCP client? Every tool of the catalog, in both protocol eras, over any transport."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager, suppress
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import anyio
 import mcp_types as types
+from anyio import to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.caching import CacheHint
 from mcp.server.connection import Connection
@@ -25,8 +24,6 @@ from contexthall.core.errors import UnknownToolError
 from contexthall.core.wire import whole
 
 NAME = "context-hall"
-MOST_THREADS = 40
-REST_SECONDS = 0.01
 
 # Clients are told when the list changes, so they may keep it meanwhile.
 _CACHE_HINT = CacheHint(ttl_ms=60_000, scope="private")
@@ -54,7 +51,6 @@ class HallServer(Server[None]):
         self._caller = caller
         self._mend = _mended if only_unicode else _as_it_is
         self._tool_timeout_seconds = tool_timeout_seconds
-        self._workers = _Workers()
         self._announcements: dict[Connection | None, MemoryObjectSendStream[None]] = {}
         """To whom a change of the list is told: each connection, and None for all who listen to the bus."""
         self._bus = InMemorySubscriptionBus()
@@ -140,12 +136,8 @@ class HallServer(Server[None]):
         return _within(answer, passed_on["result"]) if "result" in passed_on else answer
 
     async def _run_in_thread(self, run: Callable[[], ToolResult]) -> ToolResult:
-        with anyio.fail_after(self._tool_timeout_seconds) as scope:
-            result = await self._workers.run(run)
-        # While the loop rested, nobody could be told that time ran out.
-        if anyio.current_time() > scope.deadline:
-            raise TimeoutError
-        return result
+        with anyio.fail_after(self._tool_timeout_seconds):
+            return await to_thread.run_sync(run, abandon_on_cancel=True)
 
     def _input_schema(self, name: str) -> dict[str, Any] | None:
         try:
@@ -189,28 +181,6 @@ class HallServer(Server[None]):
                 for connection in tuple(self._announcements):
                     self._forget(connection)
                 self._telling.cancel_scope.cancel()
-
-
-class _Workers:
-    """Threads in which plain tools run.
-
-    Two threads that both compute hinder each other: whoever reads a file gives the interpreter away, and has to wait
-    until it comes back. So the loop rests while a call runs, for a moment, unless one runs already that took longer.
-    """
-
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="tool")
-        self._long: set[Future[ToolResult]] = set()
-
-    async def run(self, run: Callable[[], ToolResult]) -> ToolResult:
-        call = self._threads.submit(copy_context().run, run)
-        if not self._long:
-            wait((call,), REST_SECONDS)
-        if call.done():
-            return call.result()
-        self._long.add(call)
-        call.add_done_callback(self._long.discard)
-        return await asyncio.wrap_future(call)
 
 
 async def _tell(tell: Callable[[], Awaitable[None]], changes: MemoryObjectReceiveStream[None]) -> None:
