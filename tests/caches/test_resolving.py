@@ -257,6 +257,15 @@ def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypat
         assert 0 < sum(map(len, cache._index._remembered)) <= limit
 
 
+def test_a_warm_index_knows_no_more_documents_than_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contexthall.caches.postings._MOST_LISTED", 2)
+    index = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))._index
+    assert index is not None
+    for _ in range(2):
+        assert [index.listed(number).id for number in range(len(HANDBOOK))] == sorted(map(str.lower, HANDBOOK))
+        assert 0 < len(index._listed) <= 2
+
+
 def document_file(cache: Path, identifier: str) -> Path:
     return next(path for path in (cache / "documents").iterdir() if f'"id":"{identifier}"' in path.read_text())
 

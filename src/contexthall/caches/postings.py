@@ -45,6 +45,7 @@ _LONGEST_INLINE = 64
 _DENSE_SHARE = 4
 _LANE = 2**16
 _REMEMBERED_BYTES = 24 * 1024 * 1024
+_MOST_LISTED = 10_000
 _ENTRY_BYTES = 256
 _WIDTHS = "BHI"
 _INLINE, _SPARSE, _DENSE = range(3)
@@ -206,6 +207,7 @@ class PostingsReader:
         self._records = numbers("Q", self._read(records, "records"))
         self._remembered: dict[str, Term | None] = {}
         self._remembered_bytes = 0
+        self._listed: dict[int, Listed] = {}
 
     def files(self) -> list[str]:
         """Name the files of all documents, which are in one directory."""
@@ -214,10 +216,15 @@ class PostingsReader:
 
     def listed(self, document: int) -> Listed:
         """Say what the manifest says of a document."""
+        if (known := self._listed.get(document)) is not None:
+            return known
         number, place = divmod(document, _DOCUMENTS_PER_RECORD)
         listed = Listed(*self._record(number)[place])
         if not stays_inside(listed.file):
             raise DamagedPostingsError("a file outside the cache")
+        if len(self._listed) >= _MOST_LISTED:
+            self._listed = {}
+        self._listed[document] = listed
         return listed
 
     def all_listed(self) -> list[Listed]:
