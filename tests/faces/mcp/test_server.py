@@ -199,3 +199,15 @@ async def test_modern_clients_that_listen_are_told_when_the_list_changes() -> No
             assert type(event).__name__ == "ToolsListChanged"
             break
         assert [each.name for each in (await client.list_tools(cache_mode="refresh")).tools] == ["newer"]
+
+
+async def test_whoever_connects_after_a_change_is_told_what_is_so_now(era: Era) -> None:
+    capability = Capability("test", guidance="Do test.", tools=[tool("old", echo)])
+    server = HallServer(Catalog([capability]), Caller(may_read=lambda _path, _home: True), version="1.2.3")
+    with anyio.fail_after(10):
+        async with Client(server, mode=era) as first:
+            assert (first.instructions or "").endswith("\nDo test.")
+            capability.guidance = "Search."
+            capability.replace_tools([tool("new", echo)])
+        async with Client(server, mode=era) as second:
+            assert (second.instructions or "").endswith("\nSearch.")

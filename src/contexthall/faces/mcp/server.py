@@ -164,6 +164,7 @@ class HallServer(Server[None]):
         self._announcements.pop(connection).close()
 
     def _announce(self) -> None:
+        self.instructions = self._catalog.instructions  # for whoever connects from now on
         for changes in self._announcements.values():
             with suppress(anyio.WouldBlock):
                 changes.send_nowait(None)
