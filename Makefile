@@ -4,15 +4,18 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 PORT ?= 8321
 
-.PHONY: help run test members browser check bench clean
+.PHONY: help run test members browser pythons locales check bench torture clean
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
 	@echo "make test     install what the tests need and run every test"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
+	@echo "make pythons  install the hall for the newest other Python there is; without one a test is skipped"
+	@echo "make locales  compile the locales, Turkish among them, that some tests want"
 	@echo "make check    lint, types, import rules, documentation"
 	@echo "make bench    run every benchmark against an installed wheel"
+	@echo "make torture  break everything on purpose for a quarter of an hour, and write what happened to docs/torture.md"
 	@echo "make clean    remove what the others made"
 
 run: .venv/installed
@@ -33,6 +36,10 @@ browser:
 		$$as apt-get update && $$as apt-get install --yes --no-install-recommends chromium; \
 	}
 
+pythons: .pythons/installed
+
+locales: .locales/installed
+
 check: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -43,8 +50,12 @@ check: .venv/installed-dev
 bench: .bench/installed .bench-peers/installed
 	@for script in startup stdio_calls caches contexts guild web; do .bench/bin/python -m benchmarks.$$script || exit 1; done
 
+# A fuzzer that is led by coverage, in an environment of its own: it knows fewer Pythons than we do.
+torture: .torture/installed members browser pythons locales
+	.torture/bin/python -m benchmarks.torture --write docs/torture.md
+
 clean:
-	rm -rf .venv .bench .bench-peers .members dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .bench .bench-peers .members .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -81,4 +92,31 @@ PYPI_MEMBERS := mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
 	test -d .bench || $(PYTHON) -m venv .bench
 	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --compile --force-reinstall .
 	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt tantivy django playwright
+	@touch $@
+
+.torture/installed: Makefile pyproject.toml constraints.txt
+	@command -v strace >/dev/null || { echo "make torture needs strace, with which it lets system calls fail" >&2; exit 1; }
+	test -d .torture || $(PYTHON) -m venv .torture
+	.torture/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable '.[dev]' atheris==3.0.0
+	@touch $@
+
+# The newest Python beside our own, wherever it is: on the path, or one of pyenv's.
+.pythons/installed: Makefile pyproject.toml constraints.txt
+	@rm -rf .pythons; for minor in 15 14 13 12; do \
+		for python in python3.$$minor "$$HOME"/.pyenv/versions/3.$$minor.*/bin/python; do \
+			"$$python" -c 'import ensurepip' 2>/dev/null || continue; \
+			"$$python" -m venv .pythons/3.$$minor && .pythons/3.$$minor/bin/python -m pip --disable-pip-version-check \
+				install --quiet --constraint constraints.txt --editable . && touch $@; exit; \
+		done; \
+	done; echo "make pythons needs a Python newer than 3.11 on the path, or from pyenv" >&2; exit 1
+
+.locales/installed: Makefile
+	@test -f /usr/share/i18n/locales/tr_TR || { \
+		if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+		$$as apt-get update && $$as apt-get install --yes --no-install-recommends locales; \
+	}
+	@mkdir -p .locales
+	localedef -i tr_TR -f UTF-8 .locales/tr_TR.UTF-8
+	localedef -i en_US -f UTF-8 .locales/en_US.UTF-8
+	localedef -i tr_TR -f ISO-8859-9 .locales/tr_TR
 	@touch $@

@@ -12,10 +12,20 @@ EXIT_INTERRUPTED = 130
 
 def main() -> None:
     """Run `context` with the arguments of the process, and end the process."""
+    is_told = "utf8" in sys._xoptions  # noqa: SLF001 - nothing else says what was typed
+    if sys.getfilesystemencoding() != "utf-8" and sys.executable and not is_told:
+        _start_again_in_utf8()
     try:
         _leave(_run(sys.argv[1:]))
     except KeyboardInterrupt:
         _leave(EXIT_INTERRUPTED)
+
+
+def _start_again_in_utf8() -> None:
+    """Become a Python that reads names and arguments as UTF-8: a locale must not decide what they say."""
+    command = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
+    with suppress(OSError):
+        os.execve(sys.executable, command, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - ourselves
 
 
 def _run(arguments: list[str]) -> int:
@@ -56,4 +66,7 @@ def _leave(code: int) -> None:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        # `python -m` looks for modules in the working directory first, which may be anybody's project.
+        del sys.path[0]
     main()

@@ -1,8 +1,14 @@
 """What is on the disk? The only module that opens, lists, stats, renames or syncs anything.
 
 Every call to the operating system passes `perform`, which a test may replace to fail the n-th call or to shuffle a
-listing. Every OSError leaves as one of our errors, with the path in its detail. Paths are strings; a name that is not
-UTF-8 keeps its bytes as Python's surrogate escapes.
+listing; what takes several calls passes as a whole, too. Every OSError leaves as one of our errors, with the path in
+its detail. Paths are strings; a name that is not UTF-8 keeps its bytes as Python's surrogate escapes.
+
+Whatever is written anew is written beside its name and gets it whole, in one step. Whoever dies on the way leaves a
+temporary file, which the next one to write there removes. A power cut may empty a file that was not synced, so whatever
+cannot be made again is (`sync`): what people wrote, what they approved, a manifest. Tool lists, drafts and what is
+remembered to save work are not: an emptied one counts as none. No directory is synced for a file's sake: until its
+entry is on the disk, the old file is, whole. A cache is synced with everything in it before it gets its name.
 """
 
 import errno
@@ -10,14 +16,18 @@ import fcntl
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from contexthall.core.errors import DiskError, PathMissingError
 
 Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 Perform: TypeAlias = Callable[..., Any]
+Opening: TypeAlias = Callable[[str, int], int]
+"""How a path is opened, with flags: `os.open`, or one that follows no symlink on the way."""
 
 
 class Digest(Protocol):
@@ -31,16 +41,20 @@ class Digest(Protocol):
 # What others may have prepared is never waited for: a FIFO opens at once and is refused.
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _ENTER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
 _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _APPEND = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 _CHUNK = 1 << 20
 TEMPORARY_PREFIX = ".contexthall-"
 """How the names of our own half-written files begin."""
 _TEMPORARY_NAME = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}\d+-[0-9a-f]{{8}}")
+_SET_ASIDE_NAME = re.compile(rf"{_TEMPORARY_NAME.pattern}-[0-9a-f]{{16}}-[0-9a-f]{{16}}")
 TOO_RECENT = 2_000_000_000
 """Nanoseconds: what changed so shortly before it was seen may change again without its stamp showing it."""
 LARGEST_FILE = 1 << 30
 _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
+_MOST_SYMLINKS = 40
+_PATIENCE_SECONDS, _PATIENCE_TIMES = 0.005, 20
 
 
 class Status(NamedTuple):
@@ -89,6 +103,16 @@ class Survey(NamedTuple):
         )
 
 
+class Digests(NamedTuple):
+    """What files add up to, by name."""
+
+    found: dict[str, str]
+    are_as_seen: bool
+    """Whether these are the very files that were seen before they were read."""
+    refused: dict[str, str]
+    """Why the others could not be read."""
+
+
 def is_settled(stamp: tuple[int, ...], seen_at: int) -> bool:
     """Say whether a stamp is so old that another change would have got another one, however coarse the clock."""
     _, modified, changed = stamp
@@ -100,11 +124,49 @@ def perform(call: Callable[..., Any], *arguments: object, **options: object) -> 
     return call(*arguments, **options)
 
 
+_straight = perform
+
+
+def _entries(directory: str | int) -> "list[os.DirEntry[str]]":
+    with os.scandir(directory) as entries:
+        return list(entries)
+
+
+class _System(NamedTuple):
+    """The calls that a look at a directory makes by the thousand: straight, unless somebody wants to see each."""
+
+    opening: Opening = os.open
+    open: Callable[..., int] = os.open
+    close: Callable[[int], None] = os.close
+    fstat: Callable[[int], os.stat_result] = os.fstat
+    read: Callable[[int, int], bytes] = os.read
+    stat: Callable[..., os.stat_result] = os.stat
+    lstat: Callable[[str], os.stat_result] = os.lstat
+    readlink: Callable[[str], str] = os.readlink
+    mkdir: Callable[..., None] = os.mkdir
+    getcwd: Callable[[], str] = os.getcwd
+    entries: Callable[[str | int], "list[os.DirEntry[str]]"] = _entries
+    stat_entry: Callable[..., os.stat_result] = os.DirEntry.stat
+
+    def seen_by(self, perform: Perform) -> "_System":
+        return self if perform is _straight else _System(*(partial(perform, call) for call in self))
+
+
 class Disk:
     """The file system, behind one replaceable point."""
 
-    def __init__(self, perform: Perform = perform) -> None:
+    def __init__(self, perform: Perform = perform, opening: Opening = os.open) -> None:
         self._perform = perform
+        self._opening = opening
+        self.system = _System(opening).seen_by(perform)
+        self.tidied: set[tuple[int, int]] = set()
+        """The directories that were seen to hold nothing of writers who died."""
+
+    def opened_by(self, opening: Opening) -> "Disk":
+        """Give the same disk, on which paths are opened in another way."""
+        other = Disk(self._perform, opening)
+        other.tidied = self.tidied
+        return other
 
     def look(self, path: str, *, follow: bool = True) -> Status:
         """Say what stands at `path`, and behind it if it is a symlink and `follow` is set."""
@@ -123,46 +185,44 @@ class Disk:
 
     def list(self, path: str) -> tuple[Entry, ...]:
         """List a directory, sorted by the bytes of the names."""
-        entries: list[Entry] = self.do(path, _scan, path)
+        entries: list[Entry] = self.do(path, _scan, path, self.system)
         return tuple(sorted(entries, key=lambda entry: os.fsencode(entry.name)))
 
     def survey(self, path: str, known: Survey | None = None, *, follow: bool = False) -> Survey:
         """Look at all that is in a directory; if a settled survey, `known`, still says it, then that very one."""
-        survey: Survey = self.do(path, _survey, path, _ENTER if follow else _ENTER | os.O_NOFOLLOW, known)
+        flags = _ENTER if follow else _ENTER | os.O_NOFOLLOW
+        survey: Survey = self.do(path, _survey, path, flags, known, self.system)
         return survey
 
-    def digests(
-        self, path: str, files: Sequence[Seen], new: Callable[[bytes], Digest]
-    ) -> tuple[dict[str, str | None], bool]:
-        """Digest files of a directory, and say whether they are the very ones that were seen.
-
-        None stands for one that cannot be read, or is too large to be; what is gone is left out.
-        """
-        digests, are_the_same = self.do(path, _digests, path, files, new)
-        return digests, are_the_same
+    def digests(self, path: str, files: Sequence[Seen], new: Callable[[bytes], Digest]) -> "Digests":
+        """Digest files of a directory; what is gone is left out."""
+        digests: Digests = self.do(path, _digests, path, files, new, self.system)
+        return digests
 
     def read_small(self, path: str, most_bytes: int) -> tuple[Seen, bytes]:
         """Read a regular file and its stamp; of one that is larger than `most_bytes`, one byte more than that."""
-        seen, data = self.do(path, _read_small, path, most_bytes)
+        seen, data = self.do(path, _read_small, path, most_bytes, self.system)
         return seen, data
 
     def read(self, path: str, *, follow: bool = False) -> bytes:
         """Read a regular file whole; anything else, and a symlink unless `follow` is set, is a DiskError."""
-        descriptor = self.do(path, os.open, path, _READ if follow else _READ | os.O_NOFOLLOW)
+        descriptor = self.do(path, self._opening, path, _READ if follow else _READ | os.O_NOFOLLOW)
         with File(self, path, descriptor) as file:
             return file.read_all()
 
     def enter(self, path: str, *, follow: bool = True) -> "Directory":
         """Open a directory, to look up names in that very one whatever happens to its path."""
         flags = _ENTER if follow else _ENTER | os.O_NOFOLLOW
-        return Directory(self, path, self.do(path, os.open, path, flags))
+        return Directory(self, path, self.do(path, self._opening, path, flags))
 
     def make_directory(self, path: str) -> None:
         self.do(path, os.mkdir, path)
 
-    def make_directories(self, path: str) -> None:
-        """Make a directory that only the user may enter, and those above it, as far as they are not there."""
-        self.do(path, os.makedirs, path, 0o700, exist_ok=True)
+    def make_directories(self, path: str) -> Sequence[str]:
+        """Make a directory that only the user may enter, and those above it, as far as they are missing; name them."""
+        made: list[str] = []
+        self.do(path, _make_directories, path, made, self.system)
+        return made
 
     def rename(self, path: str, target: str) -> None:
         self.do(path, os.rename, path, target)
@@ -202,11 +262,11 @@ class Disk:
 
     def real(self, path: str) -> str:
         """Follow every symlink in `path`."""
-        return str(self.do(path, os.path.realpath, path))
+        return str(self.do(path, _real, path, self.system))
 
     def working_directory(self) -> str:
         """Say where relative paths start."""
-        return str(self.do(".", os.getcwd))
+        return str(self.do("the working directory", os.getcwd))
 
     def do(self, path: str, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
         """Make a call about `path`; what the system refuses becomes an error of ours."""
@@ -243,10 +303,10 @@ class _Opened:
         """Write everything in this file system to the disk."""
         self._do(sync, self._descriptor)
 
-    def lock(self) -> bool:
+    def lock(self, *, shared: bool = False) -> bool:
         """Take the lock of this inode until it is closed, also in children; False if somebody else has it."""
         try:
-            self._do(fcntl.flock, self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._do(fcntl.flock, self._descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except DiskError as error:
             if isinstance(error.__cause__, BlockingIOError):
                 return False
@@ -288,25 +348,53 @@ class File(_Opened):
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Read up to `length` bytes from `offset`; fewer at the end."""
-        return bytes(self._do(os.pread, self._descriptor, length, offset))
+        data = b""
+        while rest := length - len(data):
+            chunk: bytes = self._do(os.pread, self._descriptor, rest, offset + len(data))
+            if not chunk:
+                break
+            data += chunk
+        return data
 
     def write_all(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[self._do(os.write, self._descriptor, rest) :]
+        self._write(data, lambda rest, _: self._do(os.write, self._descriptor, rest))
 
     def write_at(self, offset: int, data: bytes) -> None:
-        """Write over what stands at `offset`; `data` is small."""
-        if self._do(os.pwrite, self._descriptor, data, offset) != len(data):
-            raise DiskError(f"{self.path}: written in part only")
+        """Write over what stands at `offset`."""
+        self._write(data, lambda rest, done: self._do(os.pwrite, self._descriptor, rest, offset + done))
+
+    def _write(self, data: bytes, write: Callable[[memoryview, int], int]) -> None:
+        """Write everything, which may take several calls: each of them takes as much as it likes."""
+        whole, done = memoryview(data), 0
+        while done < len(whole):
+            written = write(whole[done:], done)
+            if written <= 0:
+                raise DiskError(f"{self.path}: nothing more can be written")
+            done += written
 
 
 class Directory(_Opened):
     """An open directory."""
 
+    _is_shared = False
+
+    def close(self) -> None:
+        with suppress(DiskError):  # nothing was written through it that could be lost
+            super().close()
+
     def look(self, name: str) -> Status:
         """Say what stands at `name`; symlinks are not followed."""
         return _status(self._do_at(name, os.stat, name, dir_fd=self._descriptor, follow_symlinks=False))
+
+    def look_below(self, folder: str, name: str) -> Status:
+        """Say what stands at `name` in a directory in this one; neither may be a symlink that leads elsewhere."""
+        opened = self._do_at(folder, os.open, folder, _SEARCH, dir_fd=self._descriptor)
+        with Directory(self._disk, os.path.join(self.path, folder), opened) as below:
+            return below.look(name)
+
+    def entries(self) -> list[Entry]:
+        """List the names and their kinds, in no particular order."""
+        return list(self._do(_scan, self._descriptor, self._disk.system))
 
     def names(self) -> list[str]:
         """List the names, in no particular order."""
@@ -359,43 +447,89 @@ class Directory(_Opened):
             if sync:
                 file.sync()
 
-    def replace(self, name: str, data: bytes) -> None:
+    def replace(self, name: str, data: bytes, *, sync: bool = False) -> None:
         """Put a new file in place of whatever is at `name`, in one step; it is there whole or not at all."""
-        temporary = _temporary_name()
-        try:
-            self.write(temporary, data)
+        with self._temporary(data, sync=sync) as temporary:
             self.rename(temporary, name)
-        finally:
-            self.remove_if_there(temporary)
 
     def write_like(self, model: str, data: bytes) -> str:
         """Write a new file, to the disk itself, with the owner and the permissions of another; give its name."""
         found = self._do_at(model, os.stat, model, dir_fd=self._descriptor, follow_symlinks=False)
-        temporary = _temporary_name()
-        try:
-            self.write(temporary, data, sync=True)
+        with self._temporary(data, sync=True) as temporary:
             ours = self._do_at(temporary, os.stat, temporary, dir_fd=self._descriptor)
             if (ours.st_uid, ours.st_gid) != (found.st_uid, found.st_gid):
                 self._do_at(temporary, os.chown, temporary, found.st_uid, found.st_gid, dir_fd=self._descriptor)
             self._do_at(temporary, os.chmod, temporary, stat.S_IMODE(found.st_mode), dir_fd=self._descriptor)
-        except DiskError:
-            self.remove_if_there(temporary)
-            raise
         return temporary
 
-    def put(self, name: str, data: bytes) -> bool:
+    def put(self, name: str, data: bytes, *, sync: bool = False) -> bool:
         """Put a new file at `name`, in one step; False if something is there already, which stays."""
-        temporary = _temporary_name()
+        with self._temporary(data, sync=sync) as temporary:
+            is_put = self._link(temporary, name)
+        with suppress(DiskError):  # what is written is written; the next to write here removes the rest
+            self.remove_if_there(temporary)
+        return is_put
+
+    def _link(self, temporary: str, name: str) -> bool:
+        """Give a file a second name, which nobody may have yet."""
         try:
-            self.write(temporary, data)
             self._do_at(name, os.link, temporary, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
         except DiskError as error:
             if isinstance(error.__cause__, FileExistsError):
                 return False
+            if _cannot_link(error.__cause__):
+                return self._take(temporary, name)
             raise
-        finally:
-            self.remove_if_there(temporary)
         return True
+
+    def _take(self, temporary: str, name: str) -> bool:
+        """Give a file another name, which nobody may have yet; where no file can have two, that takes two steps."""
+        reserved = self.create(name)
+        if reserved is None:
+            return False
+        with reserved:
+            self.rename(temporary, name)
+        return True
+
+    def tidy(self) -> bool:
+        """Remove what writers who died have left here; False if one is at work.
+
+        Whoever writes shares the lock of the directory, so whoever gets it alone knows that all others are gone. The
+        number of a process would not tell: it comes again, and another container counts anew.
+        """
+        if not self.lock():
+            return False
+        for name in self.names():
+            if _TEMPORARY_NAME.fullmatch(name):
+                self.remove_if_there(name)
+        return True
+
+    def share(self) -> None:
+        """Keep others from tidying up while this is open; before that, tidy up, if nobody in this process has yet."""
+        if self._is_shared:
+            return
+        self._is_shared = True
+        with suppress(DiskError):  # whoever cannot tidy up can write all the same
+            identity = self.status().identity
+            if identity not in self._disk.tidied and self.tidy():
+                self._disk.tidied.add(identity)
+            for _ in range(_PATIENCE_TIMES):
+                if self.lock(shared=True):
+                    return
+                time.sleep(_PATIENCE_SECONDS)  # somebody is tidying up, or keeps the lock for reasons of their own
+
+    @contextmanager
+    def _temporary(self, data: bytes, *, sync: bool) -> Iterator[str]:
+        """Write a file that has no real name yet; it is removed if it does not get one."""
+        self.share()
+        temporary = f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
+        try:
+            self.write(temporary, data, sync=sync)
+            yield temporary
+        except BaseException:
+            with suppress(DiskError):  # whatever went wrong first is told
+                self.remove_if_there(temporary)
+            raise
 
     def remove_if_there(self, name: str) -> None:
         with suppress(PathMissingError):
@@ -405,43 +539,51 @@ class Directory(_Opened):
         """Give a file in this directory another name, in place of whatever has it."""
         self._do_at(name, os.rename, name, new_name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
+    def exchange(self, name: str, other: str, exchange: Callable[[str, str, int], None]) -> None:
+        """Let each of two names in this directory have what the other has, in the one step that `exchange` is."""
+        self._do_at(other, exchange, name, other, self._descriptor)
+
     def _do_at(self, name: str, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
         return self._disk.do(os.path.join(self.path, name), call, *arguments, **options)
 
 
 def is_temporary(name: str) -> bool:
-    """Say whether a file is one of our own that never got its real name."""
-    return _TEMPORARY_NAME.fullmatch(name) is not None
+    """Say whether a file is one of our own that never got its real name, or one that had to give it away."""
+    return _TEMPORARY_NAME.fullmatch(name) is not None or is_set_aside(name)
 
 
-def _temporary_name() -> str:
-    return f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
+def is_set_aside(name: str) -> bool:
+    """Say whether a file may hold what another wrote: nobody removes it who does not know better."""
+    return _SET_ASIDE_NAME.fullmatch(name) is not None
 
 
-def _scan(path: str) -> list[Entry]:
-    with os.scandir(path) as entries:
-        return [Entry(entry.name, _entry_kind(entry)) for entry in entries]
+def _cannot_link(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno in {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
 
 
-def _survey(path: str, flags: int, known: Survey | None) -> Survey:
+def _scan(path: str | int, system: _System) -> list[Entry]:
+    return [Entry(entry.name, _entry_kind(entry)) for entry in system.entries(path)]
+
+
+def _survey(path: str, flags: int, known: Survey | None, system: _System) -> Survey:
     # By descriptor, so that the kernel looks up one name for each file and not a path.
-    descriptor = os.open(path, flags)
+    descriptor = system.opening(path, flags)
     try:
-        stamp = _stamp(os.fstat(descriptor))
-        if known is not None and known.stamp == stamp and _are_unchanged(descriptor, known.seen):
+        stamp = _stamp(system.fstat(descriptor))
+        if known is not None and known.stamp == stamp and _are_unchanged(descriptor, known.seen, system):
             return known
-        with os.scandir(descriptor) as entries:
-            return Survey(stamp, tuple([seen for entry in entries if (seen := _seen(entry)) is not None]))
+        entries = system.entries(descriptor)
+        return Survey(stamp, tuple([seen for entry in entries if (seen := _seen(entry, system)) is not None]))
     finally:
-        os.close(descriptor)
+        system.close(descriptor)
 
 
-def _are_unchanged(descriptor: int, files: Sequence[Seen]) -> bool:
+def _are_unchanged(descriptor: int, files: Sequence[Seen], system: _System) -> bool:
     """Look at the files of a directory in which no name has been added, removed or changed."""
     try:
         for name, kind, size, stamp in files:
             if kind == "file":
-                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                found = system.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 if (found.st_ino, found.st_mtime_ns, found.st_ctime_ns) != stamp or found.st_size != size:
                     return False
     except FileNotFoundError:
@@ -449,11 +591,11 @@ def _are_unchanged(descriptor: int, files: Sequence[Seen]) -> bool:
     return True
 
 
-def _seen(entry: "os.DirEntry[str]") -> Seen | None:
+def _seen(entry: "os.DirEntry[str]", system: _System) -> Seen | None:
     if not entry.is_file(follow_symlinks=False):
         return Seen(entry.name, _entry_kind(entry))
     try:
-        found = entry.stat(follow_symlinks=False)
+        found = system.stat_entry(entry, follow_symlinks=False)
     except FileNotFoundError:  # since it was listed
         return None
     return Seen(entry.name, "file", found.st_size, (found.st_ino, found.st_mtime_ns, found.st_ctime_ns))
@@ -463,64 +605,118 @@ def _stamp(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _digests(path: str, files: Sequence[Seen], new: Callable[[bytes], Digest]) -> tuple[dict[str, str | None], bool]:
-    directory = os.open(path, _ENTER)
-    digests: dict[str, str | None] = {}
+def _digests(path: str, files: Sequence[Seen], new: Callable[[bytes], Digest], system: _System) -> Digests:
+    directory = system.opening(path, _ENTER)
+    found: dict[str, str] = {}
+    refused: dict[str, str] = {}
     are_the_same = True
     try:
         for file in files:
             try:
-                digests[file.name], is_the_same = _digest(file, directory, new)
+                found[file.name], is_the_same = _digest(file, directory, new, system)
             except FileNotFoundError:
                 is_the_same = False
-            except OSError:
-                digests[file.name], is_the_same = None, False
+            except OSError as error:
+                refused[file.name], is_the_same = error.strerror or str(error), False
             are_the_same = are_the_same and is_the_same
     finally:
-        os.close(directory)
-    return digests, are_the_same
+        system.close(directory)
+    return Digests(found, are_the_same, refused)
 
 
-def _digest(file: Seen, directory: int, new: Callable[[bytes], Digest]) -> tuple[str, bool]:
-    descriptor, found = _open_regular(file.name, directory)
+def _digest(file: Seen, directory: int, new: Callable[[bytes], Digest], system: _System) -> tuple[str, bool]:
+    descriptor, found = _regular(system.open(file.name, _READ | os.O_NOFOLLOW, dir_fd=directory), system)
     try:
         # What is appended meanwhile is not read: a file that never stops growing would never end.
         rest = found.st_size
         if rest > LARGEST_FILE:
             raise OSError(errno.EFBIG, "too large")
-        chunk = os.read(descriptor, min(rest, _CHUNK))
+        chunk = system.read(descriptor, min(rest, _CHUNK))
         digest = new(chunk)
         while chunk and (rest := rest - len(chunk)) > 0:
-            chunk = os.read(descriptor, min(rest, _CHUNK))
+            chunk = system.read(descriptor, min(rest, _CHUNK))
             digest.update(chunk)
     finally:
-        os.close(descriptor)
+        system.close(descriptor)
     # Whoever renames the directory meanwhile leaves the times of its files alone, but not what stands at its path.
     return digest.hexdigest(), _stamp(found) == file.stamp and found.st_size == file.size
 
 
-def _read_small(path: str, most_bytes: int) -> tuple[Seen, bytes]:
-    descriptor, found = _open_regular(path)
+def _read_small(path: str, most_bytes: int, system: _System) -> tuple[Seen, bytes]:
+    descriptor, found = _regular(system.opening(path, _READ | os.O_NOFOLLOW), system)
     try:
         stamp = _stamp(found)
         # Asked for one byte more than there should be, a file whole shows its end in the second call at the latest.
         chunks, rest, wanted = [], most_bytes + 1, found.st_size + 1
-        while rest > 0 and (chunk := os.read(descriptor, min(rest, wanted))):
+        while rest > 0 and (chunk := system.read(descriptor, min(rest, wanted))):
             chunks.append(chunk)
             rest -= len(chunk)
             wanted = _CHUNK
         return Seen(os.path.basename(path), "file", found.st_size, stamp), b"".join(chunks)
     finally:
-        os.close(descriptor)
+        system.close(descriptor)
 
 
-def _open_regular(path: str, directory: int | None = None) -> tuple[int, os.stat_result]:
-    descriptor = os.open(path, _READ | os.O_NOFOLLOW, dir_fd=directory)
-    found = os.fstat(descriptor)
+def _regular(descriptor: int, system: _System) -> tuple[int, os.stat_result]:
+    """Let only regular files stay open."""
+    try:
+        found = system.fstat(descriptor)
+    except OSError:
+        system.close(descriptor)
+        raise
     if stat.S_ISREG(found.st_mode):
         return descriptor, found
-    os.close(descriptor)
+    system.close(descriptor)
     raise OSError(errno.EINVAL, "not a regular file")
+
+
+def _make_directories(path: str, made: list[str], system: _System) -> None:
+    """Make a directory that only the user may enter, and those above it as everybody makes them; collect those made."""
+    missing = [path]
+    while missing:
+        try:
+            system.mkdir(missing[-1], 0o700 if len(missing) == 1 else 0o777)
+            made.append(missing.pop())
+        except FileNotFoundError:
+            if not (parent := os.path.dirname(missing[-1])) or parent == missing[-1]:
+                raise
+            missing.append(parent)
+        except FileExistsError:
+            if not stat.S_ISDIR(system.stat(missing.pop()).st_mode):
+                raise
+
+
+def _real(path: str, system: _System) -> str:
+    """Follow every symlink in a path. What is not there, and what lies below it, stays as it is spelt.
+
+    So does what cannot be looked at for want of permission: nobody gets through there. Any other failure is one, since
+    a symlink that is overlooked would lead to where nobody may go.
+    """
+    rest = [*reversed((path if path.startswith("/") else os.path.join(system.getcwd(), path)).split("/"))]
+    real, followed = "", 0
+    while rest:
+        name = rest.pop()
+        if name == "..":
+            real = real.rpartition("/")[0]
+        elif name not in {"", "."}:
+            target = _target(f"{real}/{name}", system) if followed < _MOST_SYMLINKS else None
+            if target is None:
+                real = f"{real}/{name}"
+                continue
+            followed += 1
+            real = "" if target.startswith("/") else real
+            rest += reversed(target.split("/"))
+    return real or "/"
+
+
+def _target(path: str, system: _System) -> str | None:
+    """Say where a symlink leads; None for what is none."""
+    try:
+        return system.readlink(path) if stat.S_ISLNK(system.lstat(path).st_mode) else None
+    except OSError as error:
+        if error.errno in {*_NOTHING_THERE, errno.EACCES}:
+            return None
+        raise
 
 
 def _entry_kind(entry: "os.DirEntry[str]") -> Kind:

@@ -6,11 +6,11 @@ A room is imported when it is opened: a command that needs one room does not pay
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from contexthall.core.errors import PathMissingError, SettingsError, UsageError
+from contexthall.core.errors import DiskError, HallError, PathMissingError, SettingsError, UsageError
 from contexthall.core.paths import absolute
 from contexthall.disk import Disk
 from contexthall.settings import SETTINGS_FILE, Settings, SettingsFile, resolve, user_directory
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from contexthall.guild.memory import Memory
 
 _FIRST_YEAR, _LAST_YEAR = 1000, 9999
+_LARGEST_SETTINGS, _MOST_DOTS = 1 << 16, 1000
 
 
 class GuildChoice(NamedTuple):
@@ -91,7 +92,7 @@ def _check_stays_in_project(settings: Settings, disk: Disk) -> None:
         )
 
 
-def open_caches(settings: Settings, disk: Disk) -> "Library":
+def open_caches(settings: Settings, disk: Disk, is_home: Callable[[str], bool]) -> "Library":
     from contexthall.caches.library import Library
 
     return Library(
@@ -100,6 +101,7 @@ def open_caches(settings: Settings, disk: Disk) -> "Library":
         root_is_named=settings.cache_root_is_named,
         working_directory=settings.working_directory,
         clock=time.time_ns,
+        is_home=is_home,
     )
 
 
@@ -174,7 +176,7 @@ class Hall:
 
     @cached_property
     def caches(self) -> "Library":
-        return open_caches(self.settings, self._disk)
+        return open_caches(self.settings, self._disk, self._may_hold_caches)
 
     @cached_property
     def contexts(self) -> "Projects":
@@ -277,7 +279,7 @@ class Hall:
         from contexthall.contexts.validation import validate
 
         project = self.project
-        return validate(self._disk, project.root, project.overview().census.kept, is_strict=strict)
+        return validate(project.disk, project.base, project.overview().census.kept, is_strict=strict)
 
     def watch_contexts(self) -> "Iterator[list[Turn]]":
         """Tell which contexts become fresh, stale or missing, until interrupted."""
@@ -293,17 +295,25 @@ class Hall:
         guild = _named_guild(self.settings)
         _check_member_directory(name)
         taken = UsageError(f"the guild has a member {name} already", hint="give the new one another name")
-        if name in discover_guild_members(guild, self._disk):
+        if member := discover_guild_members(guild, self._disk).get(name):
+            with suppress(DiskError), self._disk.enter(member.directory) as opened:
+                opened.tidy()  # it may be there because we were killed just before the end
             raise taken
         try:
             manifest = write_manifest(name, command, version=version)
         except ManifestError as error:
             raise UsageError(str(error)) from None
         directory = os.path.join(guild, name)
-        self._disk.make_directories(directory)
-        with self._disk.enter(directory) as opened:
-            if not opened.put(FILE_NAMES[0], manifest):
-                raise taken
+        made = self._disk.make_directories(directory)
+        try:
+            with self._disk.enter(directory) as opened:
+                if not opened.put(FILE_NAMES[0], manifest, sync=True):
+                    raise taken
+        except HallError:
+            for path in reversed(made):
+                with suppress(DiskError):  # unless somebody has put something there
+                    self._disk.remove_directory(path)
+            raise
 
     def _caches_capability(self) -> "Capability":
         from contexthall.caches.capability import caches_capability
@@ -321,7 +331,20 @@ class Hall:
         return guild_capability(self.guild, Offer(self.settings.guild_budget, self.settings.guild_pins))
 
     def _is_in_roots(self, path: str, home: str) -> bool:
-        return any(self._disk.is_within(path, root) for root in (home, *self.settings.allow_roots))
+        return any(self._is_below(path, root) for root in (home, *self.settings.allow_roots))
+
+    def _is_below(self, path: str, root: str) -> bool:
+        # Where a root really is, is looked up once: what is judged is what counts.
+        real = self._disk.real(root)
+        return self._disk.is_within(path, real) and (root != self.settings.cache_root or self._may_hold_caches(real))
+
+    def _may_hold_caches(self, real: str) -> bool:
+        """Say whether callers may be confined to a cache root that is really there: a project's may not lead out of it.
+
+        Whoever wrote the project may put a symlink there at any time.
+        """
+        is_trusted = self.settings.cache_root_is_trusted or not self.settings.confine
+        return is_trusted or self._disk.is_within(real, self.settings.project_root)
 
 
 def _created_at(environment: Mapping[str, str], clock: Callable[[], float]) -> str:
@@ -355,6 +378,9 @@ def _read_file(directory: str, disk: Disk, *, trusted: bool) -> SettingsFile | N
         return None
     import tomllib
 
+    # The time that tomllib takes grows with the square of the parts of a key, and no setting has any.
+    if len(data) > _LARGEST_SETTINGS or any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):
+        raise SettingsError(f"{path}: too large to be settings", hint="mend the file or remove it")
     try:
         values = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -282,15 +282,28 @@ def test_two_runs_at_once_agree(shop: Project) -> None:
     assert not [scope for outcome in outcomes for scope, _ in outcome.failed if scope != "."]
 
 
-def test_what_a_killed_run_left_is_cleared(shop: Project) -> None:
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    leftover = Path(shop.root) / f"src/.contexthall-{dead.pid}-0123abcd"
-    ours = Path(shop.root) / f"src/.contexthall-{os.getpid()}-0123abcd"
-    for path in (leftover, ours):
+def test_what_a_killed_run_left_is_cleared_except_where_somebody_is_at_work(shop: Project) -> None:
+    """Whose number stands in a name tells nothing: numbers come again, and every container has its own."""
+    leftover = Path(shop.root) / f"src/.contexthall-{os.getpid()}-0123abcd"
+    theirs = Path(shop.root) / "web/.contexthall-1-0123abcd"
+    for path in (leftover, theirs):
         path.write_text("half")
+    with Disk().enter(str(theirs.parent)) as at_work:
+        assert at_work.lock(shared=True)
+        init(shop)
+    assert (leftover.exists(), theirs.exists()) == (False, True)
+    regen(shop)
+    assert not theirs.exists()
+
+
+def test_a_draft_that_a_power_cut_has_emptied_is_drafted_anew(shop: Project) -> None:
     init(shop)
-    assert (leftover.exists(), ours.exists()) == (False, True)
+    emptied = Path(shop.root) / "web/.context.yaml"
+    before = emptied.read_bytes()
+    emptied.write_bytes(b"")
+    assert shop.check_freshness("web")["state"] == "missing"
+    assert init(shop).written == ["web"]
+    assert emptied.read_bytes() == before
 
 
 def test_killed_in_the_middle_every_context_is_whole_or_not_there(shop: Project, tmp_path: Path) -> None:

@@ -140,4 +140,4 @@ def test_other_keys_of_the_configuration_are_ignored() -> None:
 def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     project = make_project(tmp_path, {"x.py": ""})
     (tmp_path / ".context.config.yaml").mkdir()
-    assert project.list_contexts()["error"].endswith(": .context.config.yaml cannot be read")
+    assert project.list_contexts()["error"].endswith(": .context.config.yaml cannot be read: not a regular file")

@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 from contextlib import suppress
 
@@ -6,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexthall.core.wire import compact, parse, pretty
+from contexthall.core.wire import MOST_LEVELS, compact, parse, pretty
 
 scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -57,6 +58,29 @@ def test_at_every_depth_json_is_read_or_refused() -> None:
     for depth in range(sys.getrecursionlimit() - 150, sys.getrecursionlimit() + 1):
         with suppress(ValueError):
             parse(b"[" * depth + b'"\\u0041"' + b"]" * depth)
+
+
+def test_how_deep_is_too_deep_depends_on_nobody_and_on_no_string() -> None:
+    assert parse(b"[" * MOST_LEVELS + b"]" * MOST_LEVELS)
+    assert parse(b'["' + b"[{" * 999 + b'\\"[[", "\\\\", [' + b"[]," * 999 + b'"]"]]')
+    for deep in (b"[" * (MOST_LEVELS + 1) + b"]" * (MOST_LEVELS + 1), b'{"a":' * 999 + b"1" + b"}" * 999):
+        with pytest.raises(ValueError, match="nested too deeply"):
+            parse(deep)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (b'{"a": 1,}', "Expecting property name enclosed in double quotes: line 1 column 9 (char 8)"),
+        (b'{"a": 1 , \n }', "Expecting property name enclosed in double quotes: line 2 column 2 (char 12)"),
+        (b"[1,\n ]", "Expecting value: line 2 column 2 (char 5)"),
+        (b'{"a": [1, ], }', "Expecting value: line 1 column 11 (char 10)"),
+        (b"[1 2]", "Expecting ',' delimiter: line 1 column 4 (char 3)"),
+    ],
+)
+def test_every_python_complains_in_the_same_words(text: bytes, complaint: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(complaint)}$"):
+        parse(text)
 
 
 def test_halves_of_surrogate_pairs_pass_where_they_are_welcome() -> None:

@@ -541,7 +541,7 @@ async def test_a_server_knows_what_its_manifest_names_and_none_of_the_halls_secr
         known = json.loads(result["content"][0]["text"])
     of_the_shell = {"PWD", "OLDPWD", "SHLVL", "_", "LC_CTYPE"}
     kept = {name for name in os.environ if name in {"PATH", "HOME", "LANGUAGE"} or name.startswith("LC_")}
-    assert known.keys() - of_the_shell == {"LANG", "LC_TIME", *kept - of_the_shell, *named}
+    assert known.keys() - of_the_shell == {"LANG", "LC_TIME", "CONTEXTHALL_MARK", *kept - of_the_shell, *named}
     assert (known["TOKEN"], known["LITERAL"]) == ("Bearer abc", "${THEIR_TOKEN}")
     assert (known["PATH"], known["HOME"]) == (os.environ["PATH"], os.environ["HOME"])
 

@@ -114,8 +114,8 @@ def test_a_guild_that_is_linked_into_itself_comes_to_an_end(tmp_path: Path) -> N
     add(tmp_path / "echo", "echo")
     (tmp_path / "again").symlink_to(tmp_path)
     members = discover(tmp_path)
-    assert keys(members) == {"echo": "again/echo", "echo~2": "echo"}
-    assert errors(members) == {"echo~2": 'its name "echo" is taken by the member in again/echo'}
+    assert keys(members) == {"echo": "echo", "again/echo": "again/echo"}
+    assert errors(members) == {"again/echo": 'its name "echo" is taken by the member in echo'}
 
 
 def test_a_linked_manifest_is_read_and_one_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
 from contexthall.core import wire
+from contexthall.core.characters import lower
 from contexthall.core.errors import CacheInvalidError
 
 VERSION_PREFIX = "sha256:"
@@ -22,7 +23,7 @@ class Document(NamedTuple):
 
 def identify(source: str) -> str:
     """Make the id of the document found at `source`, a path relative to the sources folder."""
-    return source.removeprefix("./").lower()
+    return lower(source.removeprefix("./"))
 
 
 def version_of(content: bytes) -> str:

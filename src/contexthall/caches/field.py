@@ -76,7 +76,8 @@ class Field:
         # A score is rounded, so what lies a little lower may still reach it.
         floor *= 1 - 1e-6
         share = int(floor * 2**_FRACTION_BITS)
-        if self.matches.typecode == "H" and share and self.columns.word_lanes:
+        # Above 1 there is no score, unless somebody forged the index; it would not fit the lanes.
+        if self.matches.typecode == "H" and 0 < share <= 2**_FRACTION_BITS and self.columns.word_lanes:
             return self._reaching_in_lanes(share)
         needed = map(mul, self.columns.divisors, repeat(floor))
         return list(compress(range(len(self)), map(le, needed, self.matches)))

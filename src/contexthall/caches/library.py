@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from operator import not_
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 from contexthall.caches.document import Document
 from contexthall.caches.format import MANIFEST
@@ -25,7 +25,8 @@ from contexthall.core.errors import (
     UsageError,
 )
 from contexthall.core.paths import absolute, shown
-from contexthall.disk import TEMPORARY_PREFIX, Directory, Disk, Entry
+from contexthall.disk import TEMPORARY_PREFIX, Directory, Disk
+from contexthall.kernel import open_straight
 
 MayRead: TypeAlias = Callable[[str, str], bool]
 
@@ -43,6 +44,18 @@ class CacheEntry(NamedTuple):
 
     path: str
     has_manifest: bool
+
+
+class Confined(str):
+    """A path that is judged whenever it is opened: `admits` says of where it then really is whether that may be."""
+
+    __slots__ = ("admits",)
+
+    def __new__(cls, path: str, _admits: Callable[[str], bool]) -> Self:
+        return super().__new__(cls, path)
+
+    def __init__(self, _path: str, admits: Callable[[str], bool]) -> None:
+        self.admits = admits
 
 
 class Explanation(NamedTuple):
@@ -97,9 +110,12 @@ class Library:
         root_is_named: bool,
         working_directory: str,
         clock: Callable[[], int] = time.time_ns,
+        is_home: Callable[[str], bool] = lambda _real: True,
     ) -> None:
         self.root = root
         self._disk = disk
+        self._straight = disk.opened_by(open_straight)
+        self._is_home = is_home
         self._root_is_named = root_is_named
         self._working_directory = working_directory
         self._clock = clock
@@ -108,33 +124,27 @@ class Library:
     def list_caches(self, root: str | None = None, *, may_read: MayRead = anyone) -> tuple[CacheEntry, ...]:
         """List the directories in `root` by absolute path, or those in the library's own root by name."""
         if root is None:
-            directory, prefix, entries = self.root, "", self._own_entries()
-        else:
-            directory = self._foreign_root(root, may_read)
-            prefix, entries = os.path.join(directory, ""), self._entries(directory)
-        return tuple(
-            sorted(
-                CacheEntry(shown(prefix + entry.name), self._has_manifest(os.path.join(directory, entry.name)))
-                for entry in entries
-                if entry.kind == "directory" and not entry.name.startswith(TEMPORARY_PREFIX)
-            )
-        )
+            return self._own_entries()
+        directory = self._foreign_root(root, may_read)
+        with self._enter(directory) as opened:
+            return _entries(opened, os.path.join(directory, ""))
 
     def locate(self, cache: str, *, may_read: MayRead = anyone) -> str:
         """Find the directory that a caller means by `cache`: a name below the root, or an absolute path."""
+        admits: Callable[[str], bool]
         if cache.startswith("/"):
-            path, is_permitted = cache, may_read
+            path, admits = cache, partial(_admitted, may_read, self.root)
         else:
             names = [name for name in cache.split("/") if name not in {"", "."}]
             if not names or ".." in names:
                 raise CacheMissingError(cache, hint=_HINT)
-            path, is_permitted = os.path.join(self.root, *names), self._disk.is_within
+            path, admits = os.path.join(self.root, *names), self._is_own
+        confined = Confined(path, admits)
         try:
-            if is_permitted(path, self.root):
-                return path
-        except PathMissingError:
-            pass
-        raise CacheMissingError(cache, hint=_HINT)
+            self._reach(confined)
+        except (CacheMissingError, PathMissingError):
+            raise CacheMissingError(cache, hint=_HINT) from None
+        return confined
 
     def find(self, path: str) -> str:
         """Find the directory that a person means by `path`: from the working directory, else below the root."""
@@ -148,7 +158,8 @@ class Library:
 
     def inspect(self, directory: str) -> Inspection:
         """Say what the cache in `directory` holds, as far as its manifest and its file sizes tell."""
-        return self._reading(directory, lambda: inspect(self._enter(directory)), is_sound=lambda found: found.valid)
+        # One that was replaced meanwhile may have lost files before they were counted, and still look valid.
+        return self._reading(directory, lambda: inspect(self._enter(directory)), is_sound=lambda _: False)
 
     @staticmethod
     def check_query(query: str) -> None:
@@ -208,7 +219,7 @@ class Library:
             before = self._identity(directory)
             try:
                 answer = read()
-            except (CacheInvalidError, DiskError):
+            except (CacheInvalidError, CacheMissingError, DiskError):
                 if self._identity(directory) == before:
                     raise
             else:
@@ -219,7 +230,8 @@ class Library:
     def _open(self, directory: str) -> OpenCache:
         """Open a cache, or take it from the few that were opened last."""
         known = self._opened.get(directory)
-        cache = open_cache(self._disk, directory, known, clock=self._clock)
+        disk, path = self._reach(directory)
+        cache = open_cache(disk, path, known, clock=self._clock)
         if cache is not known:
             self._opened.pop(directory, None)
             for oldest in list(self._opened)[: 1 - _MOST_OPEN]:
@@ -229,13 +241,18 @@ class Library:
 
     def _identity(self, directory: str) -> object:
         try:
-            return self._disk.look(directory).identity
+            # With its times: a file system may give the next directory the number of one that was removed.
+            return self._disk.look(directory).stamp
         except PathMissingError:
             return None
 
-    def _own_entries(self) -> tuple[Entry, ...]:
+    def _own_entries(self) -> tuple[CacheEntry, ...]:
         try:
-            return self._disk.list(self.root)
+            disk, path = self._reach(Confined(self.root, self._is_home))
+            with disk.enter(path) as opened:
+                return _entries(opened)
+        except CacheMissingError:
+            raise DiskError(f"{self.root} leads out of the project") from None
         except PathMissingError:
             if self._root_is_named or self._disk.is_there(self.root):
                 raise
@@ -245,28 +262,53 @@ class Library:
         directory = absolute(root, self._working_directory)
         try:
             if root and may_read(directory, self.root) and self._disk.is_there(directory):
-                return directory
+                return Confined(directory, partial(_admitted, may_read, self.root))
         except PathMissingError:
             pass
         raise CacheMissingError(root, hint=_HINT)
 
-    def _entries(self, directory: str) -> tuple[Entry, ...]:
-        try:
-            return self._disk.list(directory)
-        except PathMissingError:
-            raise CacheMissingError(directory, hint=_HINT) from None
+    def _is_own(self, real: str) -> bool:
+        """Say whether what is really there lies below the library's own root."""
+        home = self._disk.real(self.root)
+        return self._is_home(home) and f"{real}/".startswith(home.rstrip("/") + "/")
+
+    def _reach(self, directory: str) -> tuple[Disk, str]:
+        """Say on which disk and by which path to open a directory: no symlink that was not judged is followed."""
+        if not isinstance(directory, Confined):
+            return self._disk, directory
+        real = self._disk.real(directory)
+        if not directory.admits(real):
+            raise CacheMissingError(directory, hint=_HINT)
+        return self._straight, real
 
     def _enter(self, directory: str) -> Directory:
         try:
-            return self._disk.enter(directory)
+            disk, path = self._reach(directory)
+            return disk.enter(path)
         except PathMissingError:
             raise CacheMissingError(directory, hint=_HINT) from None
 
-    def _has_manifest(self, directory: str) -> bool:
-        try:
-            return self._disk.look(os.path.join(directory, MANIFEST), follow=False).kind == "file"
-        except DiskError:
-            return False
+
+def _admitted(may_read: MayRead, home: str, real: str) -> bool:
+    return may_read(real, home)
+
+
+def _entries(opened: Directory, prefix: str = "") -> tuple[CacheEntry, ...]:
+    """List the directories in an open one."""
+    return tuple(
+        sorted(
+            CacheEntry(shown(prefix + entry.name), _has_manifest(opened, entry.name))
+            for entry in opened.entries()
+            if entry.kind == "directory" and not entry.name.startswith(TEMPORARY_PREFIX)
+        )
+    )
+
+
+def _has_manifest(opened: Directory, name: str) -> bool:
+    try:
+        return opened.look_below(name, MANIFEST).kind == "file"
+    except DiskError:
+        return False
 
 
 def _explain(document_id: str, ranking: Ranking, cache: OpenCache) -> Explanation:

@@ -11,16 +11,17 @@
 Every block ends in a checksum that is keyed with the manifest's hash and the block's own place, so a block that is
 damaged, misplaced or of another cache is not believed. A term is absent only if the bucket that would hold it says so.
 What cannot be believed raises DamagedPostingsError, and the caller reads the documents instead; so it does for
-UnreadPostingsError, but may come back.
+UnreadPostingsError, but may come back. Whoever may write into the cache can give every lie the right checksum, so what
+a block says is held against its bounds as well: a lie may put documents in another order, and do nothing else.
 """
 
 import hashlib
 import struct
 import sys
-import unicodedata
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from operator import add
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from typing import Any, NamedTuple
 from contexthall.caches.field import Columns, Field, numbers, spelt, sum_lanes
 from contexthall.caches.format import DOCUMENTS, Listed, stays_inside
 from contexthall.core import wire
+from contexthall.core.characters import UNICODE
 from contexthall.core.errors import DiskError
 from contexthall.disk import File
 
@@ -49,6 +51,7 @@ _MOST_LISTED = 10_000
 _ENTRY_BYTES = 256
 _WIDTHS = "BHI"
 _INLINE, _SPARSE, _DENSE = range(3)
+_MALFORMED = (LookupError, ValueError, TypeError, OverflowError, struct.error)
 
 
 class PostingsError(Exception):
@@ -153,9 +156,8 @@ class PostingsWriter:
         directory = self._position
         self._waiting.append(spelt(self._directory))
         self._flush()
-        unicode_version = unicodedata.unidata_version.encode()
         places = (*self._columns, *self._files, *self._records, directory)
-        header = _HEADER.pack(_MAGIC, unicode_version, self._key, self._documents, self._buckets, *places)
+        header = _HEADER.pack(_MAGIC, UNICODE.encode(), self._key, self._documents, self._buckets, *places)
         self._file.write_at(0, header + _digest(header, "header", self._key))
 
     def _encode(self, postings: Postings) -> tuple[int, int, bytes]:
@@ -196,22 +198,23 @@ class PostingsReader:
         self._key = manifest
         header = self._read((0, _HEADER.size), "header")
         magic, unicode_version, key, documents, self._buckets, *places = _HEADER.unpack(header)
-        known = unicode_version.rstrip(b"\0").decode("ascii", "replace") == unicodedata.unidata_version
+        known = unicode_version.rstrip(b"\0").decode("ascii", "replace") == UNICODE
         if magic != _MAGIC or key != manifest or not known:
             raise DamagedPostingsError("made for another cache or by another version")
         self.documents: int = documents
         columns, self._files, records = (places[0], places[1]), (places[2], places[3]), (places[4], places[5])
         self._directory = places[6]
-        together = numbers("I", self._read(columns, "columns"))
-        self.columns = Columns(*(together[start * documents : (start + 1) * documents] for start in range(3)))
-        self._records = numbers("Q", self._read(records, "records"))
+        with _well_formed():
+            self.columns = _columns(numbers("I", self._read(columns, "columns")), documents)
+            self._records = numbers("Q", self._read(records, "records"))
         self._remembered: dict[str, Term | None] = {}
         self._remembered_bytes = 0
         self._listed: dict[int, Listed] = {}
 
     def files(self) -> list[str]:
         """Name the files of all documents, which are in one directory."""
-        names = self._read(self._files, "files").decode()
+        with _well_formed():
+            names = self._read(self._files, "files").decode()
         return names.split("\0") if self.documents else []
 
     def listed(self, document: int) -> Listed:
@@ -219,9 +222,10 @@ class PostingsReader:
         if (known := self._listed.get(document)) is not None:
             return known
         number, place = divmod(document, _DOCUMENTS_PER_RECORD)
-        listed = Listed(*self._record(number)[place])
-        if not stays_inside(listed.file):
-            raise DamagedPostingsError("a file outside the cache")
+        with _well_formed():
+            listed = Listed(*self._record(number)[place])
+        if not all(isinstance(part, str) for part in listed) or not stays_inside(listed.file):
+            raise DamagedPostingsError("no document, or one outside the cache")
         if len(self._listed) >= _MOST_LISTED:
             self._listed = {}
         self._listed[document] = listed
@@ -233,16 +237,21 @@ class PostingsReader:
 
     def field(self, terms: Iterable[str]) -> Field:
         """See the documents as a query with these terms does."""
-        found = [term for term in map(self._term, sorted(set(terms))) if term is not None]
-        dense = [term.lanes for term in found if term.lanes]
+        with _well_formed():
+            found = [term for term in map(self._term, sorted(set(terms))) if term is not None]
+            dense = [term.lanes for term in found if term.lanes]
+            matches = self._matches(found, dense)
+        touched = None if dense else sorted({document for term in found for document in term.documents})
+        return _IndexedField(self.columns, matches, touched)
+
+    def _matches(self, found: Sequence[Term], dense: Sequence[bytes]) -> "array[int]":
+        """Add up how often each document has any of these terms."""
         fits_lanes = sum(term.peak for term in found) < _LANE
         matches = sum_lanes(dense, self.documents) if fits_lanes else _sum_widely(dense, self.documents)
-        touched: set[int] = set()
         for term in found:
-            touched.update(term.documents)
             for document, count in zip(term.documents, term.counts, strict=True):
                 matches[document] += count
-        return Field(self.columns, matches, None if dense else sorted(touched))
+        return matches
 
     def terms(self) -> Iterator[tuple[str, Term]]:
         """Give every term that can be looked up, and where it is found."""
@@ -287,7 +296,7 @@ class PostingsReader:
     def _postings(self, name: bytes, entry: "_Entry", found: bytes) -> Term:
         if entry.kind != _INLINE:
             found = self._read(_pair(_PLACE, found), f"term {zlib.crc32(name)}")
-        return _decode(entry, found)
+        return _decode(entry, found, self.documents)
 
     def _record(self, number: int) -> list[list[str]]:
         """Read id, version and file of the documents of a record."""
@@ -299,7 +308,7 @@ class PostingsReader:
     def _read(self, place: tuple[int, int], label: str) -> bytes:
         """Read a block that must be this one."""
         at, length = place
-        if at + length + _DIGEST_BYTES > self._size:
+        if length < 0 or at + length + _DIGEST_BYTES > self._size:
             raise DamagedPostingsError(f"{label} lies outside the file")
         data = self._read_at(at, length + _DIGEST_BYTES)
         payload, digest = data[:length], data[length:]
@@ -312,6 +321,18 @@ class PostingsReader:
             return self._file.read_at(at, length)
         except DiskError as error:
             raise UnreadPostingsError(error.detail) from error
+
+
+class _IndexedField(Field):
+    """A field whose columns may name documents that are not there: to look at them all would cost every query."""
+
+    def scores(self, documents: Sequence[int]) -> "array[float]":
+        with _well_formed():
+            return super().scores(documents)
+
+    def within(self, cost: int) -> Sequence[int]:
+        with _well_formed():
+            return super().within(cost)
 
 
 class _Entry(NamedTuple):
@@ -338,13 +359,35 @@ def _entries(bucket: bytes) -> Iterator[tuple[bytes, _Entry, bytes]]:
         at += size
 
 
-def _decode(entry: _Entry, payload: bytes) -> Term:
+@contextmanager
+def _well_formed() -> Iterator[None]:
+    """Take for damage whatever cannot be read as what it should be."""
+    try:
+        yield
+    except _MALFORMED as error:
+        raise DamagedPostingsError(f"malformed: {error}") from error
+
+
+def _columns(together: "array[int]", documents: int) -> Columns:
+    tokens, words, cheapest = (together[start * documents : (start + 1) * documents] for start in range(3))
+    if len(together) != 3 * documents:
+        raise DamagedPostingsError("columns of another number of documents")
+    return Columns(tokens, words, cheapest)
+
+
+def _decode(entry: _Entry, payload: bytes, documents: int) -> Term:
+    """Read the postings of a term, in as many documents as there are."""
     if entry.kind == _DENSE:
+        if len(payload) != 2 * documents:
+            raise DamagedPostingsError("a term of another number of documents")
         return Term(entry.peak, payload, (), ())
     gaps, counts = (_WIDTHS[width] for width in payload[:2])
     cut = 2 + entry.documents * array(gaps).itemsize
-    documents = array("I", accumulate(numbers(gaps, payload[2:cut])))
-    return Term(entry.peak, b"", documents, numbers(counts, payload[cut:]))
+    found = array("I", accumulate(numbers(gaps, payload[2:cut])))
+    times = numbers(counts, payload[cut:])
+    if len(found) != entry.documents or len(times) != entry.documents or (found and found[-1] >= documents):
+        raise DamagedPostingsError("a term of other documents")
+    return Term(entry.peak, b"", found, times)
 
 
 def _sum_widely(columns: Sequence[bytes], documents: int) -> "array[int]":

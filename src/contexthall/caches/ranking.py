@@ -12,8 +12,11 @@ from typing import NamedTuple, Self
 from contexthall.caches.document import Document
 from contexthall.caches.field import Field
 from contexthall.caches.format import Listed, Lookup
-from contexthall.caches.selection import rank, score_text
+from contexthall.caches.selection import BYTES_PER_TOKEN, rank, score_text
+from contexthall.core.errors import InvalidBudgetError, InvalidQueryError
 from contexthall.core.wire import compact
+
+LARGEST_ANSWER = 64 << 20
 
 
 class Place(NamedTuple):
@@ -77,6 +80,7 @@ class Ranking:
     def text(self, read: Callable[[Listed], Document]) -> str:
         """Spell the answer of `context.resolve`, with the documents that `read` gives."""
         terms, scores = compact(self.terms), self._field.scores(self.selected)
+        self._check_size(len(terms))
         documents = ",".join(
             self._spell(number, score, read(self._listed(number)), terms)
             for number, score in zip(self.selected, scores, strict=True)
@@ -87,6 +91,13 @@ class Ranking:
             f'"tokens_used":{self.tokens_used},"documents_considered":{considered},"documents_selected":{selected},'
             f'"documents_excluded_by_budget":{considered - selected}}}}}\n'
         )
+
+    def _check_size(self, terms_size: int) -> None:
+        """Refuse what would be too large to answer at once: every document comes with all terms of the query."""
+        if len(self.selected) * terms_size > LARGEST_ANSWER:
+            raise InvalidQueryError(f"its terms, told with {len(self.selected)} documents, are too much for one answer")
+        if self.tokens_used * BYTES_PER_TOKEN > LARGEST_ANSWER:
+            raise InvalidBudgetError(f"{self.tokens_used} tokens of documents are too much for one answer")
 
     def _spell(self, number: int, score: float, document: Document, terms: str) -> str:
         return (

@@ -13,6 +13,8 @@ from functools import lru_cache
 from operator import truediv
 from typing import NamedTuple, Protocol
 
+from contexthall.core.characters import lower
+
 BYTES_PER_TOKEN = 4
 
 # Unicode's White_Space property. Python's own split() would also cut at the separators U+001C to U+001F.
@@ -57,10 +59,10 @@ class Ranked(NamedTuple):
 
 def words(text: str) -> list[str]:
     """Cut `text` into its words."""
-    lower = text.lower()
-    if not any(separator in lower for separator in _SEPARATORS):
-        return lower.split()
-    return [word for word in _BETWEEN_WORDS.split(lower) if word]
+    lowered = lower(text)
+    if not any(separator in lowered for separator in _SEPARATORS):
+        return lowered.split()
+    return [word for word in _BETWEEN_WORDS.split(lowered) if word]
 
 
 def tokens(content: bytes) -> int:

@@ -7,7 +7,7 @@ from contexthall.contexts.agents import AGENTS_FILE, Row, with_section
 from contexthall.contexts.project import Project
 from contexthall.contexts.scan import ROOT
 from contexthall.contexts.writing import as_bytes, as_text, put, rewrite
-from contexthall.core.errors import HallError, PathMissingError, UsageError
+from contexthall.core.errors import PathMissingError, UsageError
 
 CREATED, UPDATED, UNCHANGED, LEFT_ALONE = "created", "updated", "unchanged", "left alone"
 CHANGES = {CREATED, UPDATED}
@@ -15,7 +15,10 @@ _LARGEST = 1 << 20
 
 
 def write_agents(project: Project, rows: Sequence[Row], *, is_dry: bool) -> str:
-    """Write the section about these directories, and say what became of the file, or why it was left alone."""
+    """Write the section about these directories, and say what became of the file, or why it was left alone.
+
+    DiskError if the system did not let it be written.
+    """
     try:
         before = _read(project)
         after = as_bytes(with_section(as_text(before or b""), rows), like=before or b"")
@@ -23,14 +26,14 @@ def write_agents(project: Project, rows: Sequence[Row], *, is_dry: bool) -> str:
             return UNCHANGED
         if not is_dry:
             _replace(project, before, after)
-    except HallError as error:
+    except UsageError as error:
         return str(error)
     return CREATED if before is None else UPDATED
 
 
 def _read(project: Project) -> bytes | None:
     try:
-        _, data = project.disk.read_small(os.path.join(project.root, AGENTS_FILE), _LARGEST)
+        _, data = project.disk.read_small(os.path.join(project.base, AGENTS_FILE), _LARGEST)
     except PathMissingError:
         return None
     if len(data) > _LARGEST:
@@ -42,5 +45,5 @@ def _replace(project: Project, before: bytes | None, after: bytes) -> None:
     root = project.look(ROOT)
     if before is not None:
         rewrite(project.disk, root, AGENTS_FILE, before, after)
-    elif not put(project.disk, root, AGENTS_FILE, after):
+    elif not put(project.disk, root, AGENTS_FILE, after, sync=True):
         raise UsageError(f"somebody else is writing {AGENTS_FILE}")

@@ -65,12 +65,13 @@ def contexts_capability(projects: Projects) -> Capability:
 def _list_tool(projects: Projects) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         root = _root(projects, arguments)
-        if not caller.may_read(root, projects.home):
+        project = projects.open(root, caller.may_read)
+        if project is None:
             return _result(failed_listing(root))
         under = whole(arguments["under"]) if "under" in arguments else None
         limit = int(arguments["limit"]) if "limit" in arguments else None
         selection = Selection(under, tuple(arguments.get("states", ())), int(arguments.get("offset", 0)), limit)
-        return _result(projects.at(root).list_contexts(selection))
+        return _result(project.list_contexts(selection))
 
     return Tool(
         name="list_contexts",
@@ -88,10 +89,10 @@ def _list_tool(projects: Projects) -> Tool:
 
 def _check_tool(projects: Projects) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        root, scope = _root(projects, arguments), whole(arguments["scope"])
-        if not caller.may_read(root, projects.home):
+        project, scope = projects.open(_root(projects, arguments), caller.may_read), whole(arguments["scope"])
+        if project is None:
             return _result({"scope": scope, "state": "missing", "error": sentence(ScopeError(), scope)})
-        return _result(projects.at(root).check_freshness(scope))
+        return _result(project.check_freshness(scope))
 
     return Tool(
         name="check_freshness",
@@ -108,11 +109,11 @@ def _check_tool(projects: Projects) -> Tool:
 
 def _query_tool(projects: Projects) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        root, scope = _root(projects, arguments), whole(arguments["scope"])
-        if not caller.may_read(root, projects.home):
+        project, scope = projects.open(_root(projects, arguments), caller.may_read), whole(arguments["scope"])
+        if project is None:
             return _result({"found": False, "scope": scope, "error": sentence(ScopeError(), scope)})
         fields, with_freshness = arguments.get("filter", ()), arguments.get("freshness", False)
-        answer = projects.at(root).query_context(scope, fields, with_freshness=with_freshness)
+        answer = project.query_context(scope, fields, with_freshness=with_freshness)
         return _result(answer, is_error=not answer["found"])
 
     return Tool(

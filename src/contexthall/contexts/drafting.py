@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from contexthall.contexts import yaml_text
 from contexthall.contexts.agents import Row
@@ -25,12 +25,21 @@ from contexthall.contexts.merge import FULL, derived_fields, digests, flatten, m
 from contexthall.contexts.project import Overview, Project
 from contexthall.contexts.scan import ROOT, Directory
 from contexthall.contexts.schema import CONTEXT_FILE, in_order
-from contexthall.contexts.writing import as_bytes, as_text, look_at_itself, put, readable_contents, rehash, rewrite
+from contexthall.contexts.writing import (
+    as_bytes,
+    as_text,
+    look_at_itself,
+    put,
+    readable_contents,
+    rehash,
+    rewrite,
+    tidy,
+)
 from contexthall.contexts.yaml_text import Value
-from contexthall.core.errors import ContextError, DiskError, HallError
+from contexthall.core.errors import ContextError, DiskError, HallError, PathMissingError
 from contexthall.core.paths import shown
 from contexthall.crew import run_shares
-from contexthall.disk import TEMPORARY_PREFIX, is_temporary
+from contexthall.disk import Disk
 
 Progress: TypeAlias = Callable[[int, int], None]
 Result = TypeVar("Result")
@@ -54,8 +63,9 @@ def draft_missing(project: Project, order: Order, progress: Progress) -> Outcome
     missing = [each.scope for each in overview.census.kept if _lacks_context(each)]
     moved = [each.scope for each in overview.census.kept if not _lacks_context(each) and _is_moved(project, each)]
     run = _Drafting(project, overview, order)
+    drafted = {shown(scope) for scope in (*missing, *run.refused)}
     for entry in overview.entries:
-        if "error" in entry and not entry["has_context"]:
+        if "error" in entry and not entry["has_context"] and entry["scope"] not in drafted:
             run.note(entry["scope"], "", entry["error"])
     new = {*missing, *moved}
     again = [each.scope for each in overview.census.kept if each.scope not in new and run.is_outdated(each.scope, new)]
@@ -68,11 +78,8 @@ def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, pr
     if scopes is None:
         stale = {entry["scope"] for entry in overview.entries if entry["state"] == "stale"}
         scopes = [each.scope for each in overview.census.kept if shown(each.scope) in stale]
-    return (
-        _Drafting(project, overview, order).run(scopes, [], progress)
-        if scopes
-        else Outcome([], [], [], [], "unchanged")
-    )
+    run = _Drafting(project, overview, order)
+    return run.run(scopes, [], progress) if scopes else run.only_tidy()
 
 
 def every_context(project: Project) -> list[str]:
@@ -81,7 +88,12 @@ def every_context(project: Project) -> list[str]:
 
 
 def _lacks_context(directory: Directory) -> bool:
-    return directory.context is None and not directory.error
+    return (directory.context is None or _is_emptied(directory)) and not directory.error
+
+
+def _is_emptied(directory: Directory) -> bool:
+    """Say whether a context holds nobody's words: drafts are not synced, and a power cut may empty one."""
+    return directory.context is not None and directory.context.kind == "file" and directory.context.size == 0
 
 
 def _is_moved(project: Project, directory: Directory) -> bool:
@@ -114,13 +126,23 @@ class _Drafting:
         self._summaries = {entry["scope"]: _first_of(entry) for entry in overview.entries}
         self._root_was_fresh = any(each["scope"] == ROOT and each["state"] == "fresh" for each in overview.entries)
         self._outcome = Outcome([], [], [], [], "unchanged")
+        self.refused: set[str] = set()
+        for directory in overview.directories:
+            reason = overview.refused.get(shown(directory.scope))
+            if directory.cause or reason:
+                self._refuse(directory.scope, reason or f"{directory.error}: {directory.cause}")
 
     def run(self, scopes: Sequence[str], moved: Sequence[str], progress: Progress) -> Outcome:
-        self._sweep()
-        self._workspace = cargo_workspace(self._project.disk, self._directories[ROOT])
+        self.tidy()
+        self._workspace = self._read_if_allowed(ROOT, cargo_workspace) or b""
         self._layout = self._find_layout()
-        drafts = self._share(scopes, self._draft, progress)
+        drafts = {
+            scope: drafted
+            for scope, drafted in self._share(self._clear(scopes), self._attempt_draft, progress).items()
+            if isinstance(drafted, _Draft) or self._refuse(scope, drafted)
+        }
         self._summaries |= {shown(scope): each.summary for scope, each in drafts.items()}
+        scopes, moved = self._clear(scopes), self._clear(moved)
         others = [scope for scope in scopes if scope != ROOT]
         for scope, verdict in self._share(others, partial(self._attempt_write, drafts), _quietly).items():
             self.note(scope, *verdict)
@@ -129,25 +151,68 @@ class _Drafting:
         # The root is last: AGENTS.md, which tells of all the others, is one of its files.
         if ROOT in scopes:
             self.note(ROOT, *self._attempt_write(drafts, ROOT))
-        elif self._write_agents() and self._root_was_fresh and not self._order.is_dry:
+        elif self._has_written_agents() and self._root_was_fresh and not self._order.is_dry:
             self.note(ROOT, *_attempt(partial(self._refresh, ROOT)))
         return self._outcome
 
+    def only_tidy(self) -> Outcome:
+        self.tidy()
+        return self._outcome
+
     def is_outdated(self, scope: str, new: Collection[str]) -> bool:
-        """Say whether a draft names a directory below it that is gone, or does not yet name a `new` one."""
-        values, below = self._values(self._directories[scope]), self._below.get(scope, ())
+        """Say whether a draft names a directory below it that is gone, or does not yet name one, or has a `new` one."""
+        try:
+            values, below = self._values(self._directories[scope]), self._below.get(scope, ())
+        except ContextError as error:
+            return self._refuse(scope, str(error))
         if "subdirectories" not in derived_fields(values):
             return bool(derived_fields(values)) and any(each in new for each in below)
         there = {f"{shown(os.path.basename(each))}/" for each in below}
         listed = values.get("subdirectories")
         named = [each.get("name") for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-        return any(each in new for each in below) or any(name not in there for name in named)
+        return any(each in new for each in below) or there != {*named}
 
     def note(self, scope: str, kind: str, reason: str) -> None:
         if reason:
             self._outcome.failed.append((shown(scope), reason))
         else:
             getattr(self._outcome, kind).append(shown(scope))
+
+    def _refuse(self, scope: str, reason: str) -> Literal[False]:
+        """Write nothing about a directory of which the system would not show something; what was said of it stays."""
+        if scope not in self.refused:
+            self.refused.add(scope)
+            self.note(scope, "", reason)
+            self._summaries[shown(scope)] = self._summaries.get(shown(scope)) or self._said_above(scope)
+        return False
+
+    def _said_above(self, scope: str) -> str:
+        """Give what the directory above says about one."""
+        parent = self._directories.get(os.path.dirname(scope) or ROOT)
+        if parent is None:  # which does not count itself, when one below it was asked for by name
+            return ""
+        with suppress(ContextError):
+            listed = self._values(parent).get("subdirectories")
+            named = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+            return next((_first_of(each) for each in named if each.get("name") == f"{os.path.basename(scope)}/"), "")
+        return ""
+
+    def _clear(self, scopes: Sequence[str]) -> list[str]:
+        """Leave out what was refused, and what lies below: which of those directories count is not known."""
+        return [scope for scope in scopes if not self.refused.intersection((ROOT, *_lineage(scope)))]
+
+    def _read_if_allowed(self, scope: str, read: Callable[[Disk, Directory], Result]) -> Result | None:
+        try:
+            return read(self._project.disk, self._directories[scope])
+        except DiskError as error:
+            self._refuse(scope, str(error))
+            return None
+
+    def _attempt_draft(self, scope: str) -> "_Draft | str":
+        try:
+            return self._draft(scope)
+        except HallError as error:
+            return str(error)
 
     def _draft(self, scope: str) -> _Draft:
         """Draft a directory, but for what is said of those below it."""
@@ -171,7 +236,9 @@ class _Drafting:
         """Give the fields of the context that a directory has; none if it has none that can be read."""
         try:
             return read_context_of(self._project.disk, directory.path)[1]
-        except ContextError:
+        except ContextError as error:
+            if isinstance(error.__cause__, DiskError) and not isinstance(error.__cause__, PathMissingError):
+                raise
             return {}
 
     def _attempt_write(self, drafts: Mapping[str, _Draft], scope: str) -> tuple[str, str]:
@@ -183,9 +250,10 @@ class _Drafting:
         below = sorted(self._below.get(scope, ()))
         summaries = {shown(os.path.basename(each)): self._summaries.get(shown(each), "") for each in below}
         fields = with_below(fields, scope, summaries)
-        if scope == ROOT and self._write_agents():
-            directory = self._project.look(ROOT)
-        if directory.context is None:
+        if scope == ROOT:  # which stays as it is if AGENTS.md must, so that both are written the next time
+            self._write_agents()
+            directory = look_at_itself(self._project, ROOT)
+        if directory.context is None or _is_emptied(directory):
             return self._write_new(directory, fields)
         _, before = read_bytes_of(self._project.disk, directory.path)
         return self._write_again(directory, before, self._merge(scope, before, fields))
@@ -201,7 +269,10 @@ class _Drafting:
             **fields,
         }
         if not self._order.is_dry:
-            if not put(self._project.disk, directory, CONTEXT_FILE, yaml_text.write(in_order(values)).encode()):
+            data = yaml_text.write(in_order(values)).encode()
+            if directory.context is not None:
+                rewrite(self._project.disk, directory, CONTEXT_FILE, b"", data)
+            elif not put(self._project.disk, directory, CONTEXT_FILE, data):
                 return "unchanged"  # somebody else was faster
             written = Written(contents.fingerprint, contents.digests, self._order.now, digests(fields))
             self._project.ledger.learn_written(directory.scope, written)
@@ -250,12 +321,22 @@ class _Drafting:
 
     def _write_agents(self) -> bool:
         """Write our section of AGENTS.md; say whether that changed the file."""
-        if not self._order.with_agents:
-            what = LEFT_ALONE
-        else:
-            what = write_agents(self._project, self._rows(), is_dry=self._order.is_dry)
-        self._outcome = self._outcome._replace(agents=what)
+        what = LEFT_ALONE
+        try:
+            if self._order.with_agents:
+                what = write_agents(self._project, self._rows(), is_dry=self._order.is_dry)
+        except DiskError as error:
+            what = str(error)
+            raise
+        finally:
+            self._outcome = self._outcome._replace(agents=what)
         return what in CHANGES
+
+    def _has_written_agents(self) -> bool:
+        try:
+            return self._write_agents()
+        except DiskError:
+            return False
 
     def _rows(self) -> list[Row]:
         rows = [Row(shown(scope), self._summaries.get(shown(scope), "")) for scope in self._kept]
@@ -263,8 +344,8 @@ class _Drafting:
 
     def _find_layout(self) -> Layout:
         packages: dict[str, str] = {}
-        for scope, directory in self._directories.items():
-            for manifest in manifests_of(self._project.disk, directory):
+        for scope in self._directories:
+            for manifest in self._read_if_allowed(scope, manifests_of) or ():
                 packages |= {name: scope for name in (manifest.module, manifest.name) if name}
         files = {scope: {file.name for file in each.files} for scope, each in self._directories.items()}
         return Layout(files, packages, os.path.basename(self._project.root))
@@ -281,18 +362,20 @@ class _Drafting:
         workers = _WORKERS if len(scopes) >= _WORTH_SHARING else 1
         shares = [scopes[number::workers] for number in range(workers)]
         found = run_shares([partial(_do_share, share, act) for share in shares], report)
-        return {scope: result for results in found for scope, result in results}
+        results = dict(each for share in found for each in share)
+        return {scope: results[scope] for scope in scopes}
 
-    def _sweep(self) -> None:
-        """Remove what runs that were killed have left."""
-        for directory in self._directories.values():
-            leftovers = [
-                each.name for each in directory.survey.seen if is_temporary(each.name) and not _is_alive(each.name)
-            ]
-            if leftovers and not self._order.is_dry:
-                with suppress(DiskError), self._project.disk.enter(directory.path) as opened:
-                    for name in leftovers:
-                        opened.remove_if_there(name)
+    def tidy(self) -> None:
+        """Clear away what runs that were killed have left."""
+        if not self._order.is_dry:
+            for directory in self._directories.values():
+                tidy(self._project.disk, directory)
+
+
+def _lineage(scope: str) -> list[str]:
+    """Name a directory and those above it, but for the root."""
+    parts = scope.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
 def _do_share(
@@ -320,14 +403,3 @@ def _quietly(_done: int, _total: int) -> None:
 def _first_of(values: Mapping[str, Value]) -> str:
     """Give the first sentence of a summary, if there is one."""
     return first_sentence(str(values.get("summary") or ""))
-
-
-def _is_alive(name: str) -> bool:
-    """Say whether the process still runs that a temporary file is named after."""
-    try:
-        os.kill(int(name.removeprefix(TEMPORARY_PREFIX).partition("-")[0]), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # of somebody else
-        return True
-    return True

@@ -24,6 +24,8 @@ class Contents(NamedTuple):
     are_as_seen: bool
     """Whether these are the very files that were seen before they were read."""
     error: str = ""
+    cause: str = ""
+    """What the system said about the first of those, for people."""
 
     @property
     def fingerprint(self) -> str:
@@ -60,10 +62,12 @@ def add_up(disk: Disk, ledger: Ledger, directory: Directory, seen_at: int) -> tu
 
 def read_contents(disk: Disk, directory: Directory) -> Contents:
     """Read the files of a directory; one that is gone is left out, one that cannot be read matches nothing."""
-    found, are_as_seen = disk.digests(directory.path, directory.files, sha256)
-    unreadable = sorted(shown(name) for name, digest in found.items() if digest is None)
-    digests = {name: digest or _UNREADABLE for name, digest in found.items()}
-    return Contents(digests, are_as_seen, f'Cannot read "{unreadable[0]}"' if unreadable else "")
+    found, are_as_seen, refused = disk.digests(directory.path, directory.files, sha256)
+    digests = found | dict.fromkeys(refused, _UNREADABLE)
+    if not refused:
+        return Contents(digests, are_as_seen)
+    first = min(refused, key=shown)
+    return Contents(digests, are_as_seen, f'Cannot read "{shown(first)}"', refused[first])
 
 
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:

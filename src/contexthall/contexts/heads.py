@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple, Self
@@ -24,11 +25,13 @@ from contexthall.core.errors import (
     PathMissingError,
 )
 from contexthall.disk import Disk, Seen
+from contexthall.kernel import open_straight
 
 MANY = 400
 """So many contexts are worth a process."""
 _PIPE_BYTES = 1 << 20
 _CHUNK = 1 << 16
+_PATIENCE_SECONDS = 15.0
 _PROGRAM = "from contexthall.contexts.heads import main; main()"
 
 
@@ -80,12 +83,15 @@ class SecondReader:
     def __init__(self) -> None:
         self._waiting: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
+        self._patience: threading.Timer | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None:
+        if self._process is not None and self._patience is not None:
+            self._patience.cancel()
+            self._patience.join()  # whoever forks later must be alone
             self._process.kill()
             with suppress(BrokenPipeError):
                 self._process.__exit__(None, None, None)
@@ -98,11 +104,18 @@ class SecondReader:
         """Let the head of a directory's context be read, at some time."""
         self._waiting.append(directory)
         if self._process is None and len(self._waiting) == MANY:
-            self._process = _start()
+            self._begin()
         if self._process is not None and self._process.stdin is not None:
             with suppress(BrokenPipeError):
                 self._process.stdin.write(b"".join(os.fsencode(each) + b"\0" for each in self._waiting))
             self._waiting = []
+
+    def _begin(self) -> None:
+        """Start it; if it says nothing for too long, because somebody stopped it, say, it is not waited for."""
+        self._process = _start()
+        if self._process is not None:
+            self._patience = threading.Timer(_PATIENCE_SECONDS, self._process.kill)
+            self._patience.start()
 
     def answers(self) -> Mapping[str, tuple[Seen, Head]]:
         """Give the heads that were read, by directory; none if there were few, or if it did not work out."""
@@ -118,7 +131,7 @@ class SecondReader:
 
 def _start() -> "subprocess.Popen[bytes] | None":
     # Not `-m`, which would look for modules in the working directory first: nothing found there is ever run.
-    command = [sys.executable, "-P", "-c", _PROGRAM]
+    command = [sys.executable, "-P", "-c", _PROGRAM, str(os.getpid())]
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
     try:
         return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, pipesize=_PIPE_BYTES)  # noqa: S603
@@ -128,10 +141,13 @@ def _start() -> "subprocess.Popen[bytes] | None":
 
 def main() -> None:
     """Read the heads of the directories that standard input names, and tell them when it ends."""
-    disk, rows, begun = Disk(), [], b""
+    disk, rows, begun = Disk(opening=open_straight), [], b""
+    asker = int(sys.argv[1])
     while chunk := os.read(sys.stdin.fileno(), _CHUNK):
         *paths, begun = (begun + chunk).split(b"\0")
         for path in map(os.fsdecode, paths):
+            if os.getppid() != asker:  # who is gone, and with it whoever would want to know
+                return
             with suppress(ContextMissingError):
                 seen, head = read_head(disk, path)
                 if seen is not None:  # else whoever asked will see for themselves

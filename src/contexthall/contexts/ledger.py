@@ -9,6 +9,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -59,6 +60,7 @@ class Ledger:
         self._sums: dict[str, Sum] = {}
         self._heads: dict[str, tuple[Seen, Head]] = {}
         self._is_changed = False
+        self._is_tidy = False
         self._load()
 
     def now(self) -> int:
@@ -91,6 +93,7 @@ class Ledger:
 
     def keep(self, scopes: Collection[str]) -> None:
         """Write down what is known, of these directories only."""
+        self._tidy()
         if not (self._is_changed and self._directory):
             return
         rows = {scope: self._row(scope) for scope in scopes if scope in self._sums or scope in self._heads}
@@ -141,6 +144,15 @@ class Ledger:
         except (DiskError, ValueError):
             return {}
         return kept if isinstance(kept, dict) else {}
+
+    def _tidy(self) -> None:
+        """Clear away what writers who died have left, once; there may be nothing to write for long."""
+        if self._is_tidy or not self._directory:
+            return
+        self._is_tidy = True
+        for directory in (self._directory, os.path.join(self._directory, _WRITTEN)):
+            with suppress(DiskError), self._disk.enter(directory) as opened:
+                opened.tidy()
 
     def _write(self, directory: str, name: str, value: object) -> None:
         try:

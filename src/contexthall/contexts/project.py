@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from contexthall.contexts.answers import (
     EVERYTHING,
@@ -41,6 +41,7 @@ from contexthall.core.errors import (
 )
 from contexthall.core.paths import absolute, native, shown
 from contexthall.disk import Disk
+from contexthall.kernel import open_straight
 
 __all__ = [
     "FIELDS",
@@ -62,6 +63,8 @@ as_yaml = write
 
 _MOST_PROJECTS = 8
 
+MayRead: TypeAlias = Callable[[str, str], bool]
+
 
 class Overview(NamedTuple):
     """A project as it was seen: every directory, which of them are kept, and what there is to say of those."""
@@ -70,6 +73,8 @@ class Overview(NamedTuple):
     directories: Sequence[Directory]
     census: Census
     entries: Sequence[Answer]
+    refused: Mapping[str, str]
+    """Whose context the system would not let be read, and why, for people."""
 
 
 class Projects:
@@ -81,18 +86,27 @@ class Projects:
         self._working_directory = working_directory
         self._memory = memory
         self._clock = clock
-        self._opened: dict[str, Project] = {}
+        self._opened: dict[tuple[str, str], Project] = {}
         self._lock = threading.Lock()
 
     def root_of(self, path: str | None) -> str:
         """Say which project root `path` names."""
         return self.home if path is None else absolute(path, self._working_directory)
 
+    def open(self, root: str, may_read: MayRead) -> "Project | None":
+        """Open the project at `root`; None if the caller may not read where that really is."""
+        base = real_root(self._disk, root)
+        return self._open(root, base) if may_read(base, self.home) else None
+
     def at(self, root: str) -> "Project":
-        """Open the project at `root`; the last few stay open, because what was learnt about them saves work."""
+        """Open the project at `root`, whoever asks."""
+        return self._open(root, real_root(self._disk, root))
+
+    def _open(self, root: str, base: str) -> "Project":
+        """Open a project; the last few stay open, because what was learnt about them saves work."""
         with self._lock:  # calls come from several threads
-            project = self._opened.pop(root, None) or Project(self._disk, root, self._ledger(root))
-            self._opened[root] = project
+            project = self._opened.pop((root, base), None) or Project(self._disk, root, self._ledger(root), base)
+            self._opened[root, base] = project
             if len(self._opened) > _MOST_PROJECTS:
                 del self._opened[next(iter(self._opened))]
         return project
@@ -102,17 +116,28 @@ class Projects:
         return Ledger(self._disk, os.path.join(self._memory, name) if self._memory else "", self._clock)
 
 
-class Project:
-    """One project."""
+def real_root(disk: Disk, root: str) -> str:
+    """Say where a root really is; what cannot be a path stays as it is, for whoever opens it to refuse."""
+    try:
+        return disk.real(root)
+    except DiskError:
+        return root
 
-    def __init__(self, disk: Disk, root: str, ledger: Ledger) -> None:
+
+class Project:
+    """One project, below one directory: what is opened lies there, whatever symlinks are put on the way meanwhile."""
+
+    def __init__(self, disk: Disk, root: str, ledger: Ledger, base: str | None = None) -> None:
         self.root = root
-        self.disk = disk
+        self.base = real_root(disk, root) if base is None else base
+        """Where the root really is. All that is opened is opened from here, and no symlink is followed to it."""
+        self.disk = disk.opened_by(open_straight)
         self.ledger = ledger
         self._known: dict[str, Directory] = {}
         """The directories that were seen at last, as far as they can be told from what comes after."""
         self._told: dict[str, tuple[Directory, Answer]] = {}
         """What was said of them."""
+        self._refused: dict[str, str] = {}
 
     def list_contexts(self, selection: Selection = EVERYTHING) -> Answer:
         """Answer `list_contexts`."""
@@ -154,17 +179,25 @@ class Project:
             raise ScopeError(scope)
         if "\0" in self.root:
             raise PathMissingError(self.root)
-        if not self.disk.is_within(target, self.root):
-            raise ScopeError(f"{scope} leads out of the project")
-        return target[len(base) :] or ROOT
+        place = target[len(base) :] or ROOT
+        self._real_place(place)
+        return place
+
+    def _real_place(self, place: str) -> str:
+        """Say where a place really is, as a path from the root; ScopeError if that is not in the project."""
+        base = self.base.rstrip("/") + "/"
+        real = self.disk.real(os.path.join(base, place))
+        if not f"{real}/".startswith(base):
+            raise ScopeError(f"{place} leads out of the project")
+        return real[len(base) :] or ROOT
 
     def read(self, place: str) -> dict[str, Value]:
         """Read the context of a directory."""
-        return read_context_of(self.disk, os.path.join(self.root, place))[1]
+        return read_context_of(self.disk, os.path.normpath(os.path.join(self.base, self._real_place(place))))[1]
 
     def look_around(self) -> list[Directory]:
         """Look at every directory that may be entered."""
-        return [*walk(self.disk, self.root, self.config())]
+        return [*walk(self.disk, self.base, self.config())]
 
     def places(self) -> list[str]:
         """Name every directory that has a context, as paths from the root."""
@@ -173,12 +206,12 @@ class Project:
     def config(self) -> Config:
         """Read the project's configuration; SettingsError says what is wrong with it."""
         try:
-            _, data = self.disk.read_small(os.path.join(self.root, CONFIG_FILE), MOST_BYTES)
+            _, data = self.disk.read_small(os.path.join(self.base, CONFIG_FILE), MOST_BYTES)
         except PathMissingError:
             return Config()
         except DiskError as error:
-            self.disk.survey(self.root, follow=True)  # if the root itself cannot be read, that is the fault
-            raise SettingsError(f"{CONFIG_FILE} cannot be read") from error
+            self.disk.survey(self.base)  # if the root itself cannot be read, that is the fault
+            raise SettingsError(f"{CONFIG_FILE} cannot be read: {error.cause}") from error
         return read_config(data)
 
     def overview(self) -> Overview:
@@ -186,9 +219,11 @@ class Project:
         seen_at, config = self.ledger.now(), self.config()
         directories = self._look_at_all(config, seen_at)
         census = count(directories, config)
+        self._refused = {}
         entries = [self._entry(directory, seen_at) for directory in census.kept]
         self.ledger.keep([directory.scope for directory in directories])
-        return Overview(config, directories, census, sorted(entries, key=lambda entry: str(entry["scope"])))
+        in_order = sorted(entries, key=lambda entry: str(entry["scope"]))
+        return Overview(config, directories, census, in_order, self._refused)
 
     def _look_at_all(self, config: Config, seen_at: int) -> list[Directory]:
         """Look at every directory, and see to it that their contexts and files are known, as far as they can be."""
@@ -196,7 +231,7 @@ class Project:
         settled: dict[str, Directory] = {}
         unknown: dict[str, Directory] = {}
         with SecondReader() as second:
-            for directory in walk(self.disk, self.root, config, self._known):
+            for directory in walk(self.disk, self.base, config, self._known):
                 directories.append(directory)
                 is_known = self._known.get(directory.scope) is directory
                 if is_known or (not directory.error and directory.survey.is_settled(seen_at)):
@@ -241,6 +276,8 @@ class Project:
             error = {"error": directory.error} if directory.error else {}
             return {"scope": scope, "state": MISSING, "has_context": False, **error}
         except HallError as error:
+            if isinstance(error, DiskError) or isinstance(error.__cause__, DiskError):
+                self._refused[scope] = str(error)
             return {"scope": scope, "state": MISSING, "has_context": False, "error": sentence(error, scope)}
         entry = {"scope": scope, "state": verdict.state, "has_context": True, "last_updated": head.last_updated}
         if head.has_summary:
@@ -258,15 +295,15 @@ class Project:
             "fingerprint": {"stored": head.fingerprint, "computed": verdict.computed},
             "last_updated": head.last_updated,
         }
-        written = self.ledger.written(place) if verdict.state == STALE else None
+        written = self.ledger.written(directory.scope) if verdict.state == STALE else None
         if written is not None and written.fingerprint == head.fingerprint:
             answer["changed"] = changes(written.files, read_contents(self.disk, directory).digests)
         return answer | ({"error": verdict.error} if verdict.error else {})
 
     def look(self, place: str) -> Directory:
-        """Look at one directory."""
+        """Look at one directory, wherever in the project that really is."""
         try:
-            return look_at_one(self.disk, self.root, place)
+            return look_at_one(self.disk, self.base, self._real_place(place))
         except PathMissingError as error:
             raise ContextMissingError(place) from error
 
@@ -281,11 +318,13 @@ class Project:
             raise ContextMissingError(directory.scope)
         if context.kind != "file":
             raise ContextCorruptError(f"a {context.kind} in the place of a file")
-        head = self.ledger.head(directory.scope, context)
+        head, refusal = self.ledger.head(directory.scope, context), None
         if head is None:
             seen, head = read_head(self.disk, directory.path)
             if seen is not None:
                 self.ledger.learn_head(directory.scope, seen, head, seen_at)
+            else:
+                refusal = DiskError(head.detail)
         if head.fault:
-            raise FAULTS[head.fault](head.detail)
+            raise FAULTS[head.fault](head.detail) from refusal
         return head

@@ -62,6 +62,8 @@ class Directory(NamedTuple):
     """What stands at `.context.yaml`, unless that is a symlink."""
     error: str = ""
     """What of it could not be read."""
+    cause: str = ""
+    """What the system said about that, for people; if it said something, nothing is written here."""
 
     def must_be(self, found: Status) -> None:
         """Refuse whatever has taken its place since it was seen."""
@@ -82,39 +84,40 @@ def look(
     scope: str,
     above: tuple[Level, ...],
     known: Directory | None = None,
-    *,
-    follow: bool = False,
 ) -> Directory:
     """Look at one directory; `above` are the rules of the directories above it. If it is as `known`, then that one."""
     path = _path(root, scope)
-    survey = disk.survey(path, known.survey if known else None, follow=follow)
+    survey = disk.survey(path, known.survey if known else None)
     if known is not None and survey is known.survey and above == known.above:
         return known
-    seen = survey.seen
+    seen = sorted(survey.seen)  # by name, so that nobody ever depends on the order of a file system
     context = next((each for each in seen if each.name == CONTEXT_FILE and each.kind != "symlink"), None)
     every_file = [each for each in seen if each.kind == "file" and _is_counted(each.name)]
     names = [each.name for each in seen if each.kind == "directory" and is_entered(each.name)]
-    levels, error = _with_own_rules(disk, path, scope, [each.name for each in every_file], above)
+    levels, error, cause = _with_own_rules(disk, path, scope, [each.name for each in every_file], above)
     # In a worktree `.git` is a file, which is another one in every clone and in nobody's commit.
     files, base = [each for each in every_file if each.name != ".git"], _base(scope)
     if levels:
         files = [each for each in files if not is_ignored(levels, base + each.name, each.name, is_directory=False)]
         names = [name for name in names if not is_ignored(levels, base + name, name, is_directory=True)]
-    return Directory(scope, path, survey, above, levels, every_file, files, names, context, error)
+    return Directory(scope, path, survey, above, levels, every_file, files, names, context, error, cause)
 
 
 def look_at_one(disk: Disk, root: str, scope: str) -> Directory:
-    """Look at one directory, with the rules of those above it but at none of them."""
+    """Look at one directory, with the rules of those above it but at none of them; none of them is a symlink."""
     levels: tuple[Level, ...] = ()
+    faults = []
     for parent in _above(scope):
-        levels, _ = _with_own_rules(disk, _path(root, parent), parent, IGNORE_FILES, levels)
-    return look(disk, root, scope, levels, follow=True)
+        levels, error, cause = _with_own_rules(disk, _path(root, parent), parent, IGNORE_FILES, levels)
+        faults += [(error, cause)] if cause else []
+    directory = look(disk, root, scope, levels)
+    return directory if directory.error or not faults else directory._replace(error=faults[0][0], cause=faults[0][1])
 
 
 def walk(
     disk: Disk, root: str, config: Config, known: Mapping[str, Directory] = MappingProxyType({})
 ) -> Iterator[Directory]:
-    """Look at the root, and at every directory below it that may be entered, parents first.
+    """Look at the root, which is no symlink, and at every directory below it that may be entered, parents first.
 
     What has not changed since it became `known` is not looked at more closely than it takes to see that.
     """
@@ -126,7 +129,7 @@ def walk(
         if directory is None:
             continue
         yield directory
-        for name in directory.subdirectories if depth < config.max_depth else ():
+        for name in reversed(directory.subdirectories) if depth < config.max_depth else ():
             below = _base(scope) + name
             if not (unwanted and unwanted.judge(below, name, is_directory=True)):
                 waiting.append((below, directory.levels, depth + 1))
@@ -184,35 +187,35 @@ def _look_if_there(
 ) -> Directory | None:
     """Look at a directory; None if it is gone or nobody's work. Only the root must be readable."""
     try:
-        directory = look(disk, root, scope, above, known, follow=scope == ROOT)
+        directory = look(disk, root, scope, above, known)
     except DiskError as error:
         if scope == ROOT:
             raise
         if isinstance(error, PathMissingError):
             return None
-        return Directory(scope, _path(root, scope), levels=above, error="Cannot read the directory")
+        return Directory(scope, _path(root, scope), levels=above, error="Cannot read the directory", cause=error.detail)
     is_environment = scope != ROOT and any(file.name == _VIRTUAL_ENVIRONMENT for file in directory.every_file)
     return None if is_environment else directory
 
 
 def _with_own_rules(
     disk: Disk, path: str, scope: str, names: Collection[str], above: tuple[Level, ...]
-) -> tuple[tuple[Level, ...], str]:
-    """Add the rules of the ignore files among `names` to those from above, and say what could not be read."""
-    texts, error = [], ""
+) -> tuple[tuple[Level, ...], str, str]:
+    """Add the rules of the ignore files among `names` to those from above; say what could not be read, and why."""
+    texts, error, cause = [], "", ""
     for name in IGNORE_FILES:
         if name in names:
             try:
                 _, text = disk.read_small(os.path.join(path, name), MOST_BYTES)
             except PathMissingError:  # also a symlink, which git does not follow either
                 continue
-            except DiskError:
-                error = f"Cannot read {name}"
+            except DiskError as refusal:
+                error, cause = f"Cannot read {name}", refusal.detail
                 continue
             texts.append(text)
             error = f"{name} is too large" if len(text) > MOST_BYTES else error
     rules = _rules(tuple(texts)) if texts and not error else None
-    return ((*above, Level(len(_base(scope)), rules)) if rules else above), error
+    return ((*above, Level(len(_base(scope)), rules)) if rules else above), error, cause
 
 
 @lru_cache(maxsize=256)

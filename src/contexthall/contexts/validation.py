@@ -14,6 +14,7 @@ from contexthall.contexts.context_file import MOST_BYTES, read_context, read_map
 from contexthall.contexts.scan import Directory, is_source
 from contexthall.contexts.schema import CONTEXT_FILE, json_schema
 from contexthall.contexts.yaml_text import Value, finite
+from contexthall.core.characters import escaped, known, quoted
 from contexthall.core.errors import ContextError, ContextVersionError, DiskError, PathMissingError
 from contexthall.core.paths import native, shown
 from contexthall.disk import Disk
@@ -80,7 +81,7 @@ def _values(disk: Disk, directory: Directory) -> dict[str, Value]:
 
 def _violation(scope: str, fault: ValidationError) -> Finding:
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault.absolute_path)
-    message = _MESSAGES.get(str(fault.validator), fault.message)
+    message = _MESSAGES.get(str(fault.validator), escaped(fault.message))
     return Finding(scope, VIOLATION, field.lstrip("."), message)
 
 
@@ -132,13 +133,13 @@ class _Code:
             return ""
         except DiskError:
             return None
-        return data.decode("utf-8", "replace") if len(data) <= MOST_BYTES else None
+        return known(data.decode("utf-8", "replace")) if len(data) <= MOST_BYTES else None
 
 
 def _compare(code: _Code, scope: str, values: dict[str, Value]) -> Iterator[Finding]:
     """Compare what a context says with the code."""
     if values["scope"] != scope:
-        yield Finding(scope, VIOLATION, "scope", f"says {values['scope']!r}")
+        yield Finding(scope, VIOLATION, "scope", f"says {quoted(values['scope'])}")
     yield from _compare_files(code, scope, values)
     if code.is_known:
         yield from _compare_names(code, scope, values)
@@ -176,12 +177,12 @@ def _compare_files(code: _Code, scope: str, values: dict[str, Value]) -> Iterato
 
 def exported_name(signature: str) -> str:
     """Give the name in a signature of whatever language; empty if it is not clear which one that is."""
-    text = _MODIFIERS.sub("", signature.strip())
+    text = _MODIFIERS.sub("", known(signature).strip())
     declared = _DECLARED.match(text) or _CALLED.search(text) or _ALONE.fullmatch(text)
     return declared[1] if declared and declared[1] not in _KEYWORDS else ""
 
 
 def dependency_name(dependency: str) -> str:
     """Give the package or the path that a dependency begins with; the rest is a version or an explanation."""
-    found = _DEPENDENCY.match(dependency.strip())
+    found = _DEPENDENCY.match(known(dependency).strip())
     return found[0].rstrip(":/") if found else ""

@@ -80,7 +80,14 @@ def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
     found = (set(range(1, 256)) - members if negated else members) - set(b"/")
     if not found:
         raise NeverMatchesError
-    return b"[" + b"".join(b"\\x%02x" % byte for byte in sorted(found)) + b"]", at
+    return b"[" + b"".join(_ranges(found)) + b"]", at
+
+
+def _ranges(members: set[int]) -> Iterable[bytes]:
+    """Spell a set by the ranges in it: each byte by itself would make an expression of a megabyte of a short line."""
+    for low in sorted(each for each in members if each - 1 not in members):
+        high = next(each for each in range(low, 256) if each + 1 not in members)
+        yield b"\\x%02x-\\x%02x" % (low, high)
 
 
 def _members(pattern: bytes, at: int) -> tuple[set[int], int]:

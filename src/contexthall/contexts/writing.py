@@ -1,12 +1,18 @@
 """How is a context written? In one step, never through a symlink, and never over somebody else's words.
 
-The new file changes names with the old one; what comes out must be what was read, else they change back.
+The new file changes names with the old one; what comes out must be what was read, else they change back. Whoever is
+killed on the way leaves a file whose name tells what was read and what was written, so that the next run can tell which
+of the two it holds. If it holds neither, somebody wrote it at that very moment, and it gets its name back.
 """
 
+import logging
 import os
 from codecs import BOM_UTF8
+from contextlib import suppress
+from hashlib import sha256
 
 from contexthall import kernel
+from contexthall.contexts.agents import AGENTS_FILE
 from contexthall.contexts.context_file import read_context, replace_fingerprint
 from contexthall.contexts.freshness import Contents, read_contents
 from contexthall.contexts.heads import read_bytes_of
@@ -14,14 +20,19 @@ from contexthall.contexts.ledger import Written
 from contexthall.contexts.project import Project
 from contexthall.contexts.scan import ROOT, Directory
 from contexthall.contexts.schema import CONTEXT_FILE
-from contexthall.core.errors import DiskError, UsageError
+from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.disk import Directory as OpenDirectory
-from contexthall.disk import Disk
+from contexthall.disk import Disk, is_set_aside, is_temporary
+
+logger = logging.getLogger(__name__)
+
+_DIGITS = 16
 
 
 def rehash(project: Project, place: str) -> bool:
     """Write the fingerprint of a directory as it is now into its context, and nothing else; False if it was there."""
     directory = look_at_itself(project, place)
+    tidy(project.disk, directory)
     _, data = read_bytes_of(project.disk, directory.path)
     values = read_context(data)
     contents = readable_contents(project.disk, directory)
@@ -38,8 +49,10 @@ def rehash(project: Project, place: str) -> bool:
 def look_at_itself(project: Project, place: str) -> Directory:
     """Look at a directory that shall be written to, which no symlink may lead to."""
     directory = project.look(place)
-    if project.disk.real(directory.path) != os.path.normpath(os.path.join(project.disk.real(project.root), place)):
+    if directory.scope != place:
         raise UsageError(f"{place} leads through a symlink", hint="name the directory itself")
+    if directory.cause:  # which of its files count is not known
+        raise DiskError(f"{directory.error}: {directory.cause}")
     return directory
 
 
@@ -47,15 +60,25 @@ def readable_contents(disk: Disk, directory: Directory) -> Contents:
     """Read the files of a directory, every one of which must be readable."""
     contents = read_contents(disk, directory)
     if contents.error:
-        raise DiskError(f"{directory.scope}: {contents.error}")
+        raise DiskError(f"{directory.path}: {contents.error}: {contents.cause}")
     return contents
 
 
-def put(disk: Disk, directory: Directory, name: str, data: bytes) -> bool:
+def tidy(disk: Disk, directory: Directory) -> None:
+    """Clear away what runs that were killed have left in a directory, unless another run is at work there."""
+    leftovers = [each.name for each in directory.survey.seen if is_temporary(each.name)]
+    if leftovers:
+        with suppress(DiskError), disk.enter(directory.path) as opened:
+            if opened.tidy():
+                for name in filter(is_set_aside, leftovers):
+                    _settle(opened, name)
+
+
+def put(disk: Disk, directory: Directory, name: str, data: bytes, *, sync: bool = False) -> bool:
     """Put a new file into a directory; False if somebody else did."""
     with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
         directory.must_be(opened.status())
-        if opened.put(name, data):
+        if opened.put(name, data, sync=sync):
             return True
         if opened.look(name).kind == "symlink":
             raise UsageError(f"a symlink is in the place of {name}", hint="it is never written through")
@@ -79,32 +102,71 @@ def rewrite(disk: Disk, directory: Directory, name: str, before: bytes, after: b
     """Put `after` in the place of a file that holds `before`; UsageError if it does not any more."""
     with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
         directory.must_be(opened.status())
-        temporary = opened.write_like(name, after)
+        aside = _write_aside(opened, name, before, after)
         try:
-            if not _change_names(disk, opened, temporary, name, before):
-                raise UsageError(f"somebody else is writing {os.path.join(directory.path, name)}", hint="try again")
-        finally:
+            is_done = _change_names(opened, aside, name, before)
+        except BaseException:
+            _settle(opened, aside)
+            raise
+        if not is_done:
+            _settle(opened, aside)
+            raise UsageError(f"somebody else is writing {os.path.join(directory.path, name)}", hint="try again")
+        with suppress(DiskError):  # it holds what was read, as its name tells whoever finds it
+            opened.remove_if_there(aside)
+
+
+def _write_aside(opened: OpenDirectory, name: str, before: bytes, after: bytes) -> str:
+    """Write a new file under a name that tells what shall change places with what."""
+    temporary = opened.write_like(name, after)
+    aside = f"{temporary}-{_digits(before)}-{_digits(after)}"
+    try:
+        opened.rename(temporary, aside)
+    except BaseException:
+        with suppress(DiskError):
             opened.remove_if_there(temporary)
+        raise
+    return aside
 
 
-def _change_names(disk: Disk, opened: OpenDirectory, temporary: str, name: str, before: bytes) -> bool:
+def _change_names(opened: OpenDirectory, aside: str, name: str, before: bytes) -> bool:
     """Let the new file have the name of the old one, unless that is not what it was."""
     if opened.read(name) != before:
         return False
-    if not _exchange(disk, opened, temporary, name):
-        opened.rename(temporary, name)
+    if not _exchange(opened, aside, name):
+        opened.rename(aside, name)
         return True
-    if opened.read(temporary) == before:
-        return True
-    _exchange(disk, opened, temporary, name)
+    return opened.read(aside) == before
+
+
+def _settle(opened: OpenDirectory, aside: str) -> None:
+    """Remove a file that was set aside; if it is neither what was read nor what was written, give it its name back."""
+    *_, before, after = aside.split("-")
+    try:
+        if _digits(opened.read(aside)) not in {before, after} and not _give_back(opened, aside, after):
+            logger.warning("somebody's words were kept as %s", os.path.join(opened.path, aside))
+            return
+        opened.remove_if_there(aside)
+    except DiskError as error:
+        logger.warning("left for the next run: %s", error)
+
+
+def _give_back(opened: OpenDirectory, aside: str, after: str) -> bool:
+    """Let somebody's words have the name back that ours have taken; False if others have it by now."""
+    for name in (CONTEXT_FILE, AGENTS_FILE):
+        with suppress(PathMissingError):
+            if _digits(opened.read(name)) == after:
+                return _exchange(opened, aside, name)
     return False
 
 
-def _exchange(disk: Disk, opened: OpenDirectory, temporary: str, name: str) -> bool:
+def _digits(data: bytes) -> str:
+    return sha256(data).hexdigest()[:_DIGITS]
+
+
+def _exchange(opened: OpenDirectory, temporary: str, name: str) -> bool:
     """Exchange two names in one step; False where that cannot be had."""
-    paths = [os.path.join(opened.path, each) for each in (temporary, name)]
     try:
-        disk.do(opened.path, kernel.exchange, *paths)
+        opened.exchange(temporary, name, kernel.exchange)
     except DiskError as error:
         if kernel.cannot_exchange(error.__cause__):
             return False

@@ -13,6 +13,8 @@ from yaml import CSafeDumper, YAMLError
 from yaml._yaml import CParser
 from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, StreamEndEvent
 
+from contexthall.core.characters import quoted
+
 Value: TypeAlias = Any
 """What JSON can spell: None, bool, int, float (infinities and NaN too), str, list, dict with string keys."""
 
@@ -55,7 +57,8 @@ class Span(NamedTuple):
 
 def read(text: str) -> Value:
     """Read the one document in `text`; an empty text is None. Else BadYamlError."""
-    if text.count("\n%") > _MOST_DIRECTIVES:  # on which libyaml spends time that grows with the square of their number
+    # libyaml spends time on directives that grows with the square of their number.
+    if text.count("\n%") + text.count("\r%") > _MOST_DIRECTIVES:
         raise BadYamlError("too many directives")
     masked, shown = _masked(text)
     try:
@@ -187,7 +190,7 @@ class _Reader:
         while type(event := following()) is not MappingEndEvent:
             key = event.value if type(event) is ScalarEvent and event.anchor is None else self._key(event)
             if key in mapping:
-                raise BadYamlError(f"line {_line(event)}: the key {key!r} again")
+                raise BadYamlError(f"line {_line(event)}: the key {quoted(key)} again")
             event = following()
             if type(event) is ScalarEvent and event.anchor is None:  # by far the most of them
                 mapping[key] = _scalar(event)
@@ -227,7 +230,7 @@ class _Reader:
     def _alias(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401
         node = self._anchored.get(event.anchor)
         if node is None:
-            raise BadYamlError(f"line {_line(event)}: nothing is anchored as {event.anchor!r}")
+            raise BadYamlError(f"line {_line(event)}: nothing is anchored as {quoted(event.anchor)}")
         if level + node.levels - 1 > MOST_LEVELS:
             raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
         self._expanded += node.weight
@@ -253,7 +256,7 @@ def _tagged(event: Any, tag: str) -> Value:  # noqa: ANN401
     if accepted is None:  # not of the core schema, so as if it were not there
         return event.value if event.style else value
     if type(value) not in accepted:
-        raise BadYamlError(f"line {_line(event)}: {event.value!r} is no {tag}")
+        raise BadYamlError(f"line {_line(event)}: {quoted(event.value)} is no {tag}")
     return value
 
 

@@ -10,11 +10,14 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from heapq import nsmallest
+from itertools import islice
 from typing import Any, Self, TypeAlias, cast
 
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
+from contexthall.core.characters import escaped, quoted
 from contexthall.core.errors import DiskError, HallError, InternalError, UnknownToolError
 from contexthall.core.wire import compact
 
@@ -26,6 +29,10 @@ Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None
 
 _LONGEST_COMPLAINT = 200
 _LONGEST_REASON = 120
+_LONGEST_TEXT = 1 << 20
+_LONGEST_LIST = 10_000
+_MOST_FAULTS = 1000
+_MOST_UNKNOWN = 100
 _COMPLAINTS = {"required": "Missing argument", "additionalProperties": "Unknown argument"}
 _GREETING = (
     "Context Hall serves what an agent needs before it works. Everything is a snapshot on this machine, and answers "
@@ -204,7 +211,7 @@ class Catalog:
         try:
             return self._tools[name]
         except KeyError:
-            raise UnknownToolError(repr(name), hint="list the tools with `context tools`") from None
+            raise UnknownToolError(quoted(name), hint="list the tools with `context tools`") from None
 
     async def call(
         self, name: str, arguments: JsonObject, caller: Caller, *, run_plain: RunPlain | None = None
@@ -216,8 +223,7 @@ class Catalog:
         """
         tool = self.tool(name)
         try:
-            refusal = self._refuse(tool, arguments) if tool.original is None else None
-            return refusal or await _run(tool, arguments, caller, run_plain or _run_here)
+            return await self._judge_and_run(tool, arguments, caller, run_plain or _run_here)
         except HallError as error:
             # What the caller did wrong is the caller's to know; what the system refused, somebody must look into.
             logger.log(logging.WARNING if isinstance(error, DiskError) else logging.INFO, "%s: %s", name, error)
@@ -229,6 +235,16 @@ class Catalog:
             logger.exception("%s: failed", name)
             return ToolResult.of_error(tool.failure())
 
+    async def _judge_and_run(
+        self, tool: Tool, arguments: JsonObject, caller: Caller, run_plain: RunPlain
+    ) -> ToolResult:
+        judge = self._refuse if tool.original is None else _refuse_nothing
+        if inspect.iscoroutinefunction(tool.run):
+            return judge(tool, arguments) or await cast("AsyncRun", tool.run)(arguments, caller)
+        # Judging takes its time with large arguments, so it is done where the work is.
+        run = cast("PlainRun", tool.run)
+        return await run_plain(lambda: judge(tool, arguments) or run(arguments, caller))
+
     def _collect(self) -> None:
         tools = [tool for capability in self._capabilities for tool in (*capability.tools, *capability.unlisted)]
         by_name = {tool.name: tool for tool in tools}
@@ -239,10 +255,14 @@ class Catalog:
 
     def _refuse(self, tool: Tool, arguments: JsonObject) -> ToolResult | None:
         """Say what is wrong with `arguments`, if anything is."""
-        if tool.name not in self._validators:
-            self._validators[tool.name] = Draft202012Validator(tool.input_schema)
+        if (oversized := _oversized(tool, arguments)) is not None:
+            error = tool.refusals.get(oversized)
+            complaint = f"Invalid argument {oversized!r}: too long"
+            return ToolResult.of_error(error()) if error else ToolResult.of_text(complaint, is_error=True)
+        validator = self._validators.get(tool.name) or Draft202012Validator(tool.input_schema)
+        self._validators[tool.name] = validator
         try:
-            faults = list(self._validators[tool.name].iter_errors(arguments))
+            faults = list(islice(validator.iter_errors(_worth_judging(tool, arguments)), _MOST_FAULTS))
         except RecursionError:
             return ToolResult.of_text("Invalid arguments: nested too deeply", is_error=True)
         if not faults:
@@ -258,10 +278,28 @@ async def _run_here(run: Callable[[], ToolResult]) -> ToolResult:
     return run()
 
 
-async def _run(tool: Tool, arguments: JsonObject, caller: Caller, run_plain: RunPlain) -> ToolResult:
-    if inspect.iscoroutinefunction(tool.run):
-        return await cast("AsyncRun", tool.run)(arguments, caller)
-    return await run_plain(partial(cast("PlainRun", tool.run), arguments, caller))
+def _refuse_nothing(_tool: Tool, _arguments: JsonObject) -> None:
+    """Leave it to the server whose tool it is."""
+
+
+def _oversized(tool: Tool, arguments: JsonObject) -> str | None:
+    """Name an argument that is longer than any that means something: to work on it would take for ever."""
+    names: list[str] = [*tool.refusals, *tool.input_schema.get("properties", {})]
+    for name in names:
+        value = arguments.get(name)
+        longest = _LONGEST_TEXT if isinstance(value, str) else _LONGEST_LIST
+        if isinstance(value, str | list) and len(value) > longest:
+            return name
+    return None
+
+
+def _worth_judging(tool: Tool, arguments: JsonObject) -> JsonObject:
+    """Leave out arguments that nobody knows, except the first few, which are enough for a complaint."""
+    known = tool.input_schema.get("properties", {})
+    if len(arguments) <= len(known) + _MOST_UNKNOWN:
+        return arguments
+    unknown = set(nsmallest(_MOST_UNKNOWN, (name for name in arguments if name not in known)))
+    return {name: value for name, value in arguments.items() if name in known or name in unknown}
 
 
 def _blamed_arguments(fault: ValidationError) -> list[str]:
@@ -278,9 +316,9 @@ def _blamed_arguments(fault: ValidationError) -> list[str]:
 
 def _complaint(fault: ValidationError) -> str:
     """Put `fault` into a sentence that names the argument."""
-    names = ", ".join(map(repr, _blamed_arguments(fault)))
+    names = ", ".join(map(quoted, _blamed_arguments(fault)))
     kind = _COMPLAINTS.get(str(fault.validator)) if not fault.absolute_path else None
-    reason = fault.message
+    reason = escaped(fault.message)
     if len(reason) > _LONGEST_REASON:  # it begins with the value, which the caller knows
         reason = f"violates {fault.validator} {fault.validator_value!r}"
     sentence = f"{kind} {names}" if kind else f"Invalid argument {names}: {reason}"

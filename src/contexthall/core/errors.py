@@ -118,6 +118,11 @@ class DiskError(HallError):
     message = "I/O error occurred"
     exit_code = 6
 
+    @property
+    def cause(self) -> str:
+        """What the system said, free of paths."""
+        return (self.__cause__.strerror or "") if isinstance(self.__cause__, OSError) else ""
+
 
 class PathMissingError(DiskError):
     """Nothing is at the path, or nothing can be."""

@@ -10,8 +10,8 @@ class LineSplitter:
 
     def __init__(self, maximum_bytes: int = MAXIMUM_LINE_BYTES) -> None:
         self._maximum_bytes = maximum_bytes
-        self._begun: list[bytes] = []
-        self._begun_bytes = 0
+        # One piece, not a list of them: a line may come a byte at a time.
+        self._begun = bytearray()
         self._is_skipping = False
 
     def feed(self, chunk: bytes) -> Iterator[bytes | None]:
@@ -24,7 +24,7 @@ class LineSplitter:
 
     def finish(self) -> Iterator[bytes | None]:
         """End the line that has begun, for a newline or the end of the stream."""
-        line, self._begun, self._begun_bytes = b"".join(self._begun).strip(), [], 0
+        line, self._begun = bytes(self._begun.strip()), bytearray()
         self._is_skipping = False
         if line:
             yield line
@@ -32,8 +32,7 @@ class LineSplitter:
     def _extend(self, part: bytes) -> Iterator[None]:
         if self._is_skipping:
             return
-        self._begun.append(part)
-        self._begun_bytes += len(part)
-        if self._begun_bytes > self._maximum_bytes:
-            self._begun, self._begun_bytes, self._is_skipping = [], 0, True
+        self._begun += part
+        if len(self._begun) > self._maximum_bytes:
+            self._begun, self._is_skipping = bytearray(), True
             yield None

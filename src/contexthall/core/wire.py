@@ -3,12 +3,22 @@
 import json
 import math
 import re
-from typing import Never
+from itertools import accumulate
+from typing import Final, Never
+
+MOST_LEVELS: Final = 128
+"""JSON that is nested more deeply is not read."""
 
 _PIECES = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _EMPTY = re.compile(r"([\[{])\n *\n *([\]}])")
+_COMMA_TOO_MANY = re.compile(r",\s*([\]}])")
+_NO_MARKS = bytes(set(range(256)) - set(b'{}[]"'))
+_STEPS = bytes.maketrans(b"[{]}", b"\2\2\0\0")
 # No number that the hall reads has more digits; a longer one is out of every range, so its exact value cannot matter.
 _LONGEST_INTEGER = 100
+# What is passed on may be as long as Python reads, unless it was told otherwise.
+_LONGEST_PASSED_ON = 4300
+_SURELY_FLAT = 20
 
 
 def compact(value: object) -> str:
@@ -36,19 +46,64 @@ def indent(text: str) -> str:
     return _EMPTY.sub(r"\1\2", "".join(laid_out))
 
 
-def parse(data: bytes, *, halves: bool = False, finite: bool = False) -> object:
+def escaped(value: object) -> str:
+    """Spell `value` in ASCII, which can carry half of a surrogate pair; a number that JSON does not have is null."""
+    return json.dumps(json.loads(json.dumps(value), parse_constant=nothing))
+
+
+def nothing(_constant: str) -> None:
+    """Stand in for NaN and infinity, which JSON does not have."""
+
+
+def parse(data: bytes, *, halves: bool = False, finite: bool = False, exact: bool = False) -> object:
     """Read JSON: UTF-8 without a byte order mark, no NaN. Else ValueError.
 
     JSON can escape half of a surrogate pair, which UTF-8 cannot spell: it is refused too, unless `halves` are welcome.
-    It can also spell numbers that are out of every range. They are read as infinity, unless they must be `finite`.
+    It can also spell numbers that are out of every range. They are read as infinity, unless they must be `finite`; with
+    `exact`, integers stay what they are as far as Python goes, because somebody else may know what to do with them.
     """
+    if is_deep(data):
+        raise ValueError("nested too deeply")
     try:
-        value: object = (_FINITE_DECODER if finite else _DECODER).decode(data.decode("utf-8"))
+        decoder = _FINITE_DECODER if finite else _EXACT_DECODER if exact else _DECODER
+        value: object = decoder.decode(data.decode("utf-8"))
         if not halves and b"\\u" in data:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(_complaint(error)) from None
     return value
+
+
+def is_deep(data: bytes) -> bool:
+    """Say whether JSON is nested too deeply: on how deep that is, no two Pythons and no two parsers agree."""
+    if data.count(b"[") + data.count(b"{") <= MOST_LEVELS:
+        return False
+    brackets = rest = _brackets(data)
+    for _ in range(_SURELY_FLAT):  # from the inside: of a long list of small things, nothing is left in no time
+        before, rest = rest, rest.replace(b"[]", b"").replace(b"{}", b"")
+        if len(rest) == len(before):
+            break
+    levels = accumulate(step - 1 for step in brackets.translate(_STEPS))
+    return bool(rest) and any(level > MOST_LEVELS for level in levels)
+
+
+def _brackets(data: bytes) -> bytes:
+    """Give the brackets of JSON that stand in no string."""
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    marks = data.translate(None, delete=_NO_MARKS).replace(b'""', b"")
+    return b"".join(marks.split(b'"')[::2])
+
+
+def _complaint(error: json.JSONDecodeError) -> str:
+    """Say what is wrong with a text as every Python does: of a comma too many, newer ones speak in another way."""
+    found = _COMMA_TOO_MANY.match(error.doc, error.pos) if error.msg.startswith("Illegal trailing comma") else None
+    if found is None:
+        return str(error)
+    wanted = "Expecting value" if found[1] == "]" else "Expecting property name enclosed in double quotes"
+    return str(json.JSONDecodeError(wanted, error.doc, found.start(1)))
 
 
 def whole(text: str) -> str:
@@ -58,6 +113,11 @@ def whole(text: str) -> str:
 
 def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= _LONGEST_INTEGER else math.inf
+
+
+def integer(digits: str) -> int | float:
+    """Read an integer that is passed on as it is; one that Python would not read is infinite."""
+    return int(digits) if len(digits) <= _LONGEST_PASSED_ON else math.inf
 
 
 def _refuse(name: str) -> Never:
@@ -72,4 +132,5 @@ def _finite(digits: str) -> int | float:
 
 
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse)
+_EXACT_DECODER = json.JSONDecoder(parse_int=integer, parse_constant=_refuse)
 _FINITE_DECODER = json.JSONDecoder(parse_int=_finite, parse_float=_finite, parse_constant=_refuse)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
+from contexthall.core.characters import quoted
 from contexthall.core.errors import MemberError
 from contexthall.core.wire import compact
 from contexthall.guild.definitions import tokens
@@ -206,4 +207,4 @@ def _shown(listed: Listed) -> JsonObject:
 
 
 def _unknown(name: str) -> ToolResult:
-    return ToolResult.of_text(f"No tool is called {name!r}: find one with guild_find_tools", is_error=True)
+    return ToolResult.of_text(f"No tool is called {quoted(name)}: find one with guild_find_tools", is_error=True)

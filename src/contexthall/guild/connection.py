@@ -27,6 +27,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from contexthall.core.catalog import JsonObject, Progress
 from contexthall.core.errors import MemberError
 from contexthall.guild.manifest import Manifest
+from contexthall.guild.process import Warden
 from contexthall.guild.roster import Member
 from contexthall.guild.transport import Log, Transport
 
@@ -56,12 +57,15 @@ class Connector:
         self._client = {"name": "context-hall", "title": "Context Hall", "version": version}
         self._environment = environment
         self._log_of = log_of
+        self._warden = Warden()
 
     async def spawn(self, member: Member) -> "Connection":
         """Start or reach the server of `member` and shake hands with it; MemberError if that cannot be."""
         if member.manifest is None:
             raise MemberError(f"its manifest cannot be used: {member.error}")
-        connection = Connection(member.manifest, member.directory, self._log_of(member), self._environment)
+        log = self._log_of(member)
+        transport = Transport(member.manifest, member.directory, log, self._environment, self._warden)
+        connection = Connection(member.manifest, transport, log)
         await connection.open(self._client)
         return connection
 
@@ -69,14 +73,14 @@ class Connector:
 class Connection:
     """A server that is being spoken with."""
 
-    def __init__(self, manifest: Manifest, directory: str, log: Log, environment: Mapping[str, str]) -> None:
+    def __init__(self, manifest: Manifest, transport: Transport, log: Log) -> None:
         self.on_tools_changed: Callable[[], None] = _nothing
         """Called when the server says that its tools have changed."""
         self.on_gone: Callable[[str, str], None] = _nothing_more
         """Called with the reason, and what else is known, when the server is gone without having been stopped."""
         self._manifest = manifest
         self._log = log
-        self._transport = Transport(manifest, directory, log, environment)
+        self._transport = transport
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._done = asyncio.Event()
         self._is_stopping = False

@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 
 from contexthall.core import wire
+from contexthall.core.characters import is_printable
 from contexthall.guild.roster import Change, JsonObject
 
 FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -240,4 +241,4 @@ def _laid_out(tool: JsonObject | None) -> list[str]:
 
 def _visible(text: str) -> str:
     """Escape whatever a reader would not see, or would be misled by, such as a change of the writing direction."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    return text if is_printable(text) else "".join(c if is_printable(c) else json.dumps(c)[1:-1] for c in text)

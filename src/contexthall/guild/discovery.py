@@ -4,6 +4,7 @@ Nothing here fails: what cannot be used is a member all the same, with status `e
 and the same directory gives the same members in the same order.
 """
 
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -13,6 +14,8 @@ from contexthall.core.paths import absolute, shown
 from contexthall.disk import Disk, Entry
 from contexthall.guild.manifest import FILE_NAMES, LARGEST_BYTES, TOO_LARGE, Manifest, ManifestError, parse_manifest
 from contexthall.guild.roster import Member
+
+logger = logging.getLogger(__name__)
 
 _PASSED_OVER = "node_modules"
 
@@ -32,7 +35,9 @@ def discover_guild_members(directory: str, disk: Disk | None = None) -> dict[str
     try:
         root = absolute(directory, disk.working_directory())
         found = sorted(_search(disk, root))
-    except DiskError:
+    except DiskError as error:
+        if not isinstance(error, PathMissingError):
+            logger.error("the guild cannot be read: %s", error)  # noqa: TRY400 - no mistake of ours
         return {}
     members = _named(found)
     return {member.name: member for member in sorted(members, key=lambda member: member.name)}
@@ -123,16 +128,17 @@ def _read_behind(disk: Disk, path: str, name: str) -> bytes | None:
 
 def _unreadable(what: str, error: DiskError) -> str:
     """Say that something cannot be read, and why, without the path that the error names."""
-    cause = error.__cause__
-    why = f": {cause.strerror}" if isinstance(cause, OSError) and cause.strerror else ""
-    return f"{what} cannot be read{why}"
+    return f"{what} cannot be read: {error.cause}" if error.cause else f"{what} cannot be read"
 
 
 def _named(found: Iterable[_Found]) -> Iterator[Member]:
-    """Give each its name: valid manifests have the first choice, the rest go by their keys."""
+    """Give each its name: valid manifests have the first choice, the rest go by their keys.
+
+    Nobody takes the name of one whose directory is called so, or a member could pass for another.
+    """
     owners: dict[str, str] = {}
     nameless: list[tuple[_Found, str]] = []
-    for each in found:
+    for each in sorted(found, key=_is_called_otherwise):
         key, directory, manifest, reason = each
         if manifest is None:
             nameless.append((each, reason))
@@ -145,6 +151,10 @@ def _named(found: Iterable[_Found]) -> Iterator[Member]:
         name = _free_name(each.key, owners.keys())
         owners[name] = each.key
         yield Member(name=name, key=each.key, directory=each.directory, status="error", error=reason)
+
+
+def _is_called_otherwise(found: _Found) -> bool:
+    return found.manifest is None or found.manifest.name != found.key
 
 
 def _free_name(key: str, taken: Iterable[str]) -> str:

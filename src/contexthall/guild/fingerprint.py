@@ -51,13 +51,14 @@ def _digests(disk: Disk, directory: str) -> dict[str, str]:
             seen = _in_order(disk.survey(path, follow=not folder.place).seen)
             files = [each for each in seen if _is_counted(each, folder)][: MOST_FILES - len(digests)]
             read, left_unread = _split(files, rest)
-            found, _ = disk.digests(path, read, sha256)
+            found, _, refused = disk.digests(path, read, sha256)
+            found |= dict.fromkeys(refused, _UNREADABLE)
             found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in left_unread}
             rest -= sum(each.size for each in read)
         except DiskError:
             digests[folder.place] = _UNREADABLE
             continue
-        digests |= {os.path.join(folder.place, name): each or _UNREADABLE for name, each in found.items()}
+        digests |= {os.path.join(folder.place, name): each for name, each in found.items()}
         folders += _entered(seen, folder)[: MOST_FILES - len(folders)]
     return digests
 

@@ -91,7 +91,8 @@ class ToolLists:
             current=tuple(tools),
             left_out=left_out,
         )
-        self._memory.remember(member, remembered)
+        if self._may_write_over(member):
+            self._memory.remember(member, remembered)
         self._memory.note_failure(member, None)
         return Known(written or _unwritten(remembered), remembered)
 
@@ -106,12 +107,12 @@ class ToolLists:
         self.compare(member, heard.remembered.fingerprint)
 
     def approve(self, member: Member) -> bool:
-        """Trust the list of a member as it is now; say whether there is one."""
-        known = self._read(member)
-        if known.cached is None or known.remembered is None:
+        """Trust the list of a member as it is now; say whether there is one. DiskError if that cannot be kept."""
+        cached, remembered = self._read(member)
+        if cached is None or (remembered is None and not self._memory.has_lost(member)):
             return False
-        tools = known.cached.tools
-        self._memory.remember(member, known.remembered._replace(version=member.version, approved=tools, current=tools))
+        before = remembered or Remembered(member.version, "", cached.digest, (), (), cached.cached_at)
+        self._memory.keep(member, before._replace(version=member.version, approved=cached.tools, current=cached.tools))
         self.load(member)
         return True
 
@@ -134,7 +135,7 @@ class ToolLists:
         member.last_failure = f"failed at {failure.at}: {failure.sentence}" if failure else ""
 
     def _read(self, member: Member) -> Known:
-        remembered = self._memory.recall(member)
+        remembered = self._recall(member)
         cached = self._caches.read(member, remembered)
         if cached is None and remembered is not None and not remembered.cache_digest:
             cached = _unwritten(remembered)
@@ -147,7 +148,8 @@ class ToolLists:
 
     def _put_in_force(self, member: Member, cached: CachedTools, remembered: Remembered | None) -> None:
         is_known = remembered is not None and remembered.version == member.version
-        approved = remembered.approved if remembered is not None and is_known else cached.tools
+        unknown = () if self._hold and self._memory.has_lost(member) else cached.tools
+        approved = remembered.approved if remembered is not None and is_known else unknown
         member.changes = changes(approved, cached.tools)
         member.is_held = self._hold and bool(member.changes)
         member.tools = in_force(approved, cached.tools) if member.is_held else list(cached.tools)
@@ -155,11 +157,22 @@ class ToolLists:
 
     def _trusted(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
         """Say which definitions of this version are trusted: those approved, or else those that were seen first."""
-        remembered = self._memory.recall(member)
+        remembered = self._recall(member)
         if remembered is not None and remembered.version == member.version:
             return remembered.approved
+        if self._hold and self._memory.has_lost(member):
+            return ()
         shown = self._known[member.name].cached if remembered is None and member.name in self._known else None
         return shown.tools if shown is not None and shown.version == member.version else tuple(offered)
+
+    def _recall(self, member: Member) -> Remembered | None:
+        """Give what is remembered of a member; if that cannot be read just now, what was known before."""
+        remembered, known = self._memory.recall(member), self._known.get(member.name)
+        return known.remembered if known is not None and self._memory.has_lost(member) else remembered
+
+    def _may_write_over(self, member: Member) -> bool:
+        """Say whether nothing is lost that somebody approved; who approves again writes over anything."""
+        return not self._memory.has_lost(member) or (self._memory.is_damaged(member) and not self._hold)
 
 
 def _unwritten(remembered: Remembered) -> CachedTools:

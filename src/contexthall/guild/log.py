@@ -9,6 +9,7 @@ import os
 import re
 from contextlib import suppress
 
+from contexthall.core.characters import is_printable
 from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.disk import Directory, Disk, File
 
@@ -111,4 +112,4 @@ class BoundedLog:
 def _readable(line: bytes) -> str:
     text = _COLOUR.sub("", line.decode("utf-8", "replace")).strip()
     last = text.splitlines()[-1] if text else ""
-    return "".join(c for c in last if c.isprintable()).strip()[:_LONGEST_LINE]
+    return "".join(c for c in last if is_printable(c)).strip()[:_LONGEST_LINE]

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from contexthall.core.catalog import Progress, Signal
+from contexthall.core.characters import is_printable
 from contexthall.core.errors import MemberError, UnknownMemberError
 from contexthall.disk import Disk
 from contexthall.guild.definitions import tokens
@@ -146,7 +147,7 @@ class MCPManager:
         try:
             return self.roster[name]
         except KeyError:
-            known = ", ".join(each if each.isprintable() else ascii(each) for each in self.roster) or "nobody"
+            known = ", ".join(each if is_printable(each) else ascii(each) for each in self.roster) or "nobody"
             raise UnknownMemberError(repr(name), hint=f"the guild has {known}") from None
 
     def listed_names(self, *names: str) -> dict[tuple[str, str], str]:
@@ -317,9 +318,9 @@ class MCPManager:
 
     async def _heard(self, member: Member) -> Known:
         """Ask a server for its tools, and write them down; only its start has to wait for a turn."""
-        seen = (await asyncio.to_thread(self._lists.fingerprints, [member])).get(member.name, "")
         async with AsyncExitStack() as attendance:
-            async with self._refresh_turns:
+            async with self._refresh_turns:  # first of all, for whoever comes first shall be asked first
+                seen = (await asyncio.to_thread(self._lists.fingerprints, [member])).get(member.name, "")
                 handle = await attendance.enter_async_context(self._keepers[member.name].attending(for_call=False))
             offered = list(await settled(handle.list_tools()))
             return await asyncio.to_thread(self._lists.write_down, member, offered, seen, self._now())

@@ -57,12 +57,14 @@ class Memory:
         self._disk = disk
         self._directory = directory
         self._was_there = False
+        self._lost: dict[str, Exception] = {}
 
     def recall(self, member: Member) -> Remembered | None:
         """Give what is remembered of the member in this very directory; None if nothing is, or nothing understood."""
-        if not self._is_there():
-            return None
+        self._lost.pop(member.name, None)
         try:
+            if not self._is_there():
+                return None
             real = self._disk.real(member.directory)
             data = self._disk.read(os.path.join(self._directory, f"{_stem(member.name, real)}.json"))
             return _remembered(wire.parse(data, halves=True, finite=True), real)
@@ -70,27 +72,40 @@ class Memory:
             return None
         except (DiskError, ValueError) as error:
             logger.warning("what was remembered of %s is ignored: %s", member.name, error)
+            self._lost[member.name] = error
             return None
+
+    def has_lost(self, member: Member) -> bool:
+        """Say whether something is remembered of a member that could not be read, or understood, when last wanted."""
+        return member.name in self._lost
+
+    def is_damaged(self, member: Member) -> bool:
+        """Say whether what is remembered of a member could be read, but not be understood."""
+        return isinstance(self._lost.get(member.name), ValueError)
 
     def remember(self, member: Member, remembered: Remembered) -> None:
         """Write down what is known of a member; where that cannot be done, it is logged."""
-        if not self._directory:
-            return
         try:
-            real = self._disk.real(member.directory)
-            data = _spelt(remembered, real)
-            self._make_directory()
-            with self._disk.enter(self._directory) as opened:
-                opened.replace(f"{_stem(member.name, real)}.json", data)
+            self.keep(member, remembered)
         except (DiskError, ValueError) as error:
             logger.error("what is known of %s cannot be remembered: %s", member.name, error)  # noqa: TRY400 - no mistake of ours
+
+    def keep(self, member: Member, remembered: Remembered) -> None:
+        """Write down what somebody wants to be known of a member: to the disk itself, or else a DiskError."""
+        if not self._directory:
+            return
+        real = self._disk.real(member.directory)
+        data = _spelt(remembered, real)
+        self._make_directory()
+        with self._disk.enter(self._directory) as opened:
+            opened.replace(f"{_stem(member.name, real)}.json", data, sync=True)
 
     def note_failure(self, member: Member, failure: Failure | None) -> None:
         """Write down how a member last failed; None once it has not."""
         if not self._directory:
             return
-        name = f"{self.name_of(member)}.failure.json"
         try:
+            name = f"{self.name_of(member)}.failure.json"
             if failure is None and not self._disk.is_there(os.path.join(self._directory, name)):
                 return
             self._make_directory()
@@ -134,8 +149,12 @@ class Memory:
 
     def log_of(self, member: Member) -> BoundedLog:
         """Give the log of what a member says, for one run of its server."""
-        directory = os.path.join(self._directory, "logs") if self._directory else ""
-        return BoundedLog(self._disk, directory, self.name_of(member))
+        try:
+            directory = os.path.join(self._directory, "logs") if self._directory else ""
+            return BoundedLog(self._disk, directory, self.name_of(member))
+        except DiskError as error:
+            logger.warning("what %s says is not kept: %s", member.name, error)
+            return BoundedLog(self._disk, "", "")
 
     def _is_there(self) -> bool:
         """Say whether anything is remembered at all."""

@@ -2,11 +2,13 @@
 
 Each server is started by a fixed line of shell that leaves a watcher beside it. The watcher waits on a pipe whose other
 end only the hall holds; when that closes, because the hall closed it or because the hall is gone, however it went, the
-watcher ends the whole process group.
+watcher ends the whole process group. What has left its group carries the hall's mark in its environment, and a warden
+ends it once the hall is gone; so does it with servers whose watcher somebody has killed or stopped.
 """
 
 import asyncio
 import os
+import select
 import signal
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -16,13 +18,28 @@ from contexthall.core.lines import LineSplitter
 
 Say = Callable[[bytes], None]
 
+_MARK = "CONTEXTHALL_MARK"
 # The first argument is the descriptor of the lifeline, `$$` the server: `exec` keeps the process. The watcher outlives
-# the signals that ask the group to end, so that it can still end what ignores them.
-_LAUNCH = """lifeline=$1; shift
-{ trap '' TERM INT HUP; read -r _ <"/dev/fd/$lifeline"; kill -s KILL $$; kill -s KILL 0; } </dev/null >/dev/null 2>&1 &
-exec "$@\""""
+# the signals that ask the group to end, so that it can still end what ignores them; its mark is another one.
+_LAUNCH = f"""lifeline=$1; {_MARK}=$2; shift 2
+{{
+  trap '' TERM INT HUP; read -r _ <"/dev/fd/$lifeline"; kill -s KILL $$; kill -s KILL 0
+}} </dev/null >/dev/null 2>&1 &
+export {_MARK}; exec "$@\""""
+# Standard input is the lifeline. Whoever was just being started when the hall went has the mark a moment later, and who
+# is found may have a child before it is ended: hence more than one look. Watchers have until the last one to do their
+# work: they know of processes in their groups that have no mark any more.
+_WARD = """exec 3<&0
+{ trap '' TERM INT HUP; read -r _ <&3; watchers=$1
+for look in 1 2 3 4 5 6 7 8 9; do
+  found=$(grep -lsxzF -e "$1" -e "$watchers" /proc/[0-9]*/environ)
+  if [ "$found" ]; then
+    for each in $found; do each=${each%/environ}; kill -s KILL "${each#/proc/}"; done
+  elif [ "$watchers" = "$2" ]; then break
+  else watchers=$2; sleep 1; fi
+done; } >/dev/null 2>&1 &"""
 _INHERITED = ("PATH", "HOME", "LANG", "LANGUAGE")
-_LONGEST_LINE = 64 << 20
+_LONGEST_LINE = 16 << 20
 _MOST_WAITING = 8 << 20
 _MOST_SAID = 256 << 10
 _PAUSE_SECONDS = 0.1
@@ -35,6 +52,53 @@ def clean_environment(environment: Mapping[str, str], named: Mapping[str, str]) 
     """Give what a server may know of the hall's environment, and what its manifest names; nothing else."""
     kept = {name: value for name, value in environment.items() if name in _INHERITED or name.startswith("LC_")}
     return kept | dict(named)
+
+
+class Warden:
+    """Who ends all that carries the hall's mark when the hall is gone; where there is no /proc, nobody is found."""
+
+    def __init__(self) -> None:
+        self.mark = os.urandom(16).hex()
+        self.watchers_mark = f"watcher-{self.mark}"
+        self._lifeline = -1
+
+    def stand_by(self) -> None:
+        """See to it that there is a process that waits for the end of the hall. OSError if that cannot be."""
+        if self._lifeline < 0 or _is_deserted(self._lifeline):
+            self._let_go()
+            far_end, self._lifeline = os.pipe()
+            try:
+                marks = (f"{_MARK}={self.mark}", f"{_MARK}={self.watchers_mark}")
+                _start_apart(("/bin/sh", "-c", _WARD, "context-hall", *marks), far_end)
+            finally:
+                os.close(far_end)
+
+    def _let_go(self) -> None:
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    def __del__(self) -> None:
+        self._let_go()
+
+
+def _is_deserted(pipe: int) -> bool:
+    """Say whether nobody reads from a pipe any more."""
+    poll = select.poll()
+    poll.register(pipe, 0)
+    return bool(poll.poll(0))
+
+
+def _start_apart(command: tuple[str, ...], standard_input: int) -> None:
+    """Start a shell in a session of its own that ends at once; what it leaves behind is nobody's child."""
+    started = os.posix_spawn(
+        command[0],
+        command,
+        {"PATH": "/usr/bin:/bin"},
+        file_actions=[(os.POSIX_SPAWN_DUP2, standard_input, 0)],
+        setsid=True,
+    )
+    os.waitpid(started, 0)
 
 
 class MemberProcess(asyncio.SubprocessProtocol):
@@ -56,16 +120,17 @@ class MemberProcess(asyncio.SubprocessProtocol):
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], *, directory: str, environment: Mapping[str, str], say: Say
+        cls, command: Sequence[str], *, directory: str, environment: Mapping[str, str], warden: Warden, say: Say
     ) -> "MemberProcess":
         """Start a server in `directory`; what it says on standard error goes to `say`. OSError if that cannot be."""
+        warden.stand_by()
         far_end, lifeline = os.pipe()
         try:
             _, process = await asyncio.get_running_loop().subprocess_exec(
                 lambda: cls(say),
-                *("/bin/sh", "-c", _LAUNCH, "context-hall", str(far_end), *command),
+                *("/bin/sh", "-c", _LAUNCH, "context-hall", str(far_end), warden.mark, *command),
                 cwd=directory,
-                env=environment,
+                env={**environment, _MARK: warden.watchers_mark},
                 pass_fds=(far_end,),
                 start_new_session=True,
             )

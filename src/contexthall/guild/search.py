@@ -11,6 +11,8 @@ from functools import lru_cache
 from math import log
 from typing import Any, NamedTuple
 
+from contexthall.core.characters import known
+
 _RUN = re.compile(r"[^\W_]+")
 # A hump begins at a capital after a small letter, and at the last of several before one; the s of URLs begins nothing.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
@@ -126,7 +128,7 @@ def _strongest(matches: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 def _runs(text: str) -> list[str]:
     """Split text at whatever is no letter and no digit."""
-    return _RUN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    return _RUN.findall(text if text.isascii() else unicodedata.normalize("NFKC", known(text)))
 
 
 @lru_cache(maxsize=1 << 14)

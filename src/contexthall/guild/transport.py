@@ -6,7 +6,9 @@ no message is kept with its other words.
 
 import asyncio
 import json
+import re
 import socket
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Protocol, TypeAlias
@@ -21,19 +23,24 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from contexthall.core import wire
+from contexthall.core.density import has_too_many_values
 from contexthall.core.errors import MemberError
 from contexthall.guild.manifest import PORT, Manifest, ManifestError, filled_in
-from contexthall.guild.process import MemberProcess, clean_environment
+from contexthall.guild.process import MemberProcess, Warden, clean_environment
 
 Incoming: TypeAlias = SessionMessage | Exception
 
 _SHELL_CODES = {127: "its command was not found", 126: "its command cannot be executed"}
 _MOST_QUEUED = 1024
+# So many are read in a tenth of a second, in which nobody else has a turn.
+_MOST_VALUES = 400_000
+_ID = re.compile(rb'"id"\s*:\s*([0-9]{1,15})\s*[,}]')
 _KNOCK_SECONDS = 0.02
 _LONGEST_QUOTE = 200
 _MOST_LINES = 200
 _PAUSE_SECONDS = 0.05
-_LONGEST_EVENT = 64 << 20
+_LONGEST_EVENT = 16 << 20
 _CONNECT_SECONDS = 30.0
 _LAST_SECONDS = 0.5
 _FIRST_BAD_STATUS = 300
@@ -53,7 +60,9 @@ class Log(Protocol):
 class Transport:
     """The way to one server."""
 
-    def __init__(self, manifest: Manifest, directory: str, log: Log, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, manifest: Manifest, directory: str, log: Log, environment: Mapping[str, str], warden: Warden
+    ) -> None:
         self.in_haste = False
         """Set if a server that does not end by itself shall be given little time."""
         self.is_http = manifest.launch.transport == "http"
@@ -63,6 +72,7 @@ class Transport:
         self._directory = directory
         self._log = log
         self._environment = environment
+        self._warden = warden
         self.http_status = 0
         """The status of the last HTTP answer that was none of success."""
         self._was_stopped = False
@@ -118,7 +128,11 @@ class Transport:
         try:
             environment = clean_environment(self._environment, filled_in(launch.env, self._environment))
             return await MemberProcess.start(
-                [launch.command, *args], directory=self._directory, environment=environment, say=self._log.write
+                [launch.command, *args],
+                directory=self._directory,
+                environment=environment,
+                warden=self._warden,
+                say=self._log.write,
             )
         except ManifestError as error:
             raise MemberError(f"the server {error}") from None
@@ -229,14 +243,36 @@ def _decoded(line: bytes | None) -> types.JSONRPCMessage | None:
     """Read a line as a message; None if it is none."""
     if line is None:
         return None
+    if has_too_many_values(line, _MOST_VALUES):
+        return _answer_to_what_is_not_read(line)
     try:
-        value = json.loads(line, parse_constant=_nothing_there)
+        value = json.loads(line, parse_int=wire.integer, parse_constant=wire.nothing)
     except (ValueError, RecursionError):
         return None
     try:
-        return jsonrpc_message_adapter.validate_python(value, by_name=False)
+        message = jsonrpc_message_adapter.validate_python(value, by_name=False)
     except ValidationError:
         return _answer_instead(value)
+    if wire.is_deep(line):
+        return _answer_instead(value)
+    return None if _is_odd_progress(message) else message
+
+
+def _is_odd_progress(message: types.JSONRPCMessage) -> bool:
+    """Say whether a message tells of progress by a number beyond all numbers, at which the SDK would break."""
+    if not isinstance(message, types.JSONRPCNotification) or message.method != "notifications/progress":
+        return False
+    told = [(message.params or {}).get(key) for key in ("progress", "total")]
+    return any(isinstance(number, int | float) and not abs(number) <= sys.float_info.max for number in told)
+
+
+def _answer_to_what_is_not_read(line: bytes) -> types.JSONRPCError | None:
+    """Give an error in the place of an answer that is too much to read, so that nobody waits for it."""
+    found = _ID.search(line[:_LONGEST_QUOTE]) or _ID.search(line[-_LONGEST_QUOTE:])
+    if found is None:
+        return None
+    error = types.ErrorData(code=types.INTERNAL_ERROR, message=f"its answer holds more than {_MOST_VALUES} values")
+    return types.JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error)
 
 
 def _answer_instead(value: object) -> types.JSONRPCError | None:
@@ -258,14 +294,10 @@ def _encoded(message: types.JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8") + b"\n"
     except PydanticSerializationError:  # half of a surrogate pair: only an escape can carry it
-        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode("ascii") + b"\n"
+        return wire.escaped(message.model_dump(by_alias=True, exclude_unset=True)).encode("ascii") + b"\n"
 
 
 def _free_port() -> int:
     with socket.socket() as knocking:
         knocking.bind(("127.0.0.1", 0))
         return int(knocking.getsockname()[1])
-
-
-def _nothing_there(_name: str) -> None:
-    """NaN and its like, which some servers print and JSON does not have."""

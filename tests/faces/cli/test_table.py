@@ -103,7 +103,7 @@ INTERRUPTED = textwrap.dedent("""
     from contexthall.faces.cli import caches, table
     def interrupt(text):
         os.kill(os.getpid(), signal.SIGINT)
-    caches.print_data = interrupt
+    caches.print_json = interrupt
     sys.exit(table.run(["caches"]))
 """)
 
@@ -120,7 +120,7 @@ def test_a_mistake_of_ours_is_a_sentence_and_a_trace_for_those_who_ask(
         raise RuntimeError("oops")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(import_module("contexthall.faces.cli.caches"), "print_data", mistake)
+    monkeypatch.setattr(import_module("contexthall.faces.cli.caches"), "print_json", mistake)
     assert run(["caches"]) == 7
     assert capfd.readouterr().err.startswith("error[internal_error]: Internal error: RuntimeError('oops')\n\nhint: ")
     monkeypatch.setenv("CONTEXT_DEBUG", "1")

@@ -18,6 +18,7 @@ from contexthall.contexts.draft.parsing import (
     Piece,
     children,
     comment_prose,
+    first_child,
     is_licence,
     one_line,
     pieces,
@@ -132,7 +133,7 @@ def _type(data: bytes, spec: Node) -> str:
 
 
 def _values(data: bytes, node: Node, doc: str) -> Iterator[Export]:
-    keyword = text(data, node.child(0))
+    keyword = text(data, first_child(node))
     kind = ""
     for spec, own in _specs(data, node, doc):
         kind = _value_type(data, spec, kind)

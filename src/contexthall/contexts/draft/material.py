@@ -13,7 +13,8 @@ from contexthall.contexts.draft.manifest import MANIFESTS, Manifest, package_man
 from contexthall.contexts.draft.prose import readme_sentence
 from contexthall.contexts.draft.source import Source
 from contexthall.contexts.scan import Directory, is_source
-from contexthall.core.errors import DiskError
+from contexthall.core.errors import PathMissingError
+from contexthall.core.paths import shown
 from contexthall.disk import Disk
 
 _LARGEST_FILE = 1 << 20
@@ -26,7 +27,7 @@ class Material(NamedTuple):
     """What was found in a directory."""
 
     names: tuple[str, ...]
-    """Its source files, sorted."""
+    """Its source files, sorted, as they can be told."""
     sources: Mapping[str, Source]
     """Those whose language is understood."""
     manifests: tuple[Manifest, ...]
@@ -36,14 +37,16 @@ class Material(NamedTuple):
 
 
 def gather(disk: Disk, directory: Directory, workspace: bytes = b"") -> Material:
-    """Read a directory; a file that cannot be read says nothing. `workspace` is the Cargo.toml of the root."""
+    """Read a directory; `workspace` is the Cargo.toml of the root."""
     every_name = sorted(file.name for file in directory.files)
     # AGENTS.md is made of the summaries: it cannot be what one is made of.
     names = tuple(name for name in every_name if is_source(name) and name != AGENTS_FILE)
     sources = {name: languages.read(name, _read(disk, directory, name)) for name in names if language_of(name)}
     readmes = [name for wanted in _READMES for name in every_name if name.lower() == wanted]
     readme = next((readme_sentence(_read(disk, directory, name), name) for name in readmes), "")
-    return Material(names, sources, manifests_of(disk, directory, workspace), readme, package_manager(every_name))
+    told = {shown(name): source for name, source in sources.items()}
+    manifests = manifests_of(disk, directory, workspace)
+    return Material(tuple(map(shown, names)), told, manifests, readme, package_manager(every_name))
 
 
 def manifests_of(disk: Disk, directory: Directory, workspace: bytes = b"") -> tuple[Manifest, ...]:
@@ -77,6 +80,6 @@ def language_sizes(directories: Iterable[Directory]) -> dict[str, int]:
 def _read(disk: Disk, directory: Directory, name: str) -> bytes:
     try:
         _, data = disk.read_small(os.path.join(directory.path, name), _LARGEST_FILE)
-    except DiskError:
+    except PathMissingError:
         return b""
     return data if len(data) <= _LARGEST_FILE else b""

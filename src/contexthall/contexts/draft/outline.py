@@ -14,6 +14,7 @@ from contexthall.contexts.draft.parsing import looks_like_a_key
 from contexthall.contexts.draft.prose import first_sentence, is_boilerplate
 from contexthall.contexts.draft.source import Export, Source
 from contexthall.contexts.yaml_text import Value
+from contexthall.core.characters import is_name
 
 MAINTENANCE = (
     "Correct what is no longer true here when you change this directory, then type `context regen` with its path. "
@@ -161,7 +162,7 @@ def _files(material: Material) -> list[Value]:
     entries = []
     for name in material.names:
         source = material.sources.get(name, Source())
-        purpose, names = _sentence(source.doc), [each.name for each in source.exports if each.name.isidentifier()]
+        purpose, names = _sentence(source.doc), [each.name for each in source.exports if is_name(each.name)]
         if not purpose and names:
             purpose = f"Defines {_listed(names)}."
         if purpose:

@@ -1,17 +1,21 @@
 """What do the readers of all languages share? Parsing within limits, and text that is fit to be shown.
 
-Pure but for a clock: a file that is made to keep a parser busy is given up after `MOST_SECONDS` of processor time.
+Pure but for a clock: a file that is made to keep a parser busy is given up after `MOST_SECONDS` of processor time, or
+where the parser does not come back to us for more of it, after a few seconds.
 """
 
 import math
 import re
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from tree_sitter import Language, Node, Parser, Point
+
+from contexthall.core.characters import known
 
 MOST_BYTES = 1 << 20
 """A larger file is not parsed: people do not write those."""
@@ -31,6 +35,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UNGUARDED_BYTES = 1 << 14
 _MOST_UNGUARDED_BYTES = 1 << 15
 _CHUNK_BYTES = 1 << 12
+_TIMEOUT_MICROSECONDS = 5_000_000
 _OPEN_BRACKETS = 2000
 _OPEN_ANGLES = 20_000
 _BRACKET_LEVELS = 100
@@ -82,10 +87,12 @@ def pieces(grammar: Grammar, data: bytes, starts: re.Pattern[bytes]) -> Iterator
 # The points of tree-sitter 0.26.0 hold on to freed memory (py-tree-sitter issue 472), so nothing here looks at one. A
 # parser that asks for its text is handed points all the same, so there a smaller file is the only guard.
 _ARE_POINTS_SOUND = not hasattr(Point, "edit")
+# And what recovers from an error at every other byte may take minutes over what it has read long since.
+_IS_GUARDED = _ARE_POINTS_SOUND and hasattr(Parser, "timeout_micros")
 
 
 def _is_parsable(data: bytes) -> bool:
-    most_bytes = MOST_BYTES if _ARE_POINTS_SOUND else _MOST_UNGUARDED_BYTES
+    most_bytes = MOST_BYTES if _IS_GUARDED else _MOST_UNGUARDED_BYTES
     return len(data) <= most_bytes and b"\0" not in data and not _is_a_bracket_bomb(data)
 
 
@@ -113,12 +120,21 @@ def _language(grammar: Grammar) -> Language:
 
 def _parse(grammar: Grammar, data: bytes, deadline: float) -> Node | None:
     # A parser is cheap to make, and one that two threads share is not safe: `_Supply` lets other threads run.
-    parser = Parser(_language(grammar))
-    if len(data) <= _UNGUARDED_BYTES or not _ARE_POINTS_SOUND:
-        return parser.parse(data).root_node
+    if len(data) <= _UNGUARDED_BYTES or not _IS_GUARDED:
+        return Parser(_language(grammar)).parse(data).root_node
     supply = _Supply(data, deadline)
-    root = parser.parse(supply).root_node
+    try:
+        root = _impatient_parser(grammar).parse(supply).root_node
+    except ValueError:  # which is how it says that it gave up
+        return None
     return None if supply.is_cut else root
+
+
+def _impatient_parser(grammar: Grammar) -> Parser:
+    with warnings.catch_warnings():
+        # What is recommended in its place, a callback, ends the process (tree-sitter 0.25.2 and 0.26.0).
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return Parser(_language(grammar), timeout_micros=_TIMEOUT_MICROSECONDS)
 
 
 class _Supply:
@@ -156,6 +172,16 @@ def _cuts(data: bytes, root: Node, starts: re.Pattern[bytes]) -> list[int]:
         if at and not (position < len(whole) and whole[position][0] < at):
             cuts.append(at)
     return cuts
+
+
+def first_child(node: Node) -> Node | None:
+    """Give the first child of a node; None for one without any, such as what a syntax error leaves behind."""
+    return node.child(0) if node.child_count else None
+
+
+def first_named_child(node: Node) -> Node | None:
+    """Give the first child that is no punctuation; None if there is none."""
+    return node.named_child(0) if node.named_child_count else None
 
 
 def children(node: Node) -> Iterator[Node]:
@@ -308,7 +334,7 @@ class _Walk:
             self._drop_last_comma(node)
         if kind in notation.members:
             self._separate(node)
-        if kind in notation.leading and (first := node.child(0)) and first.type == notation.leading[kind]:
+        if kind in notation.leading and (first := first_child(node)) and first.type == notation.leading[kind]:
             self._instead[first.id] = ""
 
     def _hide_secret(self, node: Node, name_field: str, value_field: str) -> None:
@@ -413,7 +439,7 @@ def _role(match: re.Match[str]) -> str:
 def prose(written: str) -> str:
     """Give the first paragraph that says something, on one line; a title only if there is nothing else."""
     title = ""
-    for paragraph in _paragraphs(written[: 16 * LONGEST_DOC]):
+    for paragraph in _paragraphs(known(written[: 16 * LONGEST_DOC])):
         heading, lines = _without_heading(paragraph)
         title = title or heading
         said = _until_section(lines)
@@ -491,7 +517,7 @@ def _bare(comment: str) -> str:
 
 def is_licence(comment: str) -> bool:
     """Say whether a comment is about who owns the file rather than about what it does."""
-    return _LICENCE.search(comment[:4096]) is not None
+    return _LICENCE.search(known(comment[:4096])) is not None
 
 
 class Comments:

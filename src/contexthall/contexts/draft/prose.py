@@ -7,8 +7,9 @@ what cannot be said in a sentence is not said.
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from inspect import cleandoc
 from typing import NamedTuple
+
+from contexthall.core.characters import known
 
 LOOKED_AT = 64 * 1024
 """How many characters of a text, or bytes of a file, are looked at."""
@@ -69,6 +70,7 @@ _MARKUP = re.compile(
 
 def one_line(text: str) -> str:
     """Give `text` on one line: white space collapsed, control characters and halves of characters dropped."""
+    text = known(text)
     if not text.isprintable():
         text = "".join(mark for mark in text if mark.isprintable() or mark.isspace())
     return " ".join(text.split())
@@ -171,14 +173,14 @@ def first_sentence(text: str, most: int = 200) -> str:
 
     A paragraph is preferred to a title. Markup inside markup comes off layer by layer, so the answer answers itself.
     """
-    text = text[:LOOKED_AT]
+    text = known(text[:LOOKED_AT])
     while (said := _first_sentence(text, most)) != text:
         text = said
     return said
 
 
 def _first_sentence(text: str, most: int) -> str:
-    lines = _TOLD.sub("", cleandoc(_without_comments(text))).splitlines()
+    lines = _TOLD.sub("", _without_margin(_without_comments(text))).splitlines()
     titles = []
     for block in _blocks(lines, markdown=False):
         if block.level:
@@ -186,6 +188,13 @@ def _first_sentence(text: str, most: int) -> str:
         elif said := shorten(_sentence(_reduced(block.text)), most):
             return said
     return next((said for title in titles if (said := shorten(_sentence(_reduced(title)), most))), "")
+
+
+def _without_margin(text: str) -> str:
+    """Take away what all lines but the first are indented by; `inspect.cleandoc` is not the same in every Python."""
+    first, *others = text.expandtabs().split("\n")
+    margin = min((len(line) - len(line.lstrip()) for line in others if line.strip()), default=0)
+    return "\n".join([first.lstrip(), *(line[margin:] for line in others)]).strip("\n")
 
 
 _TOLD = re.compile(r"^[@\\](?:file|fileoverview|overview|brief|description|desc|summary)[ \t]", re.MULTILINE)
@@ -462,7 +471,7 @@ def readme_sentence(data: bytes, name: str) -> str:
     suffix = name[name.rfind(".") :].lower() if "." in name else ""
     if (suffix and suffix not in _MARKDOWN + _PLAIN) or b"\0" in data[:LOOKED_AT]:
         return ""
-    text = _without_comments(data[:LOOKED_AT].decode("utf-8-sig", "replace"))
+    text = _without_comments(known(data[:LOOKED_AT].decode("utf-8-sig", "replace")))
     references = _references(text)
     markdown = suffix in _MARKDOWN
     for block in _of_the_whole(_blocks(_body(text.splitlines(), markdown=markdown), markdown=markdown)):
@@ -540,7 +549,7 @@ _ONLY_NAMED = re.compile(
 
 def is_boilerplate(sentence: str) -> bool:
     """Say whether `sentence` says nothing of what it stands for."""
-    said = sentence[:LOOKED_AT]
+    said = known(sentence[:LOOKED_AT])
     if len(_WORD.findall(said)) < _FEWEST_WORDS_OF_A_SENTENCE:
         return True
     return bool(_BOILERPLATE.match(said) or _ONLY_NAMED.match(said))

@@ -16,6 +16,8 @@ from contexthall.contexts.draft.parsing import (
     Notation,
     Piece,
     children,
+    first_child,
+    first_named_child,
     one_line,
     pieces,
     prose,
@@ -128,7 +130,7 @@ class _Module:
         parameters = node.child_by_field_name("parameters")
         end = _end_of_signature(node, name)
         written = signature(data, node, _NOTATION, (node.start_byte, end), name=name, parameters=parameters)
-        self.add(text(data, name), written, _string_prose(data, body.named_child(0)))
+        self.add(text(data, name), written, _string_prose(data, first_named_child(body)))
 
     def read_decorated(self, data: bytes, node: Node) -> None:
         decorators = (data[child.start_byte : child.end_byte] for child in children(node) if child.type == "decorator")
@@ -173,7 +175,7 @@ class _Module:
 
     def _read_expression(self, data: bytes, node: Node, last: list[str]) -> list[str]:
         """Read an assignment, or the words below one; give the names that were assigned."""
-        inner = node.named_child(0)
+        inner = first_named_child(node)
         if inner is None or node.has_error:
             return []
         if inner.type == "string":
@@ -189,7 +191,7 @@ class _Module:
         written = data[node.start_byte : node.start_byte + 16]
         if written.startswith((b"__all__.extend", b"__all__.append")):
             arguments = node.child_by_field_name("arguments")
-            self._list(data, arguments and arguments.named_child(0))
+            self._list(data, arguments and first_named_child(arguments))
 
     def _read_assignment(self, data: bytes, node: Node) -> list[str]:
         names: list[str] = []
@@ -309,13 +311,14 @@ def _string_prose(data: bytes, node: Node | None) -> str:
     """Give a statement that is nothing but a string as prose; empty for any other."""
     if node is None or node.type not in {"expression_statement", "string"}:
         return ""
-    string = node if node.type == "string" else node.named_child(0)
+    string = node if node.type == "string" else first_named_child(node)
     return prose(_string(data, string)) if string is not None and string.type == "string" else ""
 
 
 def _string(data: bytes, node: Node) -> str:
     """Give what a string literal holds; nothing for bytes and f-strings."""
-    start, end = node.child(0), node.child(node.child_count - 1)
+    start = first_child(node)
+    end = node.child(node.child_count - 1) if start is not None else None
     if start is None or end is None or end.type != "string_end":
         return ""
     prefix = data[start.start_byte : start.end_byte].lower()

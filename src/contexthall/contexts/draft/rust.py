@@ -18,6 +18,7 @@ from contexthall.contexts.draft.parsing import (
     Piece,
     children,
     comment_prose,
+    first_child,
     one_line,
     pieces,
     signature,
@@ -138,7 +139,7 @@ def _exports(data: bytes, node: Node, above: _Above) -> Iterator[Export]:
 
 
 def _is_public(data: bytes, node: Node) -> bool:
-    first = node.child(0)
+    first = first_child(node)
     return first is not None and first.type == "visibility_modifier" and text(data, first) == "pub"
 
 

@@ -20,6 +20,8 @@ from contexthall.contexts.draft.parsing import (
     Piece,
     children,
     comment_prose,
+    first_child,
+    first_named_child,
     is_apart,
     is_licence,
     one_line,
@@ -29,6 +31,7 @@ from contexthall.contexts.draft.parsing import (
     unique,
 )
 from contexthall.contexts.draft.source import Export, Source
+from contexthall.core.characters import is_name
 
 TYPESCRIPT = frozenset({"ts", "mts", "cts", "tsx"})
 JAVASCRIPT = frozenset({"js", "jsx", "mjs", "cjs"})
@@ -136,7 +139,7 @@ class _Reading:
         for declared in self._statements:
             if declared.node.type in {"import_statement", "export_statement"}:
                 source = declared.node.child_by_field_name("source")
-                clause = declared.node.named_child(0)
+                clause = first_named_child(declared.node)
                 if source is None and clause is not None and clause.type == "import_require_clause":
                     source = clause.child_by_field_name("source")
                 if source is not None and source.type == "string":
@@ -172,7 +175,7 @@ class _Reading:
         elif "namespace_export" in kinds or "*" in kinds:
             yield self._star(node)
         elif "=" in kinds:
-            yield from self._value(node.named_child(0), declared)
+            yield from self._value(first_named_child(node), declared)
 
     def _default(self, declared: _Declared, value: Node | None) -> Export:
         doc = comment_prose(declared.comments)
@@ -238,7 +241,7 @@ class _Reading:
     def _declaration(self, declared: _Declared, called: str | None = None) -> Iterator[Export]:
         node, doc = declared.node, comment_prose(declared.comments)
         if node.type == "ambient_declaration":
-            inner = node.named_child(0)
+            inner = first_named_child(node)
             if inner is not None:
                 yield from self._declaration(_Declared(inner, declared.comments), called)
         elif node.type in {"lexical_declaration", "variable_declaration"}:
@@ -262,7 +265,7 @@ class _Reading:
             yield Export(name, self._annotated(name, declarator, annotation), doc)
         elif value is not None and value.type in _FUNCTIONS:
             shape = self._shape(value)
-            keyword = text(self._data, node.child(0))
+            keyword = text(self._data, first_child(node))
             yield Export(name, f"{keyword} {name} = {shape}" if shape else "", doc)
         else:
             yield Export(name, name, doc)
@@ -274,7 +277,7 @@ class _Reading:
     # CommonJS
 
     def _of_common_js(self, declared: _Declared) -> Iterator[Export]:
-        value = declared.node.named_child(0)
+        value = first_named_child(declared.node)
         names: list[str] = []
         while value is not None and value.type == "assignment_expression":
             names.append(text(self._data, value.child_by_field_name("left")))
@@ -286,11 +289,7 @@ class _Reading:
             return
         for name in names:
             owner, _, property_name = name.rpartition(".")
-            if (
-                owner in {"exports", "module.exports"}
-                and property_name.isidentifier()
-                and property_name != "__esModule"
-            ):
+            if owner in {"exports", "module.exports"} and is_name(property_name) and property_name != "__esModule":
                 yield self._property(property_name, value, comment_prose(declared.comments))
 
     def _value(self, value: Node | None, declared: _Declared) -> Iterator[Export]:
@@ -406,7 +405,7 @@ def _renamed(written: str, name: str, called: str | None) -> str:
 
 def _declared_names(data: bytes, node: Node) -> Iterator[str]:
     if node.type == "ambient_declaration":
-        inner = node.named_child(0)
+        inner = first_named_child(node)
         if inner is not None:
             yield from _declared_names(data, inner)
     elif node.type in {"lexical_declaration", "variable_declaration"}:

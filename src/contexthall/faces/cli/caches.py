@@ -7,7 +7,7 @@ import click
 from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
 from contexthall.core.wire import compact, indent, parse, pretty
 from contexthall.faces.cli.options import HallChoice, roots_options
-from contexthall.faces.cli.output import ProgressBar, harmless, print_data, say
+from contexthall.faces.cli.output import ProgressBar, on_one_line, print_data, print_json, say
 
 _CACHE = click.option(
     "--cache", required=True, metavar="DIR", help="The cache: a path, or a name below the cache root."
@@ -30,7 +30,7 @@ def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> No
     seconds = time.monotonic() - begun
     say(f"built {built.document_count} documents, version {built.cache_version}, in {seconds:.1f} s")
     if built.left_behind:
-        say(f"warning: what was there before could not be removed: {built.left_behind}")
+        say(on_one_line(f"warning: what was there before could not be removed: {built.left_behind}"))
 
 
 @click.command
@@ -51,10 +51,10 @@ def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | Non
     library.check_budget(tokens)
     directory = library.find(cache)
     if why_not is not None:
-        print_data(harmless("\n".join(library.explain(directory, query, tokens, why_not).sentences(tokens))))
+        print_data("\n".join(map(on_one_line, library.explain(directory, query, tokens, why_not).sentences(tokens))))
         return
     text = library.resolve(directory, query, tokens)
-    print_data(text if layout == "json" else indent(text))
+    print_json(text if layout == "json" else indent(text))
 
 
 @click.command
@@ -69,10 +69,10 @@ def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
     library = hall.open().caches
     violations = library.verify(library.find(cache))
     if as_json:
-        print_data(compact({"valid": not violations, "violations": violations}))
+        print_json(compact({"valid": not violations, "violations": violations}))
     else:
         for violation in violations:
-            say(violation)
+            say(on_one_line(violation))
     if violations:
         raise CacheInvalidError(f"{len(violations)} violations in {cache}", hint="build it anew")
     if not as_json:
@@ -88,7 +88,7 @@ def caches(root: str | None, hall: HallChoice) -> None:
     Prints the same JSON as the tool context.list_caches.
     """
     found = hall.open().caches.list_caches(root)
-    print_data(compact({"caches": [cache._asdict() for cache in found]}))
+    print_json(compact({"caches": [cache._asdict() for cache in found]}))
 
 
 @click.command
@@ -100,7 +100,7 @@ def inspect(cache: str, hall: HallChoice) -> None:
     Exits with 0 whatever `valid` says; a cache that is not there is an error.
     """
     library = hall.open().caches
-    print_data(pretty(library.inspect(library.find(cache))._asdict()))
+    print_json(pretty(library.inspect(library.find(cache))._asdict()))
 
 
 def _whole_number(text: str) -> int:

@@ -8,8 +8,9 @@ from contexthall.contexts.project import FIELDS, FRESH, STALE, Answer, Project, 
 from contexthall.core.errors import CheckFailedError, DiskError, HallError, UsageError
 from contexthall.core.paths import shown
 from contexthall.core.wire import compact
+from contexthall.faces.cli.log import show_log
 from contexthall.faces.cli.options import HallChoice, project_options
-from contexthall.faces.cli.output import harmless, on_one_line, print_data, print_error, say
+from contexthall.faces.cli.output import harmless, on_one_line, print_data, print_error, print_json, say
 from contexthall.hall import Hall
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -28,7 +29,10 @@ def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
     """
     project = hall.open().project
     answer = _listing(project)
-    print_data(compact(answer) if as_json else _tree(project, answer["entries"]))
+    if as_json:
+        print_json(compact(answer))
+    else:
+        print_data(_tree(project, answer["entries"]))
     counts = _counts(answer)
     if must_be_fresh and any(entry["state"] != FRESH for entry in answer["entries"]):
         raise CheckFailedError(counts, hint="look at what is stale or missing, then type `context rehash`")
@@ -53,9 +57,11 @@ def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -
     answer = hall.open().project.query_context(scope, fields, with_freshness=True)
     if not answer["found"]:
         raise UsageError(answer["error"], hint="`context status` shows which directories have a context")
-    print_data(compact(answer) if as_json else harmless(as_yaml(answer["context"])))
-    if not as_json:
-        say(f"{answer['state']}{_changed(answer)}")
+    if as_json:
+        print_json(compact(answer))
+    else:
+        print_data(harmless(as_yaml(answer["context"])))
+        say(on_one_line(f"{answer['state']}{_changed(answer)}"))
 
 
 @click.command
@@ -76,7 +82,7 @@ def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall:
         context.exit(errors[0].exit_code)
     told = {name: [shown(place) for place in places] for name, places in done.items()}
     if as_json:
-        print_data(compact(told | {"failed": len(errors)}))
+        print_json(compact(told | {"failed": len(errors)}))
     else:
         print_data("".join(f"{on_one_line(place)}\n" for place in told["rehashed"]))
         say(f"{len(told['rehashed'])} rehashed, {len(told['unchanged'])} unchanged, {len(errors)} failed")
@@ -96,7 +102,7 @@ def validate(strict: bool, as_json: bool, hall: HallChoice) -> None:
     report = hall.open().validate_contexts(strict=strict)
     if as_json:
         findings = [finding._asdict() for finding in report.findings]
-        print_data(compact(report._asdict() | {"findings": findings}))
+        print_json(compact(report._asdict() | {"findings": findings}))
     else:
         print_data(_findings(report))
     counts = f"{report.valid} valid, {report.invalid} invalid, {report.missing} without a context"
@@ -117,11 +123,12 @@ def watch(as_json: bool, hall: HallChoice) -> None:
     """
     opened = hall.open()
     opened.project.config()  # so that a bad one is told as such
-    say(f"watching {opened.project.root}; press Ctrl+C to end")
+    show_log()
+    say(on_one_line(f"watching {opened.project.root}; press Ctrl+C to end"))
     for turns in opened.watch_contexts():
         for turn in turns:
             if as_json or turn.was is not None or turn.state != FRESH:
-                print_data(compact(turn._asdict()) if as_json else _turn(turn))
+                _tell_turn(turn, as_json=as_json)
 
 
 def _listing(project: Project) -> Answer:
@@ -181,6 +188,9 @@ def _findings(report: Report) -> str:
     return "".join(f"{on_one_line(line)}\n" for line in lines)
 
 
-def _turn(turn: Turn) -> str:
+def _tell_turn(turn: Turn, *, as_json: bool) -> None:
+    if as_json:
+        print_json(compact(turn._asdict()))
+        return
     was = f" (was {turn.was})" if turn.was else ""
-    return on_one_line(f"{turn.state or 'gone':<8} {turn.scope}{was}")
+    print_data(on_one_line(f"{turn.state or 'gone':<8} {turn.scope}{was}"))

@@ -8,7 +8,7 @@ from contexthall.contexts.project import Outcome
 from contexthall.core.errors import DiskError, UsageError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.options import HallChoice, Manner, drafting_options, project_options
-from contexthall.faces.cli.output import ProgressBar, on_one_line, print_data, say
+from contexthall.faces.cli.output import ProgressBar, on_one_line, print_data, print_json, say
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -67,7 +67,7 @@ def _tell(context: click.Context, outcome: Outcome, *, as_json: bool, dry_run: b
     """Print what was written; say how many, why the rest was not, and leave with an error if something failed."""
     if as_json:
         failed = [{"scope": scope, "reason": reason} for scope, reason in outcome.failed]
-        print_data(compact(outcome._asdict() | {"failed": failed, "dry_run": dry_run}))
+        print_json(compact(outcome._asdict() | {"failed": failed, "dry_run": dry_run}))
     else:
         print_data("".join(f"{on_one_line(scope)}\n" for scope in [*outcome.written, *outcome.updated]))
     for scope, reason in outcome.failed:
@@ -75,6 +75,6 @@ def _tell(context: click.Context, outcome: Outcome, *, as_json: bool, dry_run: b
     if not as_json:
         counts = f"{len(outcome.written)} written, {len(outcome.updated)} updated, {len(outcome.unchanged)} unchanged"
         would = "nothing was written; it would be " if dry_run else ""
-        say(f"{would}{counts}, {len(outcome.failed)} failed; AGENTS.md: {outcome.agents}")
+        say(on_one_line(f"{would}{counts}, {len(outcome.failed)} failed; AGENTS.md: {outcome.agents}"))
     if outcome.failed:
         context.exit(DiskError.exit_code)

@@ -4,9 +4,7 @@ What members say of themselves was written by others: it is escaped before anybo
 """
 
 import asyncio
-import json
 import logging
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,7 +17,7 @@ from contexthall.core.catalog import JsonObject, ToolResult
 from contexthall.core.errors import CheckFailedError, DiskError, MemberError, ToolFailedError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.options import HallChoice, guild_options
-from contexthall.faces.cli.output import harmless, on_one_line, print_data, say
+from contexthall.faces.cli.output import harmless, harmless_json, on_one_line, print_data, print_json, say
 from contexthall.faces.cli.tools import ALL_ARGUMENTS, ONE_ARGUMENT, counted, read_arguments, tokens
 from contexthall.guild.manager import Change, Event, MCPManager, MemberView
 
@@ -61,7 +59,7 @@ def list_members(as_json: bool, hall: HallChoice) -> None:
     manager = hall.open().guild
     manager.look_at_files()
     if as_json:
-        print_data(_roster(manager))
+        print_json(_roster(manager))
     elif views := manager.snapshot():
         print_data(_table(views, datetime.now(UTC)))
     else:
@@ -79,7 +77,7 @@ def tools(member: str, as_json: bool, hall: HallChoice) -> None:
     """
     view = hall.open().guild.view(member)
     if as_json:
-        print_data(_spelt({"tools": view.tools}))
+        print_json(_spelt({"tools": view.tools}))
     elif view.tools:
         print_data(_tools_table(view.tools))
     else:
@@ -99,7 +97,7 @@ def refresh(members: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
     asked = members or tuple(manager.roster)
     _refresh_and_tell(manager, asked, say if as_json else print_data)
     if as_json:
-        print_data(_roster(manager))
+        print_json(_roster(manager))
     failed = [name for name in dict.fromkeys(asked) if manager.view(name).status == "error"]
     if failed:
         raise CheckFailedError(
@@ -134,7 +132,7 @@ def call(
     whole = asyncio.run(_called(manager, member, tool, arguments))
     result = ToolResult.of_whole(whole)
     if raw:
-        print_data(_spelt(whole))
+        print_json(_spelt(whole))
     else:
         _print_result(result)
     if result.is_error:
@@ -155,7 +153,7 @@ def why(member: str, as_json: bool, hall: HallChoice) -> None:
     manager.look_at_files()
     view, difference, log = manager.view(member), manager.difference(member), manager.log_of(member, _LAST_LINES)
     if as_json:
-        print_data(_spelt({**_as_json(view), "difference": difference, "log": log.splitlines()}))
+        print_json(_spelt({**_as_json(view), "difference": difference, "log": log.splitlines()}))
         return
     sentences = [*_about_list(view, datetime.now(UTC)), *_about_faults(view), *_about_changes(view, difference)]
     if log:
@@ -264,7 +262,7 @@ def _print_result(result: ToolResult) -> None:
     if result.is_error:
         say(result.text.rstrip("\n"))
     else:
-        print_data(harmless(result.text) if sys.stdout is not None and sys.stdout.isatty() else result.text)
+        print_data(result.text)
     if result.structured is not None and not result.content:
         say("the answer is structured, without a text: --raw shows it")
 
@@ -422,8 +420,7 @@ def _as_json(view: MemberView) -> dict[str, Any]:
 
 def _spelt(value: object) -> str:
     """Spell JSON on one line, with escapes for whatever a terminal would obey."""
-    text = compact(value)
-    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    return harmless_json(compact(value))
 
 
 class _Warnings(logging.Handler):

@@ -1,17 +1,37 @@
-"""What reaches the person or the script? Data on standard output, words on standard error."""
+"""What reaches the person or the script? Data on standard output, words on standard error.
 
+Everything that is printed passes here. Much of it was written by others: no terminal gets anything that it would obey
+rather than show. A script gets data as they are.
+"""
+
+import json
 import sys
 import time
 from contextlib import suppress
+from io import StringIO
 from typing import Self
 
 import click
 
+from contexthall.core.characters import is_printable
 from contexthall.core.errors import DiskError, HallError
 
 
 def print_data(text: str) -> None:
     """Print data as it is, in UTF-8 whatever the locale, with a newline at the end; nothing if it is empty."""
+    _print(harmless(text) if _is_terminal() else text)
+
+
+def print_json(text: str) -> None:
+    """Print JSON, of which a terminal gets the same values in other words."""
+    _print(harmless_json(text) if _is_terminal() else text)
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def _print(text: str) -> None:
     if sys.stdout is None:
         raise DiskError("standard output is closed")
     click.echo(text.encode("utf-8", "backslashreplace"), nl=bool(text) and not text.endswith("\n"))
@@ -25,19 +45,33 @@ def say(words: str) -> None:
 
 def print_error(error: HallError) -> None:
     """Say what went wrong and what to type next."""
-    say(f"error[{error.code}]: {error}")
+    say(on_one_line(f"error[{error.code}]: {error}"))
     if error.hint:
-        say(f"\nhint: {error.hint}")
+        say("\n" + on_one_line(f"hint: {error.hint}"))
+
+
+def print_usage(error: click.ClickException) -> None:
+    """Say what was typed wrongly."""
+    words = StringIO()
+    error.show(words)
+    say(words.getvalue().rstrip("\n"))
 
 
 def harmless(text: str) -> str:
     """Escape what a terminal would obey rather than show."""
-    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+    return "".join(each if is_printable(each) or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
 def on_one_line(text: str) -> str:
     """Escape what a terminal would obey, line ends too: a name may contain one."""
     return harmless(text).replace("\n", "\\n")
+
+
+def harmless_json(text: str) -> str:
+    """Escape, as JSON does, what a terminal would obey; the line ends between values stay."""
+    if is_printable(text):
+        return text
+    return "".join(each if is_printable(each) or each == "\n" else json.dumps(each)[1:-1] for each in text)
 
 
 class ProgressBar:

@@ -1,7 +1,6 @@
 """`context serve`."""
 
 import gc
-import logging
 
 import anyio
 import click
@@ -9,6 +8,7 @@ import click
 from contexthall import __version__
 from contexthall.core.catalog import Caller
 from contexthall.core.errors import UsageError
+from contexthall.faces.cli.log import show_log
 from contexthall.faces.cli.options import HallChoice, hall_options
 from contexthall.faces.cli.table import load
 from contexthall.faces.mcp import stdio
@@ -35,7 +35,7 @@ def serve(http: str | None, token: str | None, hall: HallChoice) -> None:
     With --http, serve any number of agents, and a page for people. Paths that they name stay in the hall's own roots.
     Any other address than that of the machine itself needs a token.
     """
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    show_log()
     if http is None:
         if token is not None:
             raise UsageError("--token is for --http", hint="over standard input and output nobody else can ask")

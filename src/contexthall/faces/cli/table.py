@@ -6,7 +6,6 @@ Also the one place where errors become a message, a hint and an exit code.
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
@@ -15,7 +14,7 @@ import click
 
 from contexthall import __version__
 from contexthall.core.errors import DiskError, HallError, InternalError
-from contexthall.faces.cli.output import print_error
+from contexthall.faces.cli.output import print_error, print_usage, say
 
 EXIT_USAGE = 1
 EXIT_INTERRUPTED = 130
@@ -90,8 +89,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as error:
-        with suppress(OSError):
-            error.show()
+        print_usage(error)
         return EXIT_USAGE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -110,5 +108,5 @@ def _as_ours(error: Exception) -> HallError:
     if isinstance(error, OSError):  # of standard output: a full disk, for one
         return DiskError(str(error))
     if os.environ.get("CONTEXT_DEBUG"):
-        sys.excepthook(type(error), error, error.__traceback__)
+        say("".join(import_module("traceback").format_exception(error)))
     return InternalError(repr(error), hint="set CONTEXT_DEBUG=1 to see the trace, and please report it")

@@ -9,8 +9,9 @@ import click
 from contexthall.core.catalog import Catalog, JsonObject, ToolResult
 from contexthall.core.errors import UsageError, exit_code_of
 from contexthall.core.wire import compact, parse
+from contexthall.faces.cli.log import show_log
 from contexthall.faces.cli.options import HallChoice, hall_options
-from contexthall.faces.cli.output import on_one_line, print_data, say
+from contexthall.faces.cli.output import on_one_line, print_data, print_json, say
 from contexthall.hall import Hall
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ def tools(as_json: bool, hall: HallChoice) -> None:
     The cost is an estimate: a token for every four bytes that the agent is sent before it calls anything.
     """
     opened = hall.open()
-    print_data(_as_json(opened.catalog) if as_json else _as_table(opened.catalog, _members(opened)))
+    if as_json:
+        print_json(_as_json(opened.catalog))
+    else:
+        print_data(_as_table(opened.catalog, _members(opened)))
 
 
 @click.command
@@ -44,6 +48,7 @@ def call(context: click.Context, tool: str, pairs: tuple[str, ...], json_text: s
 
     An answer that is an error goes to standard error, and its code decides the exit code.
     """
+    show_log()
     opened = hall.open()
     arguments = read_arguments(opened.catalog.tool(tool).input_schema, pairs, json_text)
     result = asyncio.run(_called(opened, tool, arguments))

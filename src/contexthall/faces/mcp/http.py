@@ -1,22 +1,43 @@
 """How does the hall speak MCP over HTTP?
 
-The SDK's Streamable HTTP, both protocol eras, bounded: so many sessions, so large a message, so long an idleness. Calls
-that are under way when the hall ends get a moment to finish; streams that would never end by themselves are ended.
+The SDK's Streamable HTTP, both protocol eras, bounded: so many sessions, so large a message, so long an idleness. What
+a client no longer waits for, because it hung up, is cancelled. Calls that are under way when the hall ends get a moment
+to finish; streams that would never end by themselves are ended.
 """
 
+import time
+from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Any, cast
 
 import anyio
+import mcp_types as types
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from contexthall.core import wire
+from contexthall.core.density import MOST_VALUES, has_too_many_values
 from contexthall.faces.mcp.server import HallServer
+from contexthall.faces.mcp.sessions import Sessions
 
 MOST_SESSIONS = 100
 MOST_BODY_BYTES = 16 * 1024 * 1024
 IDLE_SECONDS = 30 * 60.0
+
+_SESSION = "mcp-session-id"
+_OF_ONE_MESSAGE = {
+    *(b"accept", b"content-length", b"content-type", b"transfer-encoding"),
+    *(b"mcp-protocol-version", b"mcp-session-id", b"mcp-method", b"mcp-name", b"last-event-id"),
+}
+_OPENED = 200
+_PING = {"jsonrpc": "2.0", "method": "ping"}
+_LONGEST_PING = 1024
+_UNASKED = [(b"accept", b"application/json, text/event-stream"), (b"content-type", b"application/json")]
 
 
 class HttpEndpoint:
@@ -29,6 +50,7 @@ class HttpEndpoint:
     def __init__(self, server: HallServer, hosts: Sequence[str], *, most_sessions: int = MOST_SESSIONS) -> None:
         self._server = server
         self._standing: set[anyio.CancelScope] = set()
+        self._sessions = Sessions(most_sessions, time.monotonic)
         self._manager = StreamableHTTPSessionManager(
             app=server,
             json_response=False,  # a single JSON answer could carry no progress
@@ -43,17 +65,16 @@ class HttpEndpoint:
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "GET":
-            await self._manager.handle_request(scope, receive, send)
-            return
-        watched = _Watched(send)
-        with anyio.CancelScope() as standing:
-            self._standing.add(standing)
-            try:
-                await self._manager.handle_request(scope, receive, watched)
-            finally:
-                self._standing.discard(standing)
-        await watched.finish()
+        session_id = Headers(scope=scope).get(_SESSION, "")
+        with self._sessions.used(session_id):
+            if scope["method"] == "GET":
+                await self._stand(scope, receive, send)
+            elif scope["method"] == "POST":
+                await self._answer(scope, receive, send, session_id)
+            else:
+                await self._manager.handle_request(scope, receive, send)
+        if scope["method"] == "DELETE":
+            self._sessions.note_ended(session_id)
 
     def end_streams(self) -> None:
         """End whatever a client holds open only to hear of changes."""
@@ -61,21 +82,171 @@ class HttpEndpoint:
         for standing in tuple(self._standing):
             standing.cancel()
 
+    async def _stand(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a client listen, until it is gone or the hall ends."""
+        answer = _Answer(send)
+        with anyio.CancelScope() as standing:
+            self._standing.add(standing)
+            try:
+                await self._manager.handle_request(scope, receive, answer)
+            finally:
+                self._standing.discard(standing)
+        await answer.finish()
 
-class _Watched:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, session_id: str) -> None:
+        """Let the SDK answer a message, unless it is not worth reading."""
+        if int(Headers(scope=scope).get("content-length", "0")) > MOST_BODY_BYTES:
+            await self._manager.handle_request(scope, receive, send)  # which says so, and waits for none of it
+            return
+        request = await _Request.read(receive)
+        if request.was_abandoned():
+            return
+        if has_too_many_values(request.body):
+            await _refusal(f"Parse error: more than {MOST_VALUES} values")(scope, receive, send)
+            return
+        if wire.is_deep(request.body):
+            await _refusal("Parse error")(scope, receive, send)
+            return
+        answer = _Answer(send)
+        if not session_id:
+            await self._open(scope, request, answer)
+            return
+        if request.is_ping(Headers(scope=scope)) and not self._sessions.is_due(session_id):
+            # It is asked where everybody else waits for a turn, so it is answered before.
+            await _pong(request, session_id)(scope, receive, send)
+            return
+        await self._manager.handle_request(scope, request.receive, answer)
+        if answer.is_open and request.was_abandoned():
+            await self._cancel(scope, request)
+
+    async def _open(self, scope: Scope, request: "_Request", answer: "_Answer") -> None:
+        """Let the SDK answer a message of no session, which may open one."""
+        with self._sessions.opening():
+            await self._make_room(scope, request)
+            await self._manager.handle_request(scope, request.receive, answer)
+        if answer.session_id:
+            self._sessions.note_opened(answer.session_id)
+
+    async def _make_room(self, scope: Scope, request: "_Request") -> None:
+        """End the session that is missed least, if this message opens one and there are too many."""
+        while (missed_least := self._sessions.to_end()) is not None and request.message.get("method") == "initialize":
+            self._sessions.note_ended(missed_least)
+            await self._say_unasked(scope, "DELETE", missed_least)
+
+    async def _cancel(self, scope: Scope, request: "_Request") -> None:
+        """Cancel what a client that hung up had asked for: there is no way left to give it the answer."""
+        cancelled = {"requestId": request.message.get("id"), "reason": "The client hung up"}
+        message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}
+        with anyio.CancelScope(shield=True):
+            await self._say_unasked(scope, "POST", Headers(scope=scope)[_SESSION], wire.compact(message).encode())
+
+    async def _say_unasked(self, scope: Scope, method: str, session_id: str, body: bytes = b"") -> None:
+        """Say something to the SDK in the place of a client."""
+        kept = [(name, value) for name, value in scope["headers"] if name not in _OF_ONE_MESSAGE]
+        headers = [*kept, (_SESSION.encode(), session_id.encode("latin-1")), *_UNASKED]
+        said = {**scope, "method": method, "headers": headers}
+        await self._manager.handle_request(said, _Request(body).receive, _nobody)
+
+
+class _Request:
+    """A message of a client, read whole, and whether the client still waits for the answer."""
+
+    def __init__(self, body: bytes, receive: Receive | None = None) -> None:
+        self.body = body
+        self._is_abandoned = False
+        self._receive = receive
+        self._unread: deque[Message] = deque([{"type": "http.request", "body": body, "more_body": False}])
+
+    @classmethod
+    async def read(cls, receive: Receive) -> "_Request":
+        """Read a message; of one that is too large only so much as shows that it is."""
+        body, more = bytearray(), True
+        while more and len(body) <= MOST_BODY_BYTES:
+            part = await receive()
+            if part["type"] == "http.disconnect":
+                abandoned = cls(b"")
+                abandoned._is_abandoned = True
+                return abandoned
+            body += part.get("body", b"")
+            more = part.get("more_body", False)
+        return cls(bytes(body), receive)
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """What was sent, if it is an object."""
+        try:
+            value = wire.parse(self.body, halves=True)
+        except ValueError:
+            value = None
+        return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+    def is_ping(self, headers: Headers) -> bool:
+        """Say whether a client of the handshake era only asks, and in the right way, whether the hall is there."""
+        if len(self.body) > _LONGEST_PING or b"ping" not in self.body:
+            return False
+        message, version = self.message, headers.get("mcp-protocol-version")
+        return (
+            message.keys() <= _PING.keys() | {"id", "params"}
+            and message.items() >= _PING.items()
+            and isinstance(message.get("id"), str | int)
+            and not isinstance(message.get("id"), bool)
+            and isinstance(message.get("params", {}), dict)
+            and all(kind in headers.get("accept", "") for kind in ("application/json", "text/event-stream"))
+            and headers.get("content-type") == "application/json"
+            and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS)
+        )
+
+    async def receive(self) -> Message:
+        """Give the message once, and then word of the client."""
+        if self._unread:
+            return self._unread.popleft()
+        if self._receive is None:
+            await anyio.sleep_forever()
+        heard = await cast("Receive", self._receive)()
+        self._is_abandoned = self._is_abandoned or heard["type"] == "http.disconnect"
+        return heard
+
+    def was_abandoned(self) -> bool:
+        """Say whether the client has hung up."""
+        return self._is_abandoned
+
+
+class _Answer:
     """Passes an answer on, and knows whether its end is missing."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._is_open = False
+        self.is_open = False
+        self.session_id = ""
 
     async def __call__(self, message: Message) -> None:
-        self._is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+        if message["type"] == "http.response.start":
+            headers = Headers(raw=message["headers"])
+            self.session_id = headers.get(_SESSION, "") if message["status"] == _OPENED else ""
         await self._send(message)
+        self.is_open = message["type"] == "http.response.start" or message.get("more_body", False)
 
     async def finish(self) -> None:
-        if self._is_open:
+        if self.is_open:
             await self._send({"type": "http.response.body", "body": b""})
+
+
+def _pong(request: _Request, session_id: str) -> Response:
+    """Answer as the SDK would."""
+    answer = types.JSONRPCResponse(jsonrpc="2.0", id=request.message["id"], result={})
+    data = answer.model_dump_json(by_alias=True, exclude_unset=True)
+    headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", _SESSION: session_id}
+    return Response(f"event: message\r\ndata: {data}\r\n\r\n", headers=headers)
+
+
+async def _nobody(_message: Message) -> None:
+    """Hear what nobody asked for."""
+
+
+def _refusal(sentence: str) -> Response:
+    error = types.ErrorData(code=types.PARSE_ERROR, message=sentence)
+    body = types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
+    return Response(body.model_dump_json(by_alias=True, exclude_unset=True), 400, media_type="application/json")
 
 
 def _security(hosts: Sequence[str]) -> TransportSecuritySettings:

@@ -1,13 +1,12 @@
 """How does a line of bytes become a JSON-RPC message, and a message a line? Pure."""
 
-import json
-
 import mcp_types as types
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from contexthall.core import wire
+from contexthall.core.density import MOST_VALUES, has_too_many_values
 from contexthall.core.lines import MAXIMUM_LINE_BYTES
 
 
@@ -24,8 +23,10 @@ def decode(line: bytes | None) -> types.JSONRPCMessage:
     """Read a line as a message, or raise RejectedLineError with the answer that JSON-RPC asks for."""
     if line is None:
         raise RejectedLineError(types.INVALID_REQUEST, f"Line longer than {MAXIMUM_LINE_BYTES} bytes")
+    if has_too_many_values(line):
+        raise RejectedLineError(types.PARSE_ERROR, f"Parse error: more than {MOST_VALUES} values")
     try:
-        value = wire.parse(line, halves=True)
+        value = wire.parse(line, halves=True, exact=True)
     except ValueError:
         raise RejectedLineError(types.PARSE_ERROR, "Parse error") from None
     if isinstance(value, list):
@@ -48,9 +49,4 @@ def encode(message: types.JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8") + b"\n"
     except PydanticSerializationError:  # half of a surrogate pair: only an escape can carry it
-        text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True))
-        return json.dumps(json.loads(text, parse_constant=_nothing)).encode("ascii") + b"\n"
-
-
-def _nothing(_constant: str) -> None:
-    """Stand in for NaN and infinity, which JSON does not have."""
+        return wire.escaped(message.model_dump(by_alias=True, exclude_unset=True)).encode("ascii") + b"\n"

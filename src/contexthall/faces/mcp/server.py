@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 import mcp_types as types
-from anyio import to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.caching import CacheHint
 from mcp.server.connection import Connection
@@ -19,11 +18,13 @@ from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from contexthall.core.catalog import Caller, Catalog, JsonObject, ToolResult
+from contexthall.core.catalog import Caller, Catalog, JsonObject
 from contexthall.core.errors import UnknownToolError
 from contexthall.core.wire import whole
+from contexthall.faces.workers import Workers
 
 NAME = "context-hall"
+MOST_LISTENERS = 100
 
 # Clients are told when the list changes, so they may keep it meanwhile.
 _CACHE_HINT = CacheHint(ttl_ms=60_000, scope="private")
@@ -50,11 +51,11 @@ class HallServer(Server[None]):
         self._catalog = catalog
         self._caller = caller
         self._mend = _mended if only_unicode else _as_it_is
-        self._tool_timeout_seconds = tool_timeout_seconds
+        self._workers = Workers(tool_timeout_seconds)
         self._announcements: dict[Connection | None, MemoryObjectSendStream[None]] = {}
         """To whom a change of the list is told: each connection, and None for all who listen to the bus."""
         self._bus = InMemorySubscriptionBus()
-        self._listening = ListenHandler(self._bus)
+        self._listening = ListenHandler(self._bus, max_subscriptions=MOST_LISTENERS)
         super().__init__(
             NAME,
             version=version,
@@ -103,9 +104,7 @@ class HallServer(Server[None]):
 
         caller = replace(self._caller, progress=report)
         try:
-            result = await self._catalog.call(
-                params.name, params.arguments or {}, caller, run_plain=self._run_in_thread
-            )
+            result = await self._catalog.call(params.name, params.arguments or {}, caller, run_plain=self._workers.run)
         except UnknownToolError:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}") from None
         if result.fault is not None:
@@ -134,10 +133,6 @@ class HallServer(Server[None]):
         if tools := passed_on.get("tools"):
             return {**answer, "tools": [*answer["tools"], *tools]}
         return _within(answer, passed_on["result"]) if "result" in passed_on else answer
-
-    async def _run_in_thread(self, run: Callable[[], ToolResult]) -> ToolResult:
-        with anyio.fail_after(self._tool_timeout_seconds):
-            return await to_thread.run_sync(run, abandon_on_cancel=True)
 
     def _input_schema(self, name: str) -> dict[str, Any] | None:
         try:

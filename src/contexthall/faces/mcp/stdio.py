@@ -8,32 +8,30 @@ messages reaches the client.
 
 import asyncio
 import fcntl
-import math
 import os
 import select
 import signal
 import stat
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 import anyio
+import anyio.abc
 import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 
 from contexthall.core.lines import LineSplitter
+from contexthall.faces.mcp.backlog import Backlog, UnderWay, Waiting, cancelled_id
 from contexthall.faces.mcp.lines import RejectedLineError, decode, encode
-
-DRAIN_SECONDS = 10.0
 
 _CHUNK_BYTES = 64 * 1024
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-# These end with the connection and not before it, so there is nothing to wait for.
-_ENDLESS_METHODS = frozenset({"subscriptions/listen"})
+_URGENT = (b"ping", b"cancelled")
+_LONGEST_URGENT = 4096
 
 
 class Pipes(NamedTuple):
@@ -60,49 +58,15 @@ async def serve(server: Server[Any], pipes: Pipes) -> None:
     """Serve one client until it is gone or a signal comes."""
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception]()
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage]()
-    pending = _PendingRequests()
     with anyio.CancelScope() as scope:
+        under_way = UnderWay(scope)
         _cancel_on_signal(scope)
         async with anyio.create_task_group() as traffic:
-            traffic.start_soon(_read_messages, pipes.incoming, to_server, to_client.clone(), pending)
-            traffic.start_soon(_write_messages, pipes.outgoing, from_server, pending, scope)
+            reading = _Reading(to_server, to_client.clone(), under_way, traffic)
+            traffic.start_soon(reading.read, pipes.incoming)
+            traffic.start_soon(reading.hand_on)
+            traffic.start_soon(_write_messages, pipes.outgoing, from_server, under_way, scope)
             await server.run(from_client, to_client, server.create_initialization_options())
-            # The last answers are still on their way; a client that does not read them is not waited for long.
-            scope.deadline = pending.deadline + 1
-
-
-class _PendingRequests:
-    """The requests that have been read and not yet answered."""
-
-    def __init__(self) -> None:
-        self._ids: Counter[str | int] = Counter()
-        self._settled = anyio.Event()
-        self.deadline = math.inf
-
-    def note_read(self, message: types.JSONRPCMessage) -> None:
-        if isinstance(message, types.JSONRPCRequest) and message.method not in _ENDLESS_METHODS:
-            self._ids[message.id] += 1
-        if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._settle((message.params or {}).get("requestId"))  # will never be answered
-
-    def note_written(self, message: types.JSONRPCMessage) -> None:
-        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            self._settle(message.id)
-
-    async def settle(self) -> None:
-        """Wait until all are answered, but not for ever."""
-        self.deadline = anyio.current_time() + DRAIN_SECONDS
-        with anyio.move_on_after(DRAIN_SECONDS):
-            while self._ids:
-                self._settled = anyio.Event()
-                await self._settled.wait()
-
-    def _settle(self, request_id: object) -> None:
-        if isinstance(request_id, str | int):
-            self._ids[request_id] -= 1
-            if self._ids[request_id] <= 0:
-                del self._ids[request_id]
-            self._settled.set()
 
 
 def _cancel_on_signal(scope: anyio.CancelScope) -> None:
@@ -119,39 +83,122 @@ def _cancel_on_signal(scope: anyio.CancelScope) -> None:
         signal.signal(number, cancel)
 
 
-async def _read_messages(
-    descriptor: int,
-    to_server: MemoryObjectSendStream[SessionMessage | Exception],
-    to_client: MemoryObjectSendStream[SessionMessage],
-    pending: _PendingRequests,
-) -> None:
-    async with to_server, to_client:
+class _Reading:
+    """What a client sends, on its way to the server."""
+
+    def __init__(
+        self,
+        to_server: MemoryObjectSendStream[SessionMessage | Exception],
+        to_client: MemoryObjectSendStream[SessionMessage],
+        under_way: UnderWay,
+        traffic: anyio.abc.TaskGroup,
+    ) -> None:
+        self._to_server = to_server
+        self._to_client = to_client
+        self._under_way = under_way
+        self._traffic = traffic
+        self._backlog = Backlog()
+
+    async def read(self, descriptor: int) -> None:
+        """Read lines until the end of the input; all wait for their turn, except what is urgent."""
         async for line in _lines(descriptor):
-            try:
-                message = decode(line)
-            except RejectedLineError as rejected:
-                await to_client.send(SessionMessage(rejected.reply))
-                continue
-            pending.note_read(message)
-            await to_server.send(SessionMessage(message))
-        # Closing the stream, on the way out, makes the SDK cancel what is in flight.
-        await pending.settle()
+            urgent = _urgent(line)
+            if urgent is not None and self._can_overtake(urgent):
+                await self._give_at_once(urgent)
+            else:
+                await self._backlog.put(line, revokes=cancelled_id(urgent) if urgent is not None else None)
+        self._backlog.end()
+        self._under_way.note_end()
+
+    async def hand_on(self) -> None:
+        """Give the server one message after the other, and no more than it should have."""
+        async with self._to_server, self._to_client:
+            while (waiting := await self._backlog.first()) is not None:
+                if not await self._hand_on(waiting):
+                    break
+                self._backlog.drop()
+            # Closing the stream, on the way out, makes the SDK cancel what is in flight.
+            await self._under_way.settle()
+
+    async def _hand_on(self, waiting: Waiting) -> bool:
+        """Hand on a line; say whether another one can be."""
+        try:
+            message = decode(waiting.line)
+        except RejectedLineError as rejected:
+            await self._to_client.send(SessionMessage(rejected.reply))
+            return True
+        self._backlog.forget_revocation(cancelled_id(message), waiting.place)
+        if self._backlog.is_revoked(message):
+            return True
+        has_room = await self._under_way.room(message)
+        if has_room and not self._backlog.is_revoked(message):
+            await self._give(message)
+        return has_room
+
+    def _can_overtake(self, message: types.JSONRPCMessage) -> bool:
+        if (cancelled := cancelled_id(message)) is not None:
+            return self._backlog.is_empty or cancelled in self._under_way
+        return not self._backlog.is_empty and self._under_way.takes(message)
+
+    async def _give_at_once(self, message: types.JSONRPCMessage) -> None:
+        """Give a cancellation to the server; answer here what asks whether anybody is there."""
+        if not isinstance(message, types.JSONRPCRequest):
+            await self._give(message)
+            return
+        self._under_way.note_given(message)
+        pong = types.JSONRPCResponse(jsonrpc="2.0", id=message.id, result={})
+        self._traffic.start_soon(self._to_client.send, SessionMessage(pong))
+
+    async def _give(self, message: types.JSONRPCMessage) -> None:
+        self._under_way.note_given(message)
+        await self._to_server.send(SessionMessage(message))
+
+
+def _urgent(line: bytes | None) -> types.JSONRPCMessage | None:
+    """Read a line that may overtake others: a cancellation, or a question whether the hall is there."""
+    if line is None or len(line) > _LONGEST_URGENT or not any(word in line for word in _URGENT):
+        return None
+    try:
+        message = decode(line)
+    except RejectedLineError:
+        return None
+    is_ping = isinstance(message, types.JSONRPCRequest) and message.method == "ping" and not message.params
+    return message if is_ping or cancelled_id(message) is not None else None
 
 
 async def _write_messages(
     descriptor: int,
     from_server: MemoryObjectReceiveStream[SessionMessage],
-    pending: _PendingRequests,
+    under_way: UnderWay,
     scope: anyio.CancelScope,
 ) -> None:
     async with from_server:
-        with _writer(descriptor) as write:
+        with _writer(descriptor) as write, _departure_noticed(descriptor, scope):
             try:
                 async for item in from_server:
                     await write(encode(item.message))
-                    pending.note_written(item.message)
+                    under_way.note_written(item.message)
             except OSError:  # the client is gone
                 scope.cancel()
+
+
+@contextmanager
+def _departure_noticed(descriptor: int, scope: anyio.CancelScope) -> Iterator[None]:
+    """End the scope when nobody is left who could read from a pipe, also while nothing is there to be written."""
+    loop, poll = asyncio.get_running_loop(), select.poll()
+    poll.register(descriptor, 0)
+
+    def look() -> None:
+        loop.remove_reader(descriptor)
+        if poll.poll(0):
+            scope.cancel()
+
+    if stat.S_ISFIFO(os.fstat(descriptor).st_mode):  # which can be read from, where it is written to, at its end alone
+        loop.add_reader(descriptor, look)
+    try:
+        yield
+    finally:
+        loop.remove_reader(descriptor)
 
 
 async def _lines(descriptor: int) -> AsyncIterator[bytes | None]:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import anyio
-from anyio import to_thread
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -36,6 +35,7 @@ from contexthall.core.errors import (
 )
 from contexthall.core.paths import native
 from contexthall.faces.web.guard import Refusal, error_response, json_response, wrong_method
+from contexthall.faces.workers import Workers
 from contexthall.guild.manager import MCPManager, MemberView, one_line
 from contexthall.hall import Hall
 
@@ -78,6 +78,7 @@ class Api:
     def __init__(self, hall: Hall, *, write_token: str) -> None:
         self._hall = hall
         self._write_token = write_token
+        self._workers = Workers(hall.settings.tool_timeout_seconds)
 
     def endpoints(self) -> dict[str, ASGIApp]:
         """Give what answers, by path."""
@@ -270,8 +271,7 @@ class Api:
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
         try:
-            with anyio.fail_after(self._hall.settings.tool_timeout_seconds):
-                return await to_thread.run_sync(work, abandon_on_cancel=True)
+            return await self._workers.run(work)
         except TimeoutError:
             raise InternalError("it took too long") from None
 

@@ -12,10 +12,11 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from starlette.types import Receive, Scope, Send
 
 from contexthall.core.wire import compact
-from contexthall.faces.web.guard import wrong_method
+from contexthall.faces.web.guard import Refusal, wrong_method
 from contexthall.guild.manager import Event, MCPManager
 
 MOST_WAITING = 256
+MOST_STREAMS = 64
 HEARTBEAT_SECONDS = 15.0
 
 _HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
@@ -42,6 +43,10 @@ class EventStreams:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "GET":
             await wrong_method("GET")(scope, receive, send)
+            return
+        if len(self._queues) >= MOST_STREAMS:
+            refusal = Refusal(503, "busy", "Too many pages", f"No more than {MOST_STREAMS} pages can listen at a time.")
+            await refusal.response({"Retry-After": "5"})(scope, receive, send)
             return
         queue, events = anyio.create_memory_object_stream[Event](MOST_WAITING)
         async with queue, events, anyio.create_task_group() as tasks:

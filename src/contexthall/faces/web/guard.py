@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _DEFAULT_PORT = 80
-_FOREIGN_SITES = {"cross-site", "same-site"}
+_OWN_SITES = {"none", "same-origin"}
 _NUMERIC = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[0-9.]+)(:[0-9]{1,5})?")
 _HEADERS = {
     "Content-Security-Policy": (
@@ -116,7 +116,7 @@ class Guard:
         if not all(self._names.allow_origin(origin.lower(), host) for origin in origins):
             return _forbidden("A page of another origin may not ask the hall.")
         # A GET of a foreign page that cannot read the answer tells no Origin; this header it cannot leave out.
-        if path not in self._open_paths and headers.get("sec-fetch-site", "none") in _FOREIGN_SITES:
+        if path not in self._open_paths and not _OWN_SITES.issuperset(headers.getlist("sec-fetch-site")):
             return _forbidden("A page of another origin may not ask the hall.")
         if path not in self._open_paths and not self._knows_token(headers):
             return Refusal(401, "unauthorized", "Not authorised", "This hall wants its token: Authorization: Bearer …")

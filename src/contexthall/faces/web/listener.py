@@ -18,9 +18,12 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from contexthall.core.errors import UsageError
+from contexthall.faces.web.connections import BoundedConnection
 
 LOOPBACK = "127.0.0.1"
 GRACE_SECONDS = 2
+# So many are let in at a time, before anybody else has a turn.
+_BACKLOG = 128
 _LARGEST_PORT = 65_535
 _ADDRESS = re.compile(r"(?:(?P<host>[^:\[\]\s/]+|\[[0-9A-Fa-f:.]+\]):)?(?P<port>[0-9]{1,5})")
 _HINT = "such as --http 8080, --http 127.0.0.1:8080 or --http '[::1]:8080'; port 0 is a free one"
@@ -105,7 +108,7 @@ class _Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=BoundedConnection,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -113,6 +116,7 @@ class _Server(uvicorn.Server):
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
+                backlog=_BACKLOG,
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )
         )

@@ -1,0 +1,41 @@
+"""What does the hall tell of itself? Its log, on standard error: a line for each message, a trace indented below it.
+
+Members, files and requests have a say in what is logged: nothing of it is obeyed by a terminal or looks like another
+message. What nobody reads is dropped: a hall that waited for a reader of its log would keep everybody waiting.
+"""
+
+import logging
+import select
+from typing import TextIO
+
+from contexthall.faces.cli.output import harmless, on_one_line
+
+
+def show_log() -> None:
+    """Show what is logged from now on; done twice, it counts once."""
+    handler = _NeverWaiting()
+    handler.setFormatter(_Lines())
+    logging.basicConfig(handlers=[handler])
+
+
+class _Lines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = on_one_line(f"{record.levelname} {record.name}: {record.getMessage()}")
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        text = "\n  ".join([line, *harmless(trace).splitlines()])
+        # A pipe that takes anything takes so much without waiting.
+        return text.encode("utf-8", "backslashreplace")[: select.PIPE_BUF - 1].decode("utf-8", "ignore")
+
+
+class _NeverWaiting(logging.StreamHandler[TextIO]):
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._takes_more():
+            super().emit(record)
+
+    def _takes_more(self) -> bool:
+        poll = select.poll()
+        try:
+            poll.register(self.stream.fileno(), select.POLLOUT)
+        except (AttributeError, OSError, ValueError):  # no descriptor, so nothing to wait for
+            return True
+        return bool(poll.poll(0))

@@ -1,0 +1,105 @@
+"""How many connections are there, and how long may a client take?
+
+Whoever sends its request a byte at a time, never ends it, or does not read the answer is let go. When there are too
+many connections, those that have one keep it, a few more are told so, and the rest are turned away: descriptors are
+left for what the hall has to open.
+"""
+
+import asyncio
+import resource
+from typing import Any
+
+import h11
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from contexthall.faces.web.guard import error_response
+
+MOST_CONNECTIONS = 256
+HEAD_SECONDS = 10.0
+BODY_SECONDS = 60.0
+READING_SECONDS = 30.0
+"""How long a client may read nothing of what waits for it."""
+SURPLUS_SECONDS = 2.0
+
+_SHARE_OF_DESCRIPTORS = 4
+
+
+def most_connections() -> int:
+    """Say how many connections there may be: fewer where this process may open few files."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if descriptors == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return max(1, min(MOST_CONNECTIONS, descriptors // _SHARE_OF_DESCRIPTORS))
+
+
+class BoundedConnection(H11Protocol):
+    """One connection, and the time that its client still has."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - uvicorn's own
+        super().__init__(*arguments, **named)
+        self._head_seconds = HEAD_SECONDS
+        self._awaited: object = None
+        self._patience: asyncio.TimerHandle | None = None
+        self._reading: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        others, most = len(self.connections), most_connections()
+        super().connection_made(transport)
+        if others >= 2 * most:
+            transport.abort()
+            return
+        if others >= most:
+            self.app, self._head_seconds = _full, SURPLUS_SECONDS
+        self._wait_for_client()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._wait_for_nothing()
+        self.resume_writing()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wait_for_client()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._wait_for_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _wait_for_client(self) -> None:
+        """Give the client its time for what it still has to send: a head, or a body."""
+        awaited = self.conn.their_state
+        if awaited is self._awaited:
+            return
+        self._wait_for_nothing()
+        seconds = {h11.IDLE: self._head_seconds, h11.SEND_BODY: BODY_SECONDS}.get(awaited)
+        if seconds is not None and not self.transport.is_closing():
+            self._awaited = awaited
+            self._patience = self.loop.call_later(seconds, self.transport.abort)
+
+    def _wait_for_nothing(self) -> None:
+        self._awaited = None
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _wait_for_reading(self, unread: float = float("inf")) -> None:
+        """Give the client time to read; more of it as long as it reads anything."""
+        still_unread = self.transport.get_write_buffer_size()
+        if still_unread >= unread:
+            self.transport.abort()
+        else:
+            self._reading = self.loop.call_later(READING_SECONDS, self._wait_for_reading, still_unread)
+
+
+async def _full(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer whoever came when there were too many."""
+    headers = {"Connection": "close", "Retry-After": "5"}
+    response = error_response(503, "busy", "Too many connections", "The hall is busy: try again in a moment.", headers)
+    await response(scope, receive, send)

@@ -1,0 +1,374 @@
+"""One message, however it is made, costs the hall a bounded amount of memory, and a connection costs a bounded wait.
+
+The bounded form sends a third of what the long one does, which is still far more than the bounds permit.
+"""
+
+import asyncio
+import gzip
+import json
+import resource
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import uvicorn
+from benchmarks.load import QUESTIONS, Pipe, Question, Watched, Web, furnish, served
+from starlette.types import ASGIApp, Receive, Scope, Send
+from tests.caches.making import build_cache
+from tests.faults.scale import record, scaled
+from tests.guild.making import make_member, tool, write_cache
+from uvicorn.server import ServerState
+
+from contexthall.core.density import MOST_VALUES, has_too_many_values
+from contexthall.faces.mcp.sessions import UNUSED_SECONDS, USED_SECONDS, Sessions
+from contexthall.faces.web import connections
+from contexthall.faces.web.connections import BoundedConnection
+from contexthall.faces.web.events import MOST_STREAMS
+
+PING = QUESTIONS[0]
+MOST_GROWTH = 96 << 20
+MOST_COPIES = 7
+"""How often an answer stands in memory at once."""
+MUCH = scaled(100_000, 333_333)
+HEAD = "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+
+
+def call(tool_name: str, arguments: str) -> bytes:
+    params = f'{{"name":{json.dumps(tool_name)},"arguments":{arguments}}}'
+    return f'{{"jsonrpc":"2.0","id":"hostile","method":"tools/call","params":{params}}}'.encode()
+
+
+MESSAGES: dict[str, Callable[[], bytes]] = {
+    "a query of one word": lambda: call(
+        "context.resolve", f'{{"cache":"many","query":"{"a" * (30 * MUCH)}","budget":9}}'
+    ),
+    "a query of many words": lambda: call(
+        "context.resolve", f'{{"cache":"many","query":"{"a " * (15 * MUCH)}","budget":99999}}'
+    ),
+    "a query told with every document": lambda: call(
+        "context.resolve", f'{{"cache":"many","query":"{"a " * 200_000}","budget":99999}}'
+    ),
+    "a query of other words": lambda: call(
+        "context.resolve", f'{{"cache":"many","query":"{" ".join(map(str, range(3 * MUCH)))}","budget":9}}'
+    ),
+    "a budget of many digits": lambda: call(
+        "context.resolve", f'{{"cache":"many","query":"a","budget":{"9" * (30 * MUCH)}}}'
+    ),
+    "objects": lambda: call("context.resolve", '{"cache":[' + "{}," * (15 * MUCH) + "{}]}"),
+    "lists": lambda: call("query_context", '{"scope":"","filter":[' + "[]," * (15 * MUCH) + "[]]}"),
+    "numbers": lambda: call("query_context", '{"scope":"","filter":[' + "1," * (20 * MUCH) + "1]}"),
+    "as many numbers as may be": lambda: call(
+        "query_context", '{"scope":"","filter":[' + "1," * (MOST_VALUES - 9) + "1]}"
+    ),
+    "as many names as may be": lambda: call(
+        "query_context", '{"scope":"","filter":[' + '"x",' * (MOST_VALUES - 9) + '"x"]}'
+    ),
+    "unknown arguments": lambda: call("context.list_caches", json.dumps(dict.fromkeys(map(str, range(3 * MUCH)), 1))),
+    "as many unknown arguments as may be": lambda: call(
+        "context.list_caches", json.dumps(dict.fromkeys(map(str, range(MOST_VALUES - 9)), 1))
+    ),
+    "brackets": lambda: b"[" * (45 * MUCH),
+    "nested objects": lambda: b'{"a":' * (9 * MUCH),
+    "a string without an end": lambda: b'{"a":"' + b'\\"' * (20 * MUCH),
+    "escapes": lambda: call("context.resolve", '{"cache":"many","query":"' + "\\ud800" * (7 * MUCH) + '","budget":9}'),
+    "a scope": lambda: call("query_context", f'{{"scope":"{"a/" * (20 * MUCH)}"}}'),
+    "a scope that climbs": lambda: call("check_freshness", f'{{"scope":"{"../" * 300_000}"}}'),
+    "a path": lambda: call("list_contexts", f'{{"path":"{"/a" * (20 * MUCH)}"}}'),
+    "a root": lambda: call("context.list_caches", f'{{"root":"{"/a" * (20 * MUCH)}"}}'),
+    "a cache": lambda: call("context.inspect_cache", f'{{"cache":"{"a/" * (20 * MUCH)}"}}'),
+    "the name of a tool": lambda: call("x" * (45 * MUCH), "{}"),
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    furnish(tmp_path)
+    build_cache(tmp_path / ".context" / "caches", {f"{number}.md": "a b c" for number in range(1000)}, name="many")
+    return tmp_path
+
+
+def test_no_message_over_pipes_makes_the_hall_grow_beyond_bounds(home: Path) -> None:
+    async def try_all() -> None:
+        async with asyncio.timeout(55), Pipe.opened(home, "--confine", guild=False) as pipe:
+            watched, most = Watched(pipe.process.pid), 0
+            assert pipe.process.stdin is not None
+            for question in QUESTIONS:
+                await pipe.ask(question)
+            for name, message in MESSAGES.items():
+                watched.forget_peak()
+                before = watched.look().resident
+                pipe.process.stdin.write(message() + b"\n")
+                answer = await pipe.receive()
+                assert answer["id"] in {"hostile", None}, name
+                assert answer.get("result", {}).get("isError", True), name
+                assert watched.peak - before < MOST_GROWTH, name
+                assert (await pipe.ask(PING))["result"] == {}
+                most = max(most, watched.peak - before)
+            record("load", "growth by one hostile message over stdio, at most", f"{most / 1e6:.0f} MB")
+
+    asyncio.run(try_all())
+
+
+def test_no_message_over_http_makes_the_hall_grow_beyond_bounds(home: Path) -> None:
+    async def try_all() -> None:
+        async with asyncio.timeout(55), served(home) as (url, watched):
+            client, most = Web(url), 0
+            await client.open()
+            for question in QUESTIONS:
+                await client.ask(question)
+            for name, message in MESSAGES.items():
+                watched.forget_peak()
+                before = watched.look().resident
+                _, body = await client._exchange(message())
+                assert b'"error' in body or b'"isError":true' in body, name
+                assert watched.peak - before < MOST_GROWTH, name
+                assert (await client.ask(PING))["result"] == {}
+                most = max(most, watched.peak - before)
+            await client.hang_up()
+            record("load", "growth by one hostile message over HTTP, at most", f"{most / 1e6:.0f} MB")
+
+    asyncio.run(try_all())
+
+
+def test_the_largest_answer_that_there_is_has_its_bound_too(home: Path) -> None:
+    # A thousand times the question: each document comes with all its words.
+    query = "a " * scaled(5000, 16_000)
+    question = Question(
+        "tools/call", {"name": "context.resolve", "arguments": {"cache": "many", "query": query, "budget": 99_999}}
+    )
+
+    async def ask() -> None:
+        async with asyncio.timeout(55), Pipe.opened(home, "--confine", guild=False) as pipe:
+            watched = Watched(pipe.process.pid)
+            await pipe.ask(PING)
+            watched.forget_peak()
+            before = watched.look().resident
+            result = (await pipe.ask(question))["result"]
+            size = len(result["content"][0]["text"])
+            assert not result["isError"]
+            assert size > 1500 * len(query)
+            assert watched.peak - before < MOST_COPIES * size
+            record("load", f"growth by an answer of {size / 1e6:.0f} MB", f"{(watched.peak - before) / 1e6:.0f} MB")
+
+    asyncio.run(ask())
+
+
+def test_an_answer_of_a_member_that_holds_too_much_is_an_error_at_once(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text('{"content":[],"structuredContent":{"x":[' + "{}," * 500_000 + "{}]}}")
+    member = make_member(tmp_path / "guild", "zoo", "--result-file", str(tmp_path / "result.json"), toolSeconds=600)
+    write_cache(member, tool("echo"))
+
+    async def ask() -> None:
+        async with asyncio.timeout(50), Pipe.opened(tmp_path) as pipe:
+            answer = await pipe.ask(Question("tools/call", {"name": "zoo__echo", "arguments": {}}))
+            assert "values" in answer["error"]["message"]
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"[" + b"1," * 9 + b"1]", False),
+        (b"[" + b"1," * 10 + b"1]", True),
+        (b'["' + b"," * 100 + b'"]', False),
+        (b'["' + b'\\",' * 100 + b'"]', False),
+        (b'["a",' + b"{}," * 5 + b"1]", True),
+        (b'"' * 1001 + b"," * 10, False),
+    ],
+)
+def test_only_values_count_and_not_what_stands_in_strings(data: bytes, expected: bool) -> None:
+    assert has_too_many_values(data, 10) is expected
+
+
+# What HTTP allows besides:
+
+
+async def exchange(url: str, *parts: bytes | str) -> bytes:
+    """Say something over a connection of its own, and give all that comes back until its end."""
+    place = urlsplit(url)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    try:
+        for part in parts:
+            writer.write(part if isinstance(part, bytes) else part.encode())
+            await writer.drain()
+        return await reader.read()
+    except ConnectionError:
+        return b""
+    finally:
+        writer.transport.abort()
+
+
+def test_requests_that_break_the_rules_of_http_are_refused_and_the_hall_goes_on(home: Path) -> None:
+    bomb = gzip.compress(b" " * (64 << 20))
+    message = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+    async def try_all() -> None:
+        async with asyncio.timeout(55), served(home) as (url, watched):
+            client = Web(url)
+            await client.open()
+            head = f"{HEAD}Host: {urlsplit(url).netloc}\r\n"
+            closing = f"{head}Connection: close\r\n"
+            watched.forget_peak()
+            before = watched.look().resident
+            packed = f"{closing}Content-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n\r\n"
+            assert b" 400 " in await exchange(url, packed, bomb)
+            assert b" 413 " in await exchange(url, f"{closing}Content-Length: {1 << 40}\r\n\r\n")
+            assert b" 400 " in await exchange(url, f"{closing}Content-Length: 2\r\n\r\n", message)
+            # Who is still sending when the refusal comes may not get to read it.
+            for never_ending in ("X-Long: " + "x" * (1 << 20), "X: y\r\n" * 100_000):
+                assert (await exchange(url, head, never_ending, "\r\n\r\n")).partition(b" ")[2][:3] in {b"400", b""}
+            endless = [b"100000\r\n" + b" " * (1 << 20) + b"\r\n"] * 17
+            refused = await exchange(url, f"{closing}Transfer-Encoding: chunked\r\n\r\n", *endless)
+            assert refused.partition(b" ")[2][:3] in {b"413", b""}
+            assert watched.peak - before < MOST_GROWTH
+            assert (await client.ask(PING))["result"] == {}
+            await client.hang_up()
+
+    asyncio.run(try_all())
+
+
+def test_a_flood_of_connections_leaves_descriptors_for_those_who_are_served(home: Path) -> None:
+    async def flood() -> None:
+        async with asyncio.timeout(55), served(home) as (url, watched):
+            resource.prlimit(int(watched._place.name), resource.RLIMIT_NOFILE, (128, 128))
+            client, place = Web(url), urlsplit(url)
+            await client.open()
+            opened = [await asyncio.open_connection(place.hostname, place.port) for _ in range(200)]
+            assert (await client.ask(QUESTIONS[5]))["result"]["isError"] is False
+            assert watched.look().descriptors < 128
+            for _, writer in opened:
+                writer.transport.abort()
+            late = Web(url)
+            await late.open()
+            assert (await late.ask(PING))["result"] == {}
+            await late.hang_up()
+            await client.hang_up()
+
+    asyncio.run(flood())
+
+
+def test_only_so_many_pages_listen_and_one_that_leaves_makes_room(home: Path) -> None:
+    async def listen() -> None:
+        async with asyncio.timeout(55), served(home) as (url, _):
+            place = urlsplit(url)
+            request = f"GET /api/events HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
+
+            async def page() -> tuple[bytes, asyncio.StreamWriter]:
+                reader, writer = await asyncio.open_connection(place.hostname, place.port)
+                writer.write(request)
+                return await reader.readline(), writer
+
+            pages = [await page() for _ in range(MOST_STREAMS)]
+            assert {status for status, _ in pages} == {b"HTTP/1.1 200 OK\r\n"}
+            status, late = await page()
+            assert b" 503 " in status
+            pages[0][1].transport.abort()
+            while b" 503 " in status:
+                late.transport.abort()
+                status, late = await page()
+            assert b" 200 " in status
+            for _, writer in (*pages, (status, late)):
+                writer.transport.abort()
+
+    asyncio.run(listen())
+
+
+def test_a_session_that_is_left_makes_room_first_and_one_in_use_never_does() -> None:
+    now = 0.0
+    sessions = Sessions(2, lambda: now)
+    for name in ("used", "left"):
+        sessions.note_opened(name)
+    for _ in range(2):
+        with sessions.used("used"):
+            pass
+    with sessions.opening():
+        assert sessions.to_end() is None
+        now += UNUSED_SECONDS
+        assert sessions.to_end() == "left"
+        sessions.note_ended("left")
+        assert sessions.to_end() is None
+        with sessions.opening():
+            assert sessions.to_end() is None
+            now += USED_SECONDS
+            with sessions.used("used"):
+                assert sessions.to_end() is None
+            now += USED_SECONDS
+            assert sessions.to_end() == "used"
+
+
+# How long a client may take, with less patience:
+
+
+@asynccontextmanager
+async def listening(app: ASGIApp) -> AsyncIterator[tuple[str, ServerState]]:
+    config, state = uvicorn.Config(app, http=BoundedConnection, lifespan="off", log_config=None), ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: BoundedConnection(config, state, {}), "127.0.0.1", 0)
+    async with asyncio.timeout(30), server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", state
+
+
+async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+    """Read a body, and answer with much."""
+    del scope
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"50000000")]})
+    for _ in range(50):
+        await send({"type": "http.response.body", "body": b"x" * 1_000_000, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+@pytest.mark.parametrize(
+    ("patience", "said"),
+    [
+        ("HEAD_SECONDS", ""),
+        ("HEAD_SECONDS", "GET / HT"),
+        ("BODY_SECONDS", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx"),
+        ("BODY_SECONDS", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nx"),
+    ],
+)
+def test_whoever_does_not_end_its_request_is_let_go(monkeypatch: pytest.MonkeyPatch, patience: str, said: str) -> None:
+    monkeypatch.setattr(connections, patience, 0.1)
+
+    async def begin() -> None:
+        async with listening(answering) as (url, state):
+            assert await exchange(url, said) == b""
+            assert not state.connections
+
+    asyncio.run(begin())
+
+
+def test_whoever_reads_nothing_of_its_answer_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "READING_SECONDS", 0.2)
+
+    async def begin() -> None:
+        async with listening(answering) as (url, state):
+            reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            await reader.readline()
+            while state.connections or state.tasks:
+                await asyncio.sleep(0.02)
+            writer.transport.abort()
+
+    asyncio.run(begin())
+
+
+def test_one_connection_too_many_is_told_so_and_the_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 1)
+    request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+    async def begin() -> None:
+        async with listening(answering) as (url, state):
+            first, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+            while not state.connections:
+                await asyncio.sleep(0.01)
+            assert b" 503 " in await exchange(url, request)
+            writer.write(request.encode())
+            assert len(await first.read()) > 50_000_000
+            writer.transport.abort()
+
+    asyncio.run(begin())
