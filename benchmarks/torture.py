@@ -2,8 +2,8 @@
 
     python -m benchmarks.torture [--seed 8] [--write docs/torture.md]
 
-Runs the suites of tests/faults in their long form, then every fuzz target under a coverage-guided fuzzer, then the load,
-one after the other, and prints what each did. The same seed does the same. Fails if anything did.
+Runs the suites of tests/faults in their long form, then every fuzz target under a coverage-guided fuzzer, then the
+load, one after the other, and prints what each did. The same seed does the same. Fails if anything did.
 """
 
 import argparse

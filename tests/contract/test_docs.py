@@ -10,9 +10,16 @@ import click
 import pytest
 from tests.contract import oracle
 
-from contexthall import open_hall
+from contexthall import disk, hall, open_hall
+from contexthall.caches import ranking
+from contexthall.contexts import context_file, ignore, yaml_text
+from contexthall.core import catalog, density, lines, wire
 from contexthall.core.errors import CODES, HallError
+from contexthall.faces import workers
 from contexthall.faces.cli.table import COMMANDS, context
+from contexthall.faces.mcp import backlog, http
+from contexthall.faces.web import api, connections, events
+from contexthall.guild import manifest, process, tools_cache, transport
 from contexthall.settings import _KEYS
 
 REPOSITORY = Path(__file__).parents[2]
@@ -24,6 +31,10 @@ def section(document: str, heading: str) -> str:
     found = [part for part in parts if part.split("\n", 1)[0] == heading]
     assert found, f"docs/{document} has no section {heading!r}"
     return found[0]
+
+
+def mebibytes(count: int) -> str:
+    return f"{count >> 20} MiB"
 
 
 def option_names(command: click.Command) -> list[str]:
@@ -128,3 +139,35 @@ def test_the_commands_of_the_readme_run_when_pasted(tmp_path: Path) -> None:
     for command in commands:
         script = f'"{sys.executable}" -m {command.replace("context", "contexthall", 1)}'
         subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, capture_output=True, check=True)
+
+
+BOUNDS = {
+    "a line over stdio, a body at `/mcp`": [
+        mebibytes(lines.MAXIMUM_LINE_BYTES),
+        mebibytes(http.MOST_BODY_BYTES),
+        f"{density.MOST_VALUES:,} values",
+        f"{wire.MOST_LEVELS} levels",
+    ],
+    "an argument of a native tool": [f"{catalog._LONGEST_TEXT:,} characters", f"{catalog._LONGEST_LIST:,} items"],
+    "a body at `/api`": [mebibytes(api.MOST_BODY_BYTES)],
+    "requests under way for a stdio client": [f"{backlog.MOST_UNDER_WAY};", mebibytes(backlog.MOST_WAITING_BYTES)],
+    "the answer of `context.resolve`": [mebibytes(ranking.MOST_CONTENT_BYTES), mebibytes(ranking.MOST_REPEATED_BYTES)],
+    "connections over HTTP": [f"{connections.MOST_CONNECTIONS},"],
+    "sessions at `/mcp`": [f"{http.MOST_SESSIONS};", f"{http.IDLE_SECONDS / 60:.0f} minutes"],
+    "event streams of pages": [f"{events.MOST_STREAMS}"],
+    "threads for native tools": [f"{workers.MOST_WORKERS} for agents", f"{workers.MOST_WORKERS} for pages"],
+    "a document, an index, any file that is read whole": [f"{disk.LARGEST_FILE >> 30} GiB"],
+    "a `.context.yaml`": [mebibytes(context_file.MOST_BYTES), f"{yaml_text.MOST_LEVELS} levels"],
+    "a project's `contexthall.toml`": [f"{hall._LARGEST_SETTINGS >> 10} KiB"],
+    "an ignore rule": [f"{ignore._LONGEST_PATTERN:,} bytes", f"{ignore._MOST_EXPRESSIONS:,} rules"],
+    "a member's manifest": [mebibytes(manifest.LARGEST_BYTES)],
+    "a tools cache": [mebibytes(tools_cache.MOST_BYTES)],
+    "a member's message": [mebibytes(process.LONGEST_LINE), f"{transport._MOST_VALUES:,} values"],
+}
+
+
+@pytest.mark.parametrize("what", BOUNDS)
+def test_every_bound_in_the_security_model_is_that_of_the_code(what: str) -> None:
+    rows = [line for line in section("security.md", "Bounds").splitlines() if line.startswith(f"| {what} |")]
+    assert len(rows) == 1
+    assert [bound for bound in BOUNDS[what] if bound not in rows[0]] == []

@@ -155,15 +155,27 @@ def test_the_largest_answer_that_there_is_has_its_bound_too(home: Path) -> None:
     asyncio.run(ask())
 
 
-def test_an_answer_of_a_member_that_holds_too_much_is_an_error_at_once(tmp_path: Path) -> None:
-    (tmp_path / "result.json").write_text('{"content":[],"structuredContent":{"x":[' + "{}," * 500_000 + "{}]}}")
-    member = make_member(tmp_path / "guild", "zoo", "--result-file", str(tmp_path / "result.json"), toolSeconds=600)
+@pytest.mark.parametrize(
+    ("result", "complaint"),
+    [
+        ('{"content":[],"structuredContent":{"x":[' + "{}," * 500_000 + "{}]}}", "values"),
+        ('{"content":[{"type":"text","text":"' + "x" * (17 << 20) + '"}]}', "bytes"),
+    ],
+    ids=["values", "bytes"],
+)
+def test_an_answer_of_a_member_that_holds_too_much_is_an_error_at_once(
+    tmp_path: Path, result: str, complaint: str
+) -> None:
+    (tmp_path / "result.json").write_text(result)
+    member = make_member(
+        tmp_path / "guild", "zoo", "--result-file", str(tmp_path / "result.json"), toolTimeoutSeconds=600
+    )
     write_cache(member, tool("echo"))
 
     async def ask() -> None:
         async with asyncio.timeout(50), Pipe.opened(tmp_path) as pipe:
             answer = await pipe.ask(Question("tools/call", {"name": "zoo__echo", "arguments": {}}))
-            assert "values" in answer["error"]["message"]
+            assert complaint in answer["error"]["message"]
 
     asyncio.run(ask())
 

@@ -16,7 +16,10 @@ from contexthall.caches.selection import BYTES_PER_TOKEN, rank, score_text
 from contexthall.core.errors import InvalidBudgetError, InvalidQueryError
 from contexthall.core.wire import compact
 
-LARGEST_ANSWER = 64 << 20
+MOST_REPEATED_BYTES = 64 << 20
+"""How much of the query an answer may repeat: every document comes with all terms."""
+MOST_CONTENT_BYTES = 256 << 20
+"""How much of the documents an answer may hold. No agent could read it, and several copies of it are made."""
 
 
 class Place(NamedTuple):
@@ -93,10 +96,10 @@ class Ranking:
         )
 
     def _check_size(self, terms_size: int) -> None:
-        """Refuse what would be too large to answer at once: every document comes with all terms of the query."""
-        if len(self.selected) * terms_size > LARGEST_ANSWER:
+        """Refuse what would be too large to answer at once."""
+        if len(self.selected) * terms_size > MOST_REPEATED_BYTES:
             raise InvalidQueryError(f"its terms, told with {len(self.selected)} documents, are too much for one answer")
-        if self.tokens_used * BYTES_PER_TOKEN > LARGEST_ANSWER:
+        if self.tokens_used * BYTES_PER_TOKEN > MOST_CONTENT_BYTES:
             raise InvalidBudgetError(f"{self.tokens_used} tokens of documents are too much for one answer")
 
     def _spell(self, number: int, score: float, document: Document, terms: str) -> str:

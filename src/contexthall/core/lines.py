@@ -5,11 +5,20 @@ from collections.abc import Iterator
 MAXIMUM_LINE_BYTES = 16 * 1024 * 1024
 
 
-class LineSplitter:
-    """Cuts a stream of chunks into lines, in time linear in the bytes; None stands for a line that is too long."""
+class Ends(bytes):
+    """The beginning and the end of a line that is too long."""
 
-    def __init__(self, maximum_bytes: int = MAXIMUM_LINE_BYTES) -> None:
+
+class LineSplitter:
+    """Cuts a stream of chunks into lines, in time linear in the bytes.
+
+    Of a line that is too long, the two `ends` are given when it has ended, so many bytes of each; if there are to be
+    none, None stands for it, and comes at once.
+    """
+
+    def __init__(self, maximum_bytes: int = MAXIMUM_LINE_BYTES, *, ends: int = 0) -> None:
         self._maximum_bytes = maximum_bytes
+        self._ends = ends
         # One piece, not a list of them: a line may come a byte at a time.
         self._begun = bytearray()
         self._is_skipping = False
@@ -25,14 +34,16 @@ class LineSplitter:
     def finish(self) -> Iterator[bytes | None]:
         """End the line that has begun, for a newline or the end of the stream."""
         line, self._begun = bytes(self._begun.strip()), bytearray()
-        self._is_skipping = False
+        was_skipping, self._is_skipping = self._is_skipping, False
         if line:
-            yield line
+            yield Ends(line) if was_skipping else line
 
     def _extend(self, part: bytes) -> Iterator[None]:
-        if self._is_skipping:
-            return
         self._begun += part
-        if len(self._begun) > self._maximum_bytes:
-            self._begun, self._is_skipping = bytearray(), True
-            yield None
+        if self._is_skipping:
+            del self._begun[self._ends : -self._ends or None]
+        elif len(self._begun) > self._maximum_bytes:
+            self._is_skipping = True
+            del self._begun[self._ends : -self._ends or None]
+            if not self._ends:
+                yield None

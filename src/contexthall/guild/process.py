@@ -39,7 +39,8 @@ for look in 1 2 3 4 5 6 7 8 9; do
   else watchers=$2; sleep 1; fi
 done; } >/dev/null 2>&1 &"""
 _INHERITED = ("PATH", "HOME", "LANG", "LANGUAGE")
-_LONGEST_LINE = 16 << 20
+LONGEST_LINE = 16 << 20
+_ENDS_OF_LINE = 200
 _MOST_WAITING = 8 << 20
 _MOST_SAID = 256 << 10
 _PAUSE_SECONDS = 0.1
@@ -142,15 +143,16 @@ class MemberProcess(asyncio.SubprocessProtocol):
         process._lifeline = lifeline  # noqa: SLF001 - its own class
         return process
 
-    async def lines(self) -> AsyncIterator[bytes | None]:
-        """Give what it prints, line by line, until it closes its standard output; None for a line beyond all bounds."""
-        splitter = LineSplitter(_LONGEST_LINE)
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Give what it prints, line by line, until it closes its standard output; of a line beyond all bounds, Ends."""
+        splitter = LineSplitter(LONGEST_LINE, ends=_ENDS_OF_LINE)
         while True:
             while self._waiting:
                 chunk = self._waiting.popleft()
                 self._waiting_bytes -= len(chunk)
                 for line in splitter.feed(chunk):
-                    yield line
+                    if line is not None:
+                        yield line
             if self._output_ended:
                 return
             self._pipe(1).resume_reading()

@@ -26,8 +26,9 @@ from pydantic_core import PydanticSerializationError
 from contexthall.core import wire
 from contexthall.core.density import has_too_many_values
 from contexthall.core.errors import MemberError
+from contexthall.core.lines import Ends
 from contexthall.guild.manifest import PORT, Manifest, ManifestError, filled_in
-from contexthall.guild.process import MemberProcess, Warden, clean_environment
+from contexthall.guild.process import LONGEST_LINE, MemberProcess, Warden, clean_environment
 
 Incoming: TypeAlias = SessionMessage | Exception
 
@@ -165,7 +166,7 @@ class Transport:
                 if (message := _decoded(line)) is not None:
                     await to_hall.send(SessionMessage(message))
                 else:
-                    await self._note_rubbish(line or b"")
+                    await self._note_rubbish(line)
 
     async def _write(self, process: MemberProcess, from_hall: MemoryObjectReceiveStream[SessionMessage]) -> None:
         with suppress(OSError):
@@ -224,7 +225,7 @@ class Transport:
 
     async def _keep_output(self, process: MemberProcess) -> None:
         async for line in process.lines():
-            await self._keep_line(line or b"")
+            await self._keep_line(line)
 
     async def _wait_for_port(self, process: MemberProcess, port: int) -> None:
         """Knock until somebody opens; the time to start is bounded elsewhere."""
@@ -239,12 +240,12 @@ class Transport:
         raise MemberError(self.ending("before it listened", is_starting=True), more=self.evidence())
 
 
-def _decoded(line: bytes | None) -> types.JSONRPCMessage | None:
+def _decoded(line: bytes) -> types.JSONRPCMessage | None:
     """Read a line as a message; None if it is none."""
-    if line is None:
-        return None
+    if isinstance(line, Ends):
+        return _answer_to_what_is_not_read(line, f"is larger than {LONGEST_LINE} bytes")
     if has_too_many_values(line, _MOST_VALUES):
-        return _answer_to_what_is_not_read(line)
+        return _answer_to_what_is_not_read(line, f"holds more than {_MOST_VALUES} values")
     try:
         value = json.loads(line, parse_int=wire.integer, parse_constant=wire.nothing)
     except (ValueError, RecursionError):
@@ -266,12 +267,12 @@ def _is_odd_progress(message: types.JSONRPCMessage) -> bool:
     return any(isinstance(number, int | float) and not abs(number) <= sys.float_info.max for number in told)
 
 
-def _answer_to_what_is_not_read(line: bytes) -> types.JSONRPCError | None:
+def _answer_to_what_is_not_read(line: bytes, reason: str) -> types.JSONRPCError | None:
     """Give an error in the place of an answer that is too much to read, so that nobody waits for it."""
     found = _ID.search(line[:_LONGEST_QUOTE]) or _ID.search(line[-_LONGEST_QUOTE:])
     if found is None:
         return None
-    error = types.ErrorData(code=types.INTERNAL_ERROR, message=f"its answer holds more than {_MOST_VALUES} values")
+    error = types.ErrorData(code=types.INTERNAL_ERROR, message=f"its answer {reason}")
     return types.JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error)
 
 
