@@ -6,12 +6,11 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from tests.processes import NOBODY
 
 # How long an example takes says something about the machine, not about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
-
-NOBODY = 65534
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,8 @@ from typing import Any, Self
 
 CONTEXT = (sys.executable, "-m", "contexthall")
 PATIENCE_SECONDS = 20.0
+NOBODY = 65534
+"""A user whom permissions bind."""
 
 HANDSHAKE_2024 = "2024-11-05"
 HANDSHAKE_2025 = "2025-11-25"

@@ -23,8 +23,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tests.conftest import NOBODY
 from tests.faults.furnished import BUDGETS, LATER, QUERIES
+from tests.processes import NOBODY
 
 from contexthall import disk
 from contexthall.caches import builder

@@ -18,7 +18,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import pytest
-from tests.conftest import NOBODY
 from tests.faces.web.serving import ACCEPT, HttpHall, RawSession
 from tests.faults.answers import CALLS, EPOCH, RESOLVING
 from tests.faults.furnished import LATER, furnish
@@ -30,6 +29,7 @@ from tests.processes import (
     HANDSHAKE_2025,
     MODERN,
     MODERN_META,
+    NOBODY,
     PATIENCE_SECONDS,
     RawServer,
     run_context,

@@ -30,7 +30,8 @@ DOCUMENTS = {
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A hall that has everything, and a member that fails."""
-    home = tmp_path_factory.mktemp("shop")
+    home = tmp_path_factory.mktemp("home") / "shop"
+    home.mkdir()
     caches = home / ".context" / "caches"
     caches.mkdir(parents=True)
     build_cache(caches, DOCUMENTS, name="handbook")
@@ -66,7 +67,7 @@ def test_the_hall_says_what_it_is(hall: HttpHall) -> None:
     told = hall.get("/api/hall")
     assert len(told.pop("writeToken")) > 40
     toolsets = ["caches", "contexts", "guild"]
-    assert told == {"version": "0.1.0", "project": "shop0", "guild": True, "trust": "warn", "toolsets": toolsets}
+    assert told == {"version": "0.1.0", "project": "shop", "guild": True, "trust": "warn", "toolsets": toolsets}
     assert hall.get("/healthz") == {"status": "ok", "version": "0.1.0"}
 
 
