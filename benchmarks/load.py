@@ -566,16 +566,23 @@ async def over_pipes(
 
 
 async def _pipeline(pipe: Pipe, asked: dict[int, Question], pings: dict[int, float]) -> None:
-    """Write everything, and a ping in between from time to time, whose own number is known by its sign."""
+    """Write everything, and a ping from time to time until all is answered, whose number is known by its sign."""
+
+    async def ping() -> float:
+        pings[-1 - len(pings)] = time.perf_counter()
+        pipe.send(QUESTIONS[0], -len(pings))
+        await pipe.flush()
+        return time.perf_counter() + PING_SECONDS
+
     due = 0.0
     for number, question in list(asked.items()):
         pipe.send(question, number)
         await pipe.flush()
         if time.perf_counter() > due:
-            due = time.perf_counter() + PING_SECONDS
-            pings[-1 - len(pings)] = time.perf_counter()
-            pipe.send(QUESTIONS[0], -len(pings))
-            await pipe.flush()
+            due = await ping()
+    while asked:
+        await asyncio.sleep(PING_SECONDS)
+        await ping()
 
 
 def claims(name: str, tally: Tally, watched: Watched) -> Iterator[Claim]:

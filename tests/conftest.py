@@ -1,5 +1,6 @@
 """Fixtures that are about the machine rather than about a subject."""
 
+import codecs
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,7 @@ def bound_by_permissions(tmp_path: Path) -> Iterator[None]:
     for directory in tmp_path.parents:
         if not directory.stat().st_mode & 0o001:
             directory.chmod(0o711)
+    codecs.lookup("utf-8-sig")  # which somebody else might not be allowed to load, and nobody could use from then on
     os.chown(tmp_path, NOBODY, NOBODY)
     os.seteuid(NOBODY)
     try:

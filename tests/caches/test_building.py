@@ -6,19 +6,16 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.caches.making import CREATED_AT, build_cache, compile_folder, library_of, write_sources
 from tests.contract import oracle
-from tests.processes import CONTEXT, run_context
 
 from contexthall.caches.builder import build
 from contexthall.core.errors import DiskError, SourcesError, UsageError
@@ -276,70 +273,6 @@ def test_of_two_builds_at_once_one_wins_and_the_other_says_so(tmp_path: Path) ->
         with pytest.raises(UsageError, match="under way"):
             compile_folder(sources, tmp_path / "cache")
     compile_folder(sources, tmp_path / "cache")
-    assert leftovers(tmp_path) == []
-
-
-class FailingOnce:
-    """Makes every call to the system but the one with this number; what fails to close is closed all the same."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self.calls = 0
-
-    def __call__(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        self.calls += 1
-        if self.calls == self._number:
-            if call is os.close:
-                call(*arguments)
-            raise OSError(errno.EIO, "Input/output error")
-        return call(*arguments, **options)
-
-
-def test_every_call_to_the_system_can_fail_and_the_old_cache_or_the_new_one_is_there(tmp_path: Path) -> None:
-    old, new = {"old.md": "the old one"}, {"new.md": "the new one", "b.md": "and more"}
-    sources = write_sources(tmp_path / "sources", new)
-    cache = build_cache(tmp_path, old)
-    both = {oracle.resolve(old, "one", 99), oracle.resolve(new, "one", 99)}
-    number = 0
-    while True:
-        number += 1
-        faulty = FailingOnce(number)
-        with suppress(DiskError):
-            compile_folder(sources, cache, force=True, disk=Disk(faulty))
-        library = library_of(tmp_path)
-        assert library.verify(str(cache)) == ()
-        assert library.resolve(str(cache), "one", 99) in both
-        if faulty.calls < number:
-            break
-        build_cache(tmp_path, old, force=True)
-        assert leftovers(tmp_path) == [], f"call {number}"
-    assert number > 60
-
-
-def test_a_killed_build_leaves_the_old_cache_and_the_next_one_cleans_up(tmp_path: Path) -> None:
-    corpus = {f"{number}.md": f"word{number % 50} " * 100 for number in range(1500)}
-    sources = write_sources(tmp_path / "sources", corpus)
-    cache = build_cache(tmp_path, {"old.md": "word1"})
-    old, new = oracle.resolve({"old.md": "word1"}, "word1", 50), oracle.resolve(corpus, "word1", 50)
-    dice = random.Random(1)
-    for _ in range(8):
-        process = subprocess.Popen(
-            [*CONTEXT, "build", "--sources", str(sources), "--cache", str(cache), "--force"],
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "SOURCE_DATE_EPOCH": "0"},
-        )
-        time.sleep(dice.uniform(0.05, 1.2))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert library_of(tmp_path).resolve(str(cache), "word1", 50) in {old, new}
-    deadline = time.monotonic() + 20
-    rebuild = ("build", "--sources", "sources", "--cache", "cache", "--force")
-    while (last := run_context(*rebuild, cwd=tmp_path)).returncode:
-        # A worker that has not yet noticed the end of its master still holds the lock.
-        assert b"under way" in last.stderr
-        assert time.monotonic() < deadline
-    assert library_of(tmp_path).resolve(str(cache), "word1", 50) == new
-    assert library_of(tmp_path).verify(str(cache)) == ()
     assert leftovers(tmp_path) == []
 
 

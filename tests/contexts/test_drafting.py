@@ -339,6 +339,21 @@ def test_what_cannot_be_read_is_reported_by_init_too(shop: Project) -> None:
     assert len(outcome.written) == 5
 
 
+@pytest.mark.usefixtures("bound_by_permissions")
+@pytest.mark.parametrize(
+    ("file", "failed"), [("setup.py", ["."]), ("src/shop/orders.py", ["src/shop"]), ("src/.gitignore", ["src"])]
+)
+def test_a_file_that_may_not_be_read_costs_its_own_directory(tmp_path: Path, file: str, failed: list[str]) -> None:
+    root = tmp_path / "shop"
+    write_files(root, {**SHOP, file: "x = 1"})
+    (root / file).chmod(0)
+    outcome = init(open_project(root, tmp_path / "memory"))
+    below_unknown_rules = ["src/shop", "src/shop/core"] if file.endswith("ignore") else []
+    everything = {".", "src", "src/shop", "src/shop/core", "tests", "web"}
+    assert [(scope, file.rpartition("/")[2] in reason) for scope, reason in outcome.failed] == [(failed[0], True)]
+    assert {*outcome.written} == everything - {*failed, *below_unknown_rules}
+
+
 def test_a_new_directory_is_named_by_the_one_above(shop: Project) -> None:
     init(shop)
     write_files(Path(shop.root), {"src/shop/new/x.py": '"""Brand new."""\n'})

@@ -18,7 +18,7 @@ from benchmarks.load import QUESTIONS, Pipe, Question, Watched, Web, furnish, se
 from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.caches.making import build_cache
 from tests.faults.scale import record, scaled
-from tests.guild.making import make_member, tool, write_cache
+from tests.guild.making import make_http_member, make_member, tool, write_cache
 from uvicorn.server import ServerState
 
 from contexthall.core.density import MOST_VALUES, has_too_many_values
@@ -176,6 +176,22 @@ def test_an_answer_of_a_member_that_holds_too_much_is_an_error_at_once(
         async with asyncio.timeout(50), Pipe.opened(tmp_path) as pipe:
             answer = await pipe.ask(Question("tools/call", {"name": "zoo__echo", "arguments": {}}))
             assert complaint in answer["error"]["message"]
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"), [(("--huge", str(17 << 20)), "larger"), (("--packed", "--huge", "9"), "compressed")]
+)
+def test_an_answer_over_http_that_is_too_much_is_an_error_at_once(
+    tmp_path: Path, flags: tuple[str, ...], complaint: str
+) -> None:
+    write_cache(make_http_member(tmp_path / "guild", "zoo", *flags, toolTimeoutSeconds=600), tool("echo"))
+
+    async def ask() -> None:
+        async with asyncio.timeout(50), Pipe.opened(tmp_path) as pipe:
+            answer = await pipe.ask(Question("tools/call", {"name": "zoo__echo", "arguments": {}}))
+            assert complaint in answer["result"]["content"][0]["text"]
 
     asyncio.run(ask())
 

@@ -461,7 +461,7 @@ def listening(
     *, answers_in_json: bool = True, kind: type[SessionHandler] = SessionHandler
 ) -> Iterator[tuple[int, type[SessionHandler]]]:
     class FreshHandler(kind):  # type: ignore[valid-type, misc]
-        flags = Namespace(record="", die_in_call=False, call_delay=0.0)
+        flags = Namespace(record="", die_in_call=False, call_delay=0.0, huge=0, packed=False)
         sessions: ClassVar[list[str]] = []
         calls: ClassVar[list[str]] = []
 
@@ -508,9 +508,9 @@ class EventHandler(SessionHandler):
     def _call(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"content": [{"type": "text", "text": "x" * params["arguments"]["length"]}]}
 
-    def _reply(self, status: int, message: dict[str, Any] | None = None) -> None:
+    def _reply(self, status: int, message: dict[str, Any] | None = None, *, packed: bool = False) -> None:
         if message is None or message.get("result", {}).get("content") is None:
-            super()._reply(status, message)
+            super()._reply(status, message, packed=packed)
             return
         self.send_response(status)
         self.send_header("Content-Type", "text/event-stream")

@@ -127,6 +127,7 @@ class _Drafting:
         self._root_was_fresh = any(each["scope"] == ROOT and each["state"] == "fresh" for each in overview.entries)
         self._outcome = Outcome([], [], [], [], "unchanged")
         self.refused: set[str] = set()
+        self._unruled = {each.scope for each in overview.directories if each.cause}
         for directory in overview.directories:
             reason = overview.refused.get(shown(directory.scope))
             if directory.cause or reason:
@@ -198,8 +199,9 @@ class _Drafting:
         return ""
 
     def _clear(self, scopes: Sequence[str]) -> list[str]:
-        """Leave out what was refused, and what lies below: which of those directories count is not known."""
-        return [scope for scope in scopes if not self.refused.intersection((ROOT, *_lineage(scope)))]
+        """Leave out what was refused, and what lies below a directory whose rules are not known: it may not count."""
+        unruled = self._unruled
+        return [scope for scope in scopes if scope not in self.refused and unruled.isdisjoint((ROOT, *_lineage(scope)))]
 
     def _read_if_allowed(self, scope: str, read: Callable[[Disk, Directory], Result]) -> Result | None:
         try:

@@ -29,7 +29,7 @@ from contexthall.core.errors import MemberError
 from contexthall.guild.manifest import Manifest
 from contexthall.guild.process import Warden
 from contexthall.guild.roster import Member
-from contexthall.guild.transport import Log, Transport
+from contexthall.guild.transport import NOT_READ, Log, Transport
 
 _MOST_TOOLS = 100_000
 _MOST_PAGES = 10_000
@@ -210,7 +210,8 @@ class Connection:
             await self._leave_session()
             return MemberError("the server has forgotten the session", can_repeat=True)
         if self._transport.is_http and error.message.startswith(_NO_ANSWER):
-            return MemberError(self._http_failure(), more=error.message)
+            _, is_ours, reason = error.message.partition(NOT_READ)
+            return MemberError(NOT_READ + reason if is_ours else self._http_failure(), more=error.message)
         fault = error.model_dump(by_alias=True, exclude_none=True)
         return MemberError(f"the server answered {method} with an error: {error.message}", fault=fault)
 

@@ -9,9 +9,9 @@ import json
 import re
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import anyio
 import httpx2
@@ -37,11 +37,11 @@ _MOST_QUEUED = 1024
 # So many are read in a tenth of a second, in which nobody else has a turn.
 _MOST_VALUES = 400_000
 _ID = re.compile(rb'"id"\s*:\s*([0-9]{1,15})\s*[,}]')
+NOT_READ = "the server's answer was not read: "
 _KNOCK_SECONDS = 0.02
 _LONGEST_QUOTE = 200
 _MOST_LINES = 200
 _PAUSE_SECONDS = 0.05
-_LONGEST_EVENT = 16 << 20
 _CONNECT_SECONDS = 30.0
 _LAST_SECONDS = 0.5
 _FIRST_BAD_STATUS = 300
@@ -201,18 +201,21 @@ class Transport:
             self._overheard(),
             # A proxy leads out of this machine; what the hall started is on it.
             httpx2.AsyncClient(
-                headers=headers,
+                headers={"Accept-Encoding": "identity", **headers},
                 timeout=patience,
                 trust_env=self.process is None,
                 event_hooks={"response": [self._note_response]},
             ) as client,
-            streamable_http_client(url, http_client=client, max_sse_event_size=_LONGEST_EVENT) as streams,
+            streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST_LINE) as (incoming, outgoing),
+            _sifted(incoming) as sifted,
         ):
-            yield streams
+            yield sifted, outgoing
 
     async def _note_response(self, response: httpx2.Response) -> None:
         if response.status_code >= _FIRST_BAD_STATUS:
             self.http_status = response.status_code
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):  # whose events are bounded
+            response.stream = _BoundedBody(response)
 
     @asynccontextmanager
     async def _overheard(self) -> AsyncIterator[None]:
@@ -238,6 +241,44 @@ class Transport:
                 writer.close()
                 return
         raise MemberError(self.ending("before it listened", is_starting=True), more=self.evidence())
+
+
+class _BoundedBody(httpx2.AsyncByteStream):
+    """The body of an answer over HTTP, as far as it may go; of what is beyond that the SDK tells whoever asked."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._stream = cast("httpx2.AsyncByteStream", response.stream)
+        self._is_packed = response.headers.get("content-encoding", "identity") != "identity"
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._is_packed:
+            raise httpx2.StreamError(f"{NOT_READ}it is compressed, though nobody asked for that")
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > LONGEST_LINE:
+                raise httpx2.StreamError(f"{NOT_READ}it is larger than {LONGEST_LINE} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+@asynccontextmanager
+async def _sifted(incoming: AsyncIterable[Incoming]) -> AsyncIterator[MemoryObjectReceiveStream[Incoming]]:
+    """Pass on what comes over HTTP, but for what the SDK would break at."""
+    to_hall, sifted = anyio.create_memory_object_stream[Incoming](0)
+
+    async def sift() -> None:
+        async with to_hall:
+            async for item in incoming:
+                if isinstance(item, Exception) or not _is_odd_progress(item.message):
+                    await to_hall.send(item)
+
+    async with sifted, anyio.create_task_group() as tasks:
+        tasks.start_soon(sift)
+        yield sifted
+        tasks.cancel_scope.cancel()
 
 
 def _decoded(line: bytes) -> types.JSONRPCMessage | None:

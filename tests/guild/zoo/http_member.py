@@ -4,6 +4,7 @@ Stand-alone: the standard library only, JSON answers, a session that clients may
 """
 
 import argparse
+import gzip
 import json
 import os
 import signal
@@ -23,6 +24,8 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--call-delay", type=float, default=0.0, help="wait so many seconds before answering a call")
     parser.add_argument("--ignore-term", action="store_true", help="ignore SIGTERM and SIGINT")
     parser.add_argument("--die-in-call", action="store_true", help="exit with 3 instead of answering a call")
+    parser.add_argument("--huge", type=int, default=0, help="answer a call with so many bytes of text")
+    parser.add_argument("--packed", action="store_true", help="answer a call with gzip, whoever asked for it")
     parser.add_argument("--record", default="", help="append what happens to this file, a line each")
     return parser.parse_args()
 
@@ -42,7 +45,8 @@ class Handler(BaseHTTPRequestHandler):
             self._reply(202)
         else:
             outcome = self._outcome(message["method"], message.get("params") or {})
-            self._reply(200, {"jsonrpc": "2.0", "id": message["id"], **outcome})
+            packed = self.flags.packed and message["method"] == "tools/call"
+            self._reply(200, {"jsonrpc": "2.0", "id": message["id"], **outcome}, packed=packed)
 
     def do_GET(self) -> None:
         self._reply(405)
@@ -72,11 +76,15 @@ class Handler(BaseHTTPRequestHandler):
         if self.flags.die_in_call:
             os._exit(3)
         time.sleep(self.flags.call_delay)
-        return {"content": [{"type": "text", "text": json.dumps(params.get("arguments") or {})}]}
+        text = "x" * self.flags.huge or json.dumps(params.get("arguments") or {})
+        return {"content": [{"type": "text", "text": text}]}
 
-    def _reply(self, status: int, message: dict[str, Any] | None = None) -> None:
+    def _reply(self, status: int, message: dict[str, Any] | None = None, *, packed: bool = False) -> None:
         body = b"" if message is None else json.dumps(message, ensure_ascii=False).encode()
         self.send_response(status)
+        if packed:
+            body = gzip.compress(body)
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(body)))
         if body:
             self.send_header("Content-Type", "application/json")

@@ -74,7 +74,8 @@ class UnderWay:
             await self._change()
 
     async def _change(self) -> None:
-        self._changed = anyio.Event()
+        if self._changed.is_set():  # else others wait for it already
+            self._changed = anyio.Event()
         with anyio.CancelScope(deadline=self._deadline):
             await self._changed.wait()
 

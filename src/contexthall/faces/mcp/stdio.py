@@ -104,6 +104,7 @@ class _Reading:
         async for line in _lines(descriptor):
             urgent = _urgent(line)
             if urgent is not None and self._can_overtake(urgent):
+                await self._under_way.room(urgent)
                 await self._give_at_once(urgent)
             else:
                 await self._backlog.put(line, revokes=cancelled_id(urgent) if urgent is not None else None)
@@ -138,7 +139,7 @@ class _Reading:
     def _can_overtake(self, message: types.JSONRPCMessage) -> bool:
         if (cancelled := cancelled_id(message)) is not None:
             return self._backlog.is_empty or cancelled in self._under_way
-        return not self._backlog.is_empty and self._under_way.takes(message)
+        return not self._backlog.is_empty
 
     async def _give_at_once(self, message: types.JSONRPCMessage) -> None:
         """Give a cancellation to the server; answer here what asks whether anybody is there."""
