@@ -11,6 +11,7 @@ import signal
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn, TypeAlias
 
 from contexthall.core.errors import DiskError, HallError, InternalError
@@ -99,7 +100,8 @@ class _Worker:
         """Wait for the process, which has no reason left to live."""
         os.close(self.pipe)
         os.kill(self.process, signal.SIGKILL)
-        os.waitpid(self.process, 0)
+        with suppress(ChildProcessError):  # whoever started us may want no word of children
+            os.waitpid(self.process, 0)
 
     def _read(self, length: int) -> bytes:
         data = bytearray()

@@ -714,7 +714,9 @@ def _target(path: str, system: _System) -> str | None:
     try:
         return system.readlink(path) if stat.S_ISLNK(system.lstat(path).st_mode) else None
     except OSError as error:
-        if error.errno in {*_NOTHING_THERE, errno.EACCES}:
+        # What is longer than any path is none, and would take for ever to follow. A symlink that was just replaced by
+        # something else cannot be read as one.
+        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EINVAL}:
             return None
         raise
 

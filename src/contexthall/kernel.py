@@ -17,6 +17,7 @@ _LINUX_EXCHANGE = 2
 _MACOS_SWAP = 2
 _CANNOT = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 _OPENAT2 = 437
+_MMAP_THRESHOLD, _LARGE = -3, 1 << 20
 _NO_SYMLINKS = 4
 _CANNOT_OPEN_STRAIGHT = {errno.ENOSYS, errno.EPERM}
 """What an old kernel answers to `openat2`, and what some containers do."""
@@ -74,6 +75,12 @@ def exchange(path: str, other: str, folder: int = _AT_FDCWD) -> None:
         _check(_library().renameatx_np(folder, first, folder, second, _MACOS_SWAP), path)
     else:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), path)
+
+
+def give_back_large_memory() -> None:
+    """Let what was large in memory go back to the system as soon as it is free, where the C library can be told."""
+    if hasattr(_library(), "mallopt"):
+        _library().mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
 def cannot_exchange(error: BaseException | None) -> bool:

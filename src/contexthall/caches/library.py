@@ -3,6 +3,7 @@
 import os.path
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from operator import not_
@@ -139,12 +140,7 @@ class Library:
             if not names or ".." in names:
                 raise CacheMissingError(cache, hint=_HINT)
             path, admits = os.path.join(self.root, *names), self._is_own
-        confined = Confined(path, admits)
-        try:
-            self._reach(confined)
-        except (CacheMissingError, PathMissingError):
-            raise CacheMissingError(cache, hint=_HINT) from None
-        return confined
+        return Confined(path, admits)
 
     def find(self, path: str) -> str:
         """Find the directory that a person means by `path`: from the working directory, else below the root."""
@@ -276,10 +272,11 @@ class Library:
         """Say on which disk and by which path to open a directory: no symlink that was not judged is followed."""
         if not isinstance(directory, Confined):
             return self._disk, directory
-        real = self._disk.real(directory)
-        if not directory.admits(real):
-            raise CacheMissingError(directory, hint=_HINT)
-        return self._straight, real
+        with suppress(PathMissingError):  # what cannot be a path at all is nowhere
+            real = self._disk.real(directory)
+            if directory.admits(real):
+                return self._straight, real
+        raise CacheMissingError(directory, hint=_HINT)
 
     def _enter(self, directory: str) -> Directory:
         try:

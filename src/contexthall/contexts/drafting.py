@@ -170,7 +170,7 @@ class _Drafting:
             return bool(derived_fields(values)) and any(each in new for each in below)
         there = {f"{shown(os.path.basename(each))}/" for each in below}
         listed = values.get("subdirectories")
-        named = [each.get("name") for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+        named = [str(each.get("name")) for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
         return any(each in new for each in below) or there != {*named}
 
     def note(self, scope: str, kind: str, reason: str) -> None:

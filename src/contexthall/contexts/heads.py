@@ -31,7 +31,7 @@ MANY = 400
 """So many contexts are worth a process."""
 _PIPE_BYTES = 1 << 20
 _CHUNK = 1 << 16
-_PATIENCE_SECONDS = 15.0
+_PATIENCE_SECONDS = 60.0
 _PROGRAM = "from contexthall.contexts.heads import main; main()"
 
 

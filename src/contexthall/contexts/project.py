@@ -105,14 +105,15 @@ class Projects:
     def _open(self, root: str, base: str) -> "Project":
         """Open a project; the last few stay open, because what was learnt about them saves work."""
         with self._lock:  # calls come from several threads
-            project = self._opened.pop((root, base), None) or Project(self._disk, root, self._ledger(root), base)
+            project = self._opened.pop((root, base), None) or Project(self._disk, root, self._ledger(base), base)
             self._opened[root, base] = project
             if len(self._opened) > _MOST_PROJECTS:
                 del self._opened[next(iter(self._opened))]
         return project
 
-    def _ledger(self, root: str) -> Ledger:
-        name = sha256(os.fsencode(root)).hexdigest()[:16] if "\0" not in root else ""
+    def _ledger(self, base: str) -> Ledger:
+        # By where it really is: a root has as many spellings as symlinks lead to it.
+        name = sha256(os.fsencode(base)).hexdigest()[:16] if "\0" not in base else ""
         return Ledger(self._disk, os.path.join(self._memory, name) if self._memory else "", self._clock)
 
 

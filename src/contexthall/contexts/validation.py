@@ -30,7 +30,7 @@ _DECLARED = re.compile(
     r"(?:class|interface|type|enum|struct|trait|union|def|fn|function\*?|const|let|var|static|mod|namespace|module"
     r"|func(?:\s*\([^)]*\))?)\s+([^\W\d]\w*)"
 )
-_CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
+_CALLED = re.compile(r"(?<!\w)([^\W\d]\w*+)\s*+\(")
 _ALONE = re.compile(r"([^\W\d]\w*)(?:\s*[:=].*)?", re.DOTALL)
 _DEPENDENCY = re.compile(r"@?[^\s,;<>=!~@\[(^]+")
 _FILE: tuple[str, ...] = ("file",)

@@ -142,9 +142,10 @@ def _settle(opened: OpenDirectory, aside: str) -> None:
     """Remove a file that was set aside; if it is neither what was read nor what was written, give it its name back."""
     *_, before, after = aside.split("-")
     try:
-        if _digits(opened.read(aside)) not in {before, after} and not _give_back(opened, aside, after):
-            logger.warning("somebody's words were kept as %s", os.path.join(opened.path, aside))
-            return
+        while _digits(opened.read(aside)) not in {before, after}:  # perhaps once more, if somebody saves meanwhile
+            if not _give_back(opened, aside, after):
+                logger.warning("somebody's words were kept as %s", os.path.join(opened.path, aside))
+                return
         opened.remove_if_there(aside)
     except DiskError as error:
         logger.warning("left for the next run: %s", error)

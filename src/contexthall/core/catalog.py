@@ -29,8 +29,7 @@ Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None
 
 _LONGEST_COMPLAINT = 200
 _LONGEST_REASON = 120
-_LONGEST_TEXT = 1 << 20
-_LONGEST_LIST = 10_000
+LONGEST_TEXT = 1 << 20
 _MOST_FAULTS = 1000
 _MOST_UNKNOWN = 100
 _COMPLAINTS = {"required": "Missing argument", "additionalProperties": "Unknown argument"}
@@ -255,22 +254,18 @@ class Catalog:
 
     def _refuse(self, tool: Tool, arguments: JsonObject) -> ToolResult | None:
         """Say what is wrong with `arguments`, if anything is."""
-        if (oversized := _oversized(tool, arguments)) is not None:
-            error = tool.refusals.get(oversized)
-            complaint = f"Invalid argument {oversized!r}: too long"
-            return ToolResult.of_error(error()) if error else ToolResult.of_text(complaint, is_error=True)
         validator = self._validators.get(tool.name) or Draft202012Validator(tool.input_schema)
         self._validators[tool.name] = validator
         try:
             faults = list(islice(validator.iter_errors(_worth_judging(tool, arguments)), _MOST_FAULTS))
         except RecursionError:
             return ToolResult.of_text("Invalid arguments: nested too deeply", is_error=True)
-        if not faults:
-            return None
         blamed = {argument for fault in faults for argument in _blamed_arguments(fault)}
         for argument, error in tool.refusals.items():
-            if argument in blamed:
+            if argument in blamed or _is_oversized(arguments.get(argument)):
                 return ToolResult.of_error(error())
+        if not faults:
+            return None
         return ToolResult.of_text(_complaint(cast("ValidationError", best_match(faults))), is_error=True)
 
 
@@ -282,15 +277,9 @@ def _refuse_nothing(_tool: Tool, _arguments: JsonObject) -> None:
     """Leave it to the server whose tool it is."""
 
 
-def _oversized(tool: Tool, arguments: JsonObject) -> str | None:
-    """Name an argument that is longer than any that means something: to work on it would take for ever."""
-    names: list[str] = [*tool.refusals, *tool.input_schema.get("properties", {})]
-    for name in names:
-        value = arguments.get(name)
-        longest = _LONGEST_TEXT if isinstance(value, str) else _LONGEST_LIST
-        if isinstance(value, str | list) and len(value) > longest:
-            return name
-    return None
+def _is_oversized(value: object) -> bool:
+    """Say whether a text is longer than any that means something: to work on it would take for ever."""
+    return isinstance(value, str) and len(value) > LONGEST_TEXT
 
 
 def _worth_judging(tool: Tool, arguments: JsonObject) -> JsonObject:

@@ -16,6 +16,10 @@ UNICODE: Final = "14.0.0"
 
 _IS_OURS: Final = unicodedata.unidata_version == UNICODE
 _FIRST_LATER: Final = "\u0378"
+# What counts as printable and shows nothing: fillers, joiners, selectors of variants, the empty Braille cell.
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
 _STAND_IN: Final = "\uffff"
 # Parts of a name since Unicode 15.1, though they had long been there.
 _LATER_IN_NAMES: Final = frozenset("\u200c\u200d\u30fb\uff65")
@@ -31,7 +35,9 @@ def lower(text: str) -> str:
 
 def is_printable(text: str) -> bool:
     """Say whether a terminal would show all of `text`, and obey none of it."""
-    return text.isprintable() and (_IS_OURS or text.isascii() or not _later(text))
+    if text.isascii():
+        return text.isprintable()
+    return text.isprintable() and not _UNSEEN.search(text) and (_IS_OURS or not _later(text))
 
 
 def is_name(text: str) -> bool:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import Final, Never
 
 MOST_LEVELS: Final = 128
@@ -78,15 +78,17 @@ def parse(data: bytes, *, halves: bool = False, finite: bool = False, exact: boo
 
 def is_deep(data: bytes) -> bool:
     """Say whether JSON is nested too deeply: on how deep that is, no two Pythons and no two parsers agree."""
-    if data.count(b"[") + data.count(b"{") <= MOST_LEVELS:
+    opened = data.count(b"[") + data.count(b"{")
+    if opened <= MOST_LEVELS:
         return False
-    brackets = rest = _brackets(data)
+    brackets = rest = _brackets(data)[: 2 * opened]
     for _ in range(_SURELY_FLAT):  # from the inside: of a long list of small things, nothing is left in no time
         before, rest = rest, rest.replace(b"[]", b"").replace(b"{}", b"")
         if len(rest) == len(before):
             break
     levels = accumulate(step - 1 for step in brackets.translate(_STEPS))
-    return bool(rest) and any(level > MOST_LEVELS for level in levels)
+    # What closes more than it opened is no JSON, and is not looked at any further.
+    return bool(rest) and any(level > MOST_LEVELS for level in takewhile(lambda level: level >= 0, levels))
 
 
 def _brackets(data: bytes) -> bytes:

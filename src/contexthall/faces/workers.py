@@ -29,7 +29,9 @@ class Workers:
         place = object()
         with anyio.fail_after(self._timeout_seconds):
             await self._places.acquire_on_behalf_of(place)
-            return await asyncio.shield(asyncio.create_task(self._occupy(place, work)))
+            occupying = asyncio.create_task(self._occupy(place, work))
+            occupying.add_done_callback(_hear_out)
+            return await asyncio.shield(occupying)
 
     async def _occupy(self, place: object, work: Callable[[], Answer]) -> Answer:
         """Hold the place until the thread has ended, whoever still waits for it; only the hall's end is not held up."""
@@ -37,3 +39,9 @@ class Workers:
             return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
         finally:
             self._places.release_on_behalf_of(place)
+
+
+def _hear_out(occupying: "asyncio.Task[Answer]") -> None:
+    """Take note of how it ended, if nobody else does any more."""
+    if not occupying.cancelled():
+        occupying.exception()

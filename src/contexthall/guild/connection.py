@@ -6,6 +6,7 @@ passed on as they came, which is why nothing here is made into the SDK's models.
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -29,6 +30,7 @@ from contexthall.core.errors import MemberError
 from contexthall.guild.manifest import Manifest
 from contexthall.guild.process import Warden
 from contexthall.guild.roster import Member
+from contexthall.guild.tools_cache import MOST_BYTES
 from contexthall.guild.transport import NOT_READ, Log, Transport
 
 _MOST_TOOLS = 100_000
@@ -130,13 +132,16 @@ class Connection:
 
     async def _all_pages(self) -> list[object]:
         tools: list[object] = []
-        cursor, seen = None, set[str]()
+        cursor, seen, size = None, set[str](), 0
         while self._offers_tools:
             page = await self._request("tools/list", {"cursor": cursor} if cursor else {}, self._manifest.start_seconds)
             offered = page.get("tools")
             if not isinstance(offered, list):
                 raise MemberError("the server answered tools/list without a list of tools")
             tools += offered
+            size += len(json.dumps(offered))
+            if size > MOST_BYTES:
+                raise MemberError(f"the definitions of its tools come to more than {MOST_BYTES} bytes")
             cursor = page.get("nextCursor")
             if not cursor:
                 break
@@ -171,7 +176,7 @@ class Connection:
             params = {**params, "_meta": self._meta}
         rubbish = self._transport.rubbish_lines
         if progress is not None:
-            options["on_progress"] = cast("ProgressFnT", progress)
+            options["on_progress"] = cast("ProgressFnT", _one_at_a_time(progress))
         try:
             return await self._answered(method, params, options, seconds)
         except TimeoutError:
@@ -371,6 +376,23 @@ async def _answer(
     if method == "ping":
         return {}
     raise MCPError(types.METHOD_NOT_FOUND, "Method not found", method)
+
+
+def _one_at_a_time(tell: Progress) -> Progress:
+    """Tell of progress; what comes while the last is still being told is left out, or it would pile up."""
+    is_telling = False
+
+    async def tell_unless_busy(progress: float, total: float | None, message: str | None) -> None:
+        nonlocal is_telling
+        if is_telling:
+            return
+        is_telling = True
+        try:
+            await tell(progress, total, message)
+        finally:
+            is_telling = False
+
+    return tell_unless_busy
 
 
 def _first(group: BaseExceptionGroup[Exception]) -> Exception:

@@ -134,16 +134,21 @@ def _unreadable(what: str, error: DiskError) -> str:
 def _named(found: Iterable[_Found]) -> Iterator[Member]:
     """Give each its name: valid manifests have the first choice, the rest go by their keys.
 
-    Nobody takes the name of one whose directory is called so, or a member could pass for another.
+    Nobody takes the name of one whose directory is called so, or a member could pass for another, even if that other
+    one cannot be used just now.
     """
+    found = list(found)
+    homes = {os.path.basename(each.key): each.key for each in reversed(found)} | {each.key: each.key for each in found}
     owners: dict[str, str] = {}
     nameless: list[tuple[_Found, str]] = []
-    for each in sorted(found, key=_is_called_otherwise):
+    for each in sorted(found, key=_claim):
         key, directory, manifest, reason = each
         if manifest is None:
             nameless.append((each, reason))
-        elif manifest.name in owners:
-            nameless.append((each, f'its name "{manifest.name}" is taken by the member in {owners[manifest.name]}'))
+            continue
+        owner = owners.get(manifest.name) or (homes.get(manifest.name, key) if _claim(each) else key)
+        if owner != key:
+            nameless.append((each, f'its name "{manifest.name}" is taken by the member in {owner}'))
         else:
             owners[manifest.name] = key
             yield Member(name=manifest.name, key=key, directory=directory, manifest=manifest)
@@ -153,8 +158,10 @@ def _named(found: Iterable[_Found]) -> Iterator[Member]:
         yield Member(name=name, key=each.key, directory=each.directory, status="error", error=reason)
 
 
-def _is_called_otherwise(found: _Found) -> bool:
-    return found.manifest is None or found.manifest.name != found.key
+def _claim(found: _Found) -> int:
+    """Say how good a claim a member has to its name, from 0 on: by its directory, by the last part of that, or none."""
+    names = (found.key, os.path.basename(found.key))
+    return names.index(found.manifest.name) if found.manifest and found.manifest.name in names else len(names)
 
 
 def _free_name(key: str, taken: Iterable[str]) -> str:

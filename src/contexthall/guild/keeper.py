@@ -18,6 +18,7 @@ _T = TypeVar("_T")
 
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
+_MOST_DOUBLINGS = 10
 _LONGEST_WAIT_SECONDS = 2.0
 _TURN_SECONDS = 1.0
 
@@ -194,7 +195,7 @@ class Keeper:
 
     def _note_failure(self, reason: str, more: str = "") -> None:
         # The first time nobody has to wait; from then on ever longer.
-        pause = _FIRST_PAUSE_SECONDS * 2 ** (self._failures - 1) if self._failures else 0.0
+        pause = _FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, _MOST_DOUBLINGS) if self._failures else 0.0
         self._failures += 1
         self._reason = reason
         self._next_start = asyncio.get_running_loop().time() + min(pause, _LONGEST_PAUSE_SECONDS)

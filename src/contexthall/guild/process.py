@@ -99,7 +99,8 @@ def _start_apart(command: tuple[str, ...], standard_input: int) -> None:
         file_actions=[(os.POSIX_SPAWN_DUP2, standard_input, 0)],
         setsid=True,
     )
-    os.waitpid(started, 0)
+    with suppress(ChildProcessError):  # whoever started the hall may want no word of children
+        os.waitpid(started, 0)
 
 
 class MemberProcess(asyncio.SubprocessProtocol):

@@ -36,11 +36,14 @@ _SHELL_CODES = {127: "its command was not found", 126: "its command cannot be ex
 _MOST_QUEUED = 1024
 # So many are read in a tenth of a second, in which nobody else has a turn.
 _MOST_VALUES = 400_000
-_ID = re.compile(rb'"id"\s*:\s*([0-9]{1,15})\s*[,}]')
+# Where an answer that is not read has its own number, and not one of something in it.
+_FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*[,}]')
+_LAST_ID = re.compile(rb',\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 NOT_READ = "the server's answer was not read: "
 _KNOCK_SECONDS = 0.02
 _LONGEST_QUOTE = 200
 _MOST_LINES = 200
+_MOST_QUESTIONS = 64
 _PAUSE_SECONDS = 0.05
 _CONNECT_SECONDS = 30.0
 _LAST_SECONDS = 0.5
@@ -79,6 +82,7 @@ class Transport:
         self._was_stopped = False
         self._rubbish = ""
         self._kept_lines = 0
+        self._unanswered = 0
 
     @property
     def has_ended(self) -> bool:
@@ -163,15 +167,24 @@ class Transport:
     async def _read(self, process: MemberProcess, to_hall: MemoryObjectSendStream[Incoming]) -> None:
         async with to_hall:
             async for line in process.lines():
-                if (message := _decoded(line)) is not None:
-                    await to_hall.send(SessionMessage(message))
-                else:
+                if (message := _decoded(line)) is None:
                     await self._note_rubbish(line)
+                elif self._is_heard(message):
+                    await to_hall.send(SessionMessage(message))
+
+    def _is_heard(self, message: types.JSONRPCMessage) -> bool:
+        """Say whether a message is passed on: who asks more than anybody does not listen to the answers."""
+        if isinstance(message, types.JSONRPCRequest):
+            self._unanswered += 1
+            return self._unanswered <= _MOST_QUESTIONS
+        return True
 
     async def _write(self, process: MemberProcess, from_hall: MemoryObjectReceiveStream[SessionMessage]) -> None:
         with suppress(OSError):
             async for item in from_hall:
                 await process.write(_encoded(item.message))
+                if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+                    self._unanswered -= 1
 
     async def _note_rubbish(self, line: bytes) -> None:
         text = line[:_LONGEST_QUOTE].decode("utf-8", "replace")
@@ -310,7 +323,7 @@ def _is_odd_progress(message: types.JSONRPCMessage) -> bool:
 
 def _answer_to_what_is_not_read(line: bytes, reason: str) -> types.JSONRPCError | None:
     """Give an error in the place of an answer that is too much to read, so that nobody waits for it."""
-    found = _ID.search(line[:_LONGEST_QUOTE]) or _ID.search(line[-_LONGEST_QUOTE:])
+    found = _FIRST_ID.match(line[:_LONGEST_QUOTE]) or _LAST_ID.search(line[-_LONGEST_QUOTE:])
     if found is None:
         return None
     error = types.ErrorData(code=types.INTERNAL_ERROR, message=f"its answer {reason}")

@@ -32,7 +32,7 @@ LEFT_OUT = "…"
 Grammar = Callable[[], object]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_UNGUARDED_BYTES = 1 << 14
+_SMALL_BYTES = 1 << 14
 _MOST_UNGUARDED_BYTES = 1 << 15
 _CHUNK_BYTES = 1 << 12
 _TIMEOUT_MICROSECONDS = 5_000_000
@@ -98,7 +98,7 @@ def _is_parsable(data: bytes) -> bool:
 
 def _is_a_bracket_bomb(data: bytes) -> bool:
     """Say whether far more brackets are open than anybody writes: each costs the parser a kilobyte."""
-    if len(data) <= _UNGUARDED_BYTES:
+    if len(data) <= _SMALL_BYTES:
         return False
     if data.count(b"<") - data.count(b">") > _OPEN_ANGLES:
         return True
@@ -120,14 +120,14 @@ def _language(grammar: Grammar) -> Language:
 
 def _parse(grammar: Grammar, data: bytes, deadline: float) -> Node | None:
     # A parser is cheap to make, and one that two threads share is not safe: `_Supply` lets other threads run.
-    if len(data) <= _UNGUARDED_BYTES or not _IS_GUARDED:
+    if not _IS_GUARDED:
         return Parser(_language(grammar)).parse(data).root_node
-    supply = _Supply(data, deadline)
+    supply = _Supply(data, deadline) if len(data) > _SMALL_BYTES else None
     try:
-        root = _impatient_parser(grammar).parse(supply).root_node
+        root = _impatient_parser(grammar).parse(supply or data).root_node
     except ValueError:  # which is how it says that it gave up
         return None
-    return None if supply.is_cut else root
+    return None if supply is not None and supply.is_cut else root
 
 
 def _impatient_parser(grammar: Grammar) -> Parser:

@@ -14,6 +14,7 @@ from contexthall.faces.cli.table import load
 from contexthall.faces.mcp import stdio
 from contexthall.faces.mcp.server import HallServer
 from contexthall.hall import Hall
+from contexthall.kernel import give_back_large_memory
 
 
 @click.command
@@ -69,6 +70,7 @@ def server_of(hall: Hall, caller: Caller, *, only_unicode: bool) -> HallServer:
 
 
 def settle() -> None:
-    """Keep what is loaded by now out of the garbage collector's work, so that no call pauses for it."""
+    """Keep what is loaded by now out of the garbage collector's work, and nothing large that was used once."""
+    give_back_large_memory()
     gc.freeze()
     gc.enable()

@@ -8,7 +8,7 @@ to finish; streams that would never end by themselves are ended.
 import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, cast
 
 import anyio
@@ -27,6 +27,8 @@ from contexthall.faces.mcp.sessions import Sessions
 
 MOST_SESSIONS = 100
 MOST_BODY_BYTES = 16 * 1024 * 1024
+LARGE_BODY_BYTES = 1024 * 1024
+MOST_LARGE_BODIES = 4
 IDLE_SECONDS = 30 * 60.0
 
 _SESSION = "mcp-session-id"
@@ -35,6 +37,7 @@ _OF_ONE_MESSAGE = {
     *(b"mcp-protocol-version", b"mcp-session-id", b"mcp-method", b"mcp-name", b"last-event-id"),
 }
 _OPENED = 200
+_ENDED = {200, 404}
 _PING = {"jsonrpc": "2.0", "method": "ping"}
 _LONGEST_PING = 1024
 _UNASKED = [(b"accept", b"application/json, text/event-stream"), (b"content-type", b"application/json")]
@@ -51,6 +54,7 @@ class HttpEndpoint:
         self._server = server
         self._standing: set[anyio.CancelScope] = set()
         self._sessions = Sessions(most_sessions, time.monotonic)
+        self._large = anyio.Semaphore(MOST_LARGE_BODIES)
         self._manager = StreamableHTTPSessionManager(
             app=server,
             json_response=False,  # a single JSON answer could carry no progress
@@ -72,9 +76,10 @@ class HttpEndpoint:
             elif scope["method"] == "POST":
                 await self._answer(scope, receive, send, session_id)
             else:
-                await self._manager.handle_request(scope, receive, send)
-        if scope["method"] == "DELETE":
-            self._sessions.note_ended(session_id)
+                answer = _Answer(send)
+                await self._manager.handle_request(scope, receive, answer)
+                if scope["method"] == "DELETE" and answer.status in _ENDED:
+                    self._sessions.note_ended(session_id)
 
     def end_streams(self) -> None:
         """End whatever a client holds open only to hear of changes."""
@@ -98,6 +103,16 @@ class HttpEndpoint:
         if int(Headers(scope=scope).get("content-length", "0")) > MOST_BODY_BYTES:
             await self._manager.handle_request(scope, receive, send)  # which says so, and waits for none of it
             return
+        async with self._turn(Headers(scope=scope)):
+            await self._answer_in_turn(scope, receive, send, session_id)
+
+    def _turn(self, headers: Headers) -> AbstractAsyncContextManager[object]:
+        """Let a large message wait until there are few of them: each stands in memory several times."""
+        length = headers.get("content-length", "")
+        is_small = length.isdecimal() and int(length) < LARGE_BODY_BYTES
+        return nullcontext() if is_small else self._large
+
+    async def _answer_in_turn(self, scope: Scope, receive: Receive, send: Send, session_id: str) -> None:
         request = await _Request.read(receive)
         if request.was_abandoned():
             return
@@ -218,10 +233,11 @@ class _Answer:
         self._send = send
         self.is_open = False
         self.session_id = ""
+        self.status = 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = Headers(raw=message["headers"])
+            headers, self.status = Headers(raw=message["headers"]), message["status"]
             self.session_id = headers.get(_SESSION, "") if message["status"] == _OPENED else ""
         await self._send(message)
         self.is_open = message["type"] == "http.response.start" or message.get("more_body", False)

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contexthall import __version__
 from contexthall.core import wire
+from contexthall.core.density import MOST_VALUES, has_too_many_values
 from contexthall.core.errors import (
     CacheMissingError,
     CheckFailedError,
@@ -341,6 +342,8 @@ def _too_large() -> RefusedError:
 
 
 def _object(body: bytes) -> JsonObject:
+    if has_too_many_values(body):
+        raise UsageError(f"the body holds more than {MOST_VALUES} values")
     try:
         value = wire.parse(body)
     except ValueError:

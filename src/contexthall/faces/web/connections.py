@@ -58,8 +58,9 @@ class BoundedConnection(H11Protocol):
         self._wait_for_nothing()
         self.resume_writing()
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+    def handle_events(self) -> None:
+        """Take what has come: at once, or when the request before it has been answered."""
+        super().handle_events()
         self._wait_for_client()
 
     def pause_writing(self) -> None:
