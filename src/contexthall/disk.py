@@ -449,13 +449,13 @@ class Directory(_Opened):
 
     def replace(self, name: str, data: bytes, *, sync: bool = False) -> None:
         """Put a new file in place of whatever is at `name`, in one step; it is there whole or not at all."""
-        with self._temporary(data, sync=sync) as temporary:
+        with self._temporary(name, data, sync=sync) as temporary:
             self.rename(temporary, name)
 
     def write_like(self, model: str, data: bytes) -> str:
         """Write a new file, to the disk itself, with the owner and the permissions of another; give its name."""
         found = self._do_at(model, os.stat, model, dir_fd=self._descriptor, follow_symlinks=False)
-        with self._temporary(data, sync=True) as temporary:
+        with self._temporary(model, data, sync=True) as temporary:
             ours = self._do_at(temporary, os.stat, temporary, dir_fd=self._descriptor)
             if (ours.st_uid, ours.st_gid) != (found.st_uid, found.st_gid):
                 self._do_at(temporary, os.chown, temporary, found.st_uid, found.st_gid, dir_fd=self._descriptor)
@@ -464,7 +464,7 @@ class Directory(_Opened):
 
     def put(self, name: str, data: bytes, *, sync: bool = False) -> bool:
         """Put a new file at `name`, in one step; False if something is there already, which stays."""
-        with self._temporary(data, sync=sync) as temporary:
+        with self._temporary(name, data, sync=sync) as temporary:
             is_put = self._link(temporary, name)
         with suppress(DiskError):  # what is written is written; the next to write here removes the rest
             self.remove_if_there(temporary)
@@ -519,16 +519,18 @@ class Directory(_Opened):
                 time.sleep(_PATIENCE_SECONDS)  # somebody is tidying up, or keeps the lock for reasons of their own
 
     @contextmanager
-    def _temporary(self, data: bytes, *, sync: bool) -> Iterator[str]:
-        """Write a file that has no real name yet; it is removed if it does not get one."""
+    def _temporary(self, name: str, data: bytes, *, sync: bool) -> Iterator[str]:
+        """Write a file that shall be called `name`; it is removed if it is not, and what fails is told of that name."""
         self.share()
         temporary = f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
         try:
             self.write(temporary, data, sync=sync)
             yield temporary
-        except BaseException:
+        except BaseException as error:
             with suppress(DiskError):  # whatever went wrong first is told
                 self.remove_if_there(temporary)
+            if isinstance(error, DiskError) and error.cause:
+                raise type(error)(f"{os.path.join(self.path, name)}: {error.cause}") from error.__cause__
             raise
 
     def remove_if_there(self, name: str) -> None:
@@ -672,14 +674,16 @@ def _regular(descriptor: int, system: _System) -> tuple[int, os.stat_result]:
 
 def _make_directories(path: str, made: list[str], system: _System) -> None:
     """Make a directory that only the user may enter, and those above it as everybody makes them; collect those made."""
-    missing = [path]
+    missing, tried = [path], {path}
     while missing:
         try:
             system.mkdir(missing[-1], 0o700 if len(missing) == 1 else 0o777)
             made.append(missing.pop())
         except FileNotFoundError:
-            if not (parent := os.path.dirname(missing[-1])) or parent == missing[-1]:
+            parent = os.path.dirname(missing[-1])
+            if not parent or parent in tried:  # it is there, and takes nothing all the same
                 raise
+            tried.add(parent)
             missing.append(parent)
         except FileExistsError:
             if not stat.S_ISDIR(system.stat(missing.pop()).st_mode):

@@ -89,9 +89,10 @@ class SecondReader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None and self._patience is not None:
+        if self._patience is not None:
             self._patience.cancel()
             self._patience.join()  # whoever forks later must be alone
+        if self._process is not None:
             self._process.kill()
             with suppress(BrokenPipeError):
                 self._process.__exit__(None, None, None)
@@ -115,7 +116,10 @@ class SecondReader:
         self._process = _start()
         if self._process is not None:
             self._patience = threading.Timer(_PATIENCE_SECONDS, self._process.kill)
-            self._patience.start()
+            try:
+                self._patience.start()
+            except RuntimeError:  # this user may have no more threads
+                self._patience = None
 
     def answers(self) -> Mapping[str, tuple[Seen, Head]]:
         """Give the heads that were read, by directory; none if there were few, or if it did not work out."""

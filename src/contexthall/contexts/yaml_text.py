@@ -213,7 +213,8 @@ class _Reader:
 
     def _key(self, event: Any) -> str:  # noqa: ANN401
         if type(event) is ScalarEvent:
-            self._node(event, 1)  # which may be anchored
+            if event.anchor is not None:
+                self._node(event, 1)
             return str(event.value)
         if type(event) is AliasEvent and isinstance(value := self._alias(event, 1)[0], str):
             return value

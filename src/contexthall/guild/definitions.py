@@ -189,7 +189,13 @@ def _spelling_fault(tool: _Object) -> str:
         return "it is nested too deeply"
     # Fewer brackets than levels allowed: there is no need to count the levels.
     may_be_deep = text.count("{") + text.count("[") > _MOST_LEVELS
-    return "it is nested too deeply" if may_be_deep and is_deep(tool) else ""
+    if may_be_deep and is_deep(tool):
+        return "it is nested too deeply"
+    try:
+        wire.parse(text.encode(), finite=True)
+    except ValueError as error:
+        return f"it cannot be read again: {error}"
+    return ""
 
 
 def is_deep(value: object) -> bool:

@@ -137,7 +137,7 @@ class ToolLists:
     def _read(self, member: Member) -> Known:
         remembered = self._recall(member)
         cached = self._caches.read(member, remembered)
-        if cached is None and remembered is not None and not remembered.cache_digest:
+        if remembered is not None and not remembered.cache_digest and _is_newer(remembered, cached):
             cached = _unwritten(remembered)
         self._known[member.name] = Known(cached, remembered)
         return self._known[member.name]
@@ -173,6 +173,11 @@ class ToolLists:
     def _may_write_over(self, member: Member) -> bool:
         """Say whether nothing is lost that somebody approved; who approves again writes over anything."""
         return not self._memory.has_lost(member) or (self._memory.is_damaged(member) and not self._hold)
+
+
+def _is_newer(remembered: Remembered, cached: CachedTools | None) -> bool:
+    """Say whether what could not be written was heard after what is there."""
+    return cached is None or remembered.cached_at > cached.cached_at
 
 
 def _unwritten(remembered: Remembered) -> CachedTools:

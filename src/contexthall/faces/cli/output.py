@@ -91,7 +91,7 @@ class ProgressBar:
 
     def show(self, done: int, total: int) -> None:
         if self._bar is None:
-            if not sys.stderr.isatty() or time.monotonic() - self._begun < 1:
+            if sys.stderr is None or not sys.stderr.isatty() or time.monotonic() - self._begun < 1:
                 return
             self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr)
         self._bar.update(done - self._bar.pos)
