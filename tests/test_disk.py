@@ -110,6 +110,27 @@ def test_containment_is_judged_after_symlinks(tmp_path: Path) -> None:
     assert not disk.is_within(str(tmp_path / "root-like"), root)
 
 
+def test_a_path_that_is_longer_than_any_is_missing_and_not_followed(tmp_path: Path) -> None:
+    for path in ("/a" * 500_000, f"{tmp_path}/" + "a/" * 500_000):
+        with pytest.raises(PathMissingError):
+            Disk().real(path)
+
+
+def test_a_symlink_that_is_replaced_before_it_is_read_counts_as_what_is_there_now(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    failures = [OSError(errno.EINVAL, "Invalid argument")]
+
+    def perform(call: Callable[..., Any], *arguments: object, **options: object) -> Any:
+        if call is os.readlink and failures:
+            raise failures.pop()
+        return call(*arguments, **options)
+
+    disk, root = Disk(perform), os.path.realpath(tmp_path)
+    assert disk.real(f"{root}/link") == f"{root}/link"
+    assert disk.real(f"{root}/link") == f"{root}/real"
+
+
 def test_a_symlink_to_a_directory_is_entered_only_if_it_may_be_followed(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

@@ -1,3 +1,4 @@
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,17 @@ def test_a_settings_file_that_is_nested_too_deeply_is_named(project: Path) -> No
 
 def test_toolsets_can_be_any_sequence(project: Path) -> None:
     assert open_hall(str(project), toolsets=("caches",)).settings.toolsets == ("caches",)
+
+
+@pytest.mark.parametrize("confine", [True, False])
+def test_the_name_of_a_cache_may_be_as_long_as_it_likes_and_is_missing(project: Path, confine: bool) -> None:
+    hall = open_hall(str(project), confine=confine)
+    for name in ("x" * (2 << 20), "/x" * (1 << 20)):
+        for tool, arguments in (
+            ("context.inspect_cache", {"cache": name}),
+            ("context.list_caches", {"root": name}),
+            ("context.resolve", {"cache": name, "query": "a", "budget": 1}),
+        ):
+            result = asyncio.run(hall.catalog.call(tool, arguments, hall.caller))
+            told = '{"error":{"code":"cache_missing","message":"Cache does not exist"}}'
+            assert (result.is_error, result.text.rstrip("\n")) == (True, told)

@@ -99,8 +99,8 @@ class _Worker:
     def end(self) -> None:
         """Wait for the process, which has no reason left to live."""
         os.close(self.pipe)
-        os.kill(self.process, signal.SIGKILL)
-        with suppress(ChildProcessError):  # whoever started us may want no word of children
+        with suppress(ProcessLookupError, ChildProcessError):  # whoever started us may want no word of children
+            os.kill(self.process, signal.SIGKILL)
             os.waitpid(self.process, 0)
 
     def _read(self, length: int) -> bytes:

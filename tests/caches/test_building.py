@@ -194,6 +194,16 @@ def test_if_the_second_worker_cannot_be_started_the_first_is_ended(monkeypatch: 
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_work_is_shared_even_if_nobody_may_wait_for_children() -> None:
+    """Whoever started us may ignore SIGCHLD, and so do we then: the kernel keeps no word of a child that ended."""
+    program = (
+        "import os, signal; from contexthall.crew import run_shares; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+        "print(len(set(run_shares([lambda _: os.getpid()] * 2, print))))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n", "")
+
+
 def test_two_files_with_the_same_id_are_both_named(tmp_path: Path) -> None:
     sources = write_sources(tmp_path / "sources", {"A.md": "1", "a.md": "2"})
     with pytest.raises(SourcesError, match=r"A\.md and a\.md"):

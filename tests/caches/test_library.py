@@ -13,6 +13,15 @@ from contexthall.core.errors import CacheMissingError, DiskError
 from contexthall.disk import Disk
 
 GOOD = '{"cache_version":"sha256:ab","document_count":3}'
+READINGS: tuple[Callable[[Library, str], object], ...] = (
+    lambda library, directory: library.inspect(directory),
+    lambda library, directory: library.resolve(directory, "a", 9),
+    lambda library, directory: library.rank(directory, "a", 9),
+    lambda library, directory: library.places(directory, "a", 9, 0, 9),
+    lambda library, directory: library.explain(directory, "a", 9, "a.md"),
+    lambda library, directory: library.document(directory, "a.md"),
+    lambda library, directory: library.verify(directory),
+)
 
 
 def library(root: Path, *, named: bool = True, disk: Disk | None = None) -> Library:
@@ -196,15 +205,29 @@ def test_a_name_that_leads_out_is_missing(tmp_path: Path, name: str) -> None:
     cache(root / "a")
     cache(tmp_path / "outside" / "x")
     (root / "out").symlink_to(tmp_path / "outside")
-    with pytest.raises(CacheMissingError):
-        library(root).locate(name)
+    for read in READINGS:
+        with pytest.raises(CacheMissingError):
+            read(library(root), library(root).locate(name))
 
 
 def test_an_absolute_path_is_taken_as_it_is_where_the_caller_may_read_it(tmp_path: Path) -> None:
-    path = str(tmp_path / "elsewhere" / ".." / "x")
-    assert library(tmp_path).locate(path) == path
-    with pytest.raises(CacheMissingError):
-        library(tmp_path).locate(path, may_read=lambda _path, _home: False)
+    path = str(build_cache(tmp_path, {"a.md": "one"}) / ".." / "cache")
+    here = library(tmp_path / "caches")
+    assert here.locate(path) == path
+    for read in READINGS:
+        read(here, here.locate(path))
+        for nowhere in (path, f"{path}/not there", "/x" * 500_000):
+            with pytest.raises(CacheMissingError):
+                read(here, here.locate(nowhere, may_read=lambda _path, _home: False))
+
+
+def test_a_place_is_judged_when_it_is_opened_and_not_before(tmp_path: Path) -> None:
+    def refuse(call: Callable[..., Any], *_: object, **__: object) -> Any:
+        raise AssertionError(call)
+
+    untouched = library(tmp_path, disk=Disk(refuse))
+    for name in ("a", "a/b", "nul\0", f"{tmp_path}/a"):
+        assert untouched.locate(name, may_read=lambda _path, _home: False)
 
 
 def test_a_person_means_the_working_directory_first_and_the_root_second(tmp_path: Path) -> None:

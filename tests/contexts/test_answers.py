@@ -116,6 +116,8 @@ def test_query_context_says_in_the_same_call_whether_it_is_fresh(root: Path) -> 
         ("main.py", MISSING.format("main.py")),
         ("a\\b", MISSING.format("a\\b")),
         ("x" * 10_000, MISSING.format("x" * 10_000)),
+        pytest.param("x" * (2 << 20), MISSING.format("x" * (2 << 20)), id="long"),
+        pytest.param("x/" * (1 << 20), MISSING.format("x/" * (1 << 20)), id="long and deep"),
         ("d/" * 5_000, MISSING.format("d/" * 5_000)),
         ("\ud800", MISSING.format("\ufffd")),
         ("{scope}", MISSING.format("{scope}")),

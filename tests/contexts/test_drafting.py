@@ -483,3 +483,13 @@ def test_whatever_people_wrote_survives_whatever_is_run(
     after = context(root, "src/shop")
     assert {name: after[name] for name in edits} == {name: before[name] for name in edits}
     assert json.dumps(after)
+
+
+def test_a_subdirectory_whose_name_is_a_list_is_no_crash(tmp_path: Path) -> None:
+    write_files(tmp_path / "p", {"a/x.py": ""})
+    write_context(tmp_path / "p/a", "a")
+    odd = "derived_fields: [subdirectories]\nsubdirectories: [{name: [a], summary: x}]\n"
+    write_context(tmp_path / "p", ".", more=odd)
+    outcome = init(open_project(tmp_path / "p", tmp_path / "memory"))
+    assert (outcome.updated, outcome.failed) == (["."], [])
+    assert [each["name"] for each in context(tmp_path / "p")["subdirectories"]] == ["a/"]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.contexts.making import fingerprint_of, make_project, open_project, write_files
 
 from contexthall.contexts.context_file import read_context, replace_fingerprint
-from contexthall.contexts.writing import rehash
+from contexthall.contexts.project import Projects
+from contexthall.contexts.writing import rehash, rewrite, tidy
 from contexthall.core.errors import ContextCorruptError, ContextMissingError, ContextVersionError, DiskError, UsageError
 from contexthall.disk import Disk
 
@@ -141,6 +142,25 @@ def test_an_edit_at_the_very_last_moment_is_not_lost(tmp_path: Path) -> None:
     assert sorted(path.name for path in context.parent.iterdir()) == [".context.yaml", "x.py"]
 
 
+def test_whoever_saves_before_each_exchange_of_names_loses_nothing(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", {"x.py": "1"})
+    context = tmp_path / "p/.context.yaml"
+    context.write_bytes(b"old")
+    saves = iter(["first save", "second save"])
+
+    def saved_at_the_exchange(call: Callable[..., object], *arguments: object, **options: object) -> object:
+        if call.__name__ == "exchange" and (words := next(saves, "")):
+            (tmp_path / "new").write_text(words)
+            (tmp_path / "new").rename(context)
+        return call(*arguments, **options)
+
+    with pytest.raises(UsageError, match="somebody else"):
+        rewrite(Disk(saved_at_the_exchange), project.look("."), ".context.yaml", b"old", b"new")
+    assert not [*saves]
+    tidy(Disk(), open_project(tmp_path / "p").look("."))  # as the next run does
+    assert sorted(file.read_text() for file in context.parent.iterdir()) == ["1", "first save", "second save"]
+
+
 def test_where_names_cannot_be_exchanged_one_takes_the_others_place(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", {"x.py": "1"})
     write_files(tmp_path / "p", {"x.py": "2"})
@@ -193,3 +213,15 @@ def test_a_write_is_whole_or_not_there_whatever_call_fails(tmp_path: Path) -> No
         if calls < place:
             return
     pytest.fail("it never came to an end")
+
+
+def test_what_is_remembered_of_a_project_is_one_whatever_link_leads_to_it(tmp_path: Path) -> None:
+    make_project(tmp_path / "p", {"x.py": "1"})
+    (tmp_path / "link").symlink_to("p")
+    memory = tmp_path / "memory"
+    projects = Projects(
+        Disk(), home=str(tmp_path / "p"), working_directory=str(tmp_path), memory=str(memory), clock=lambda: 0
+    )
+    for root in ("p", "link"):
+        assert not rehash(projects.at(str(tmp_path / root)), ".")
+    assert len(list(memory.iterdir())) == 1

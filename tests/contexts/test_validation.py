@@ -271,3 +271,11 @@ def test_the_fields_that_can_be_asked_for_are_those_of_the_contract() -> None:
         "summary",
         "maintenance",
     ]
+
+
+def test_a_name_of_a_megabyte_is_judged_in_no_time(tmp_path: Path) -> None:
+    write_files(tmp_path, CODE)
+    name = "a" * 1_000_000
+    write_context(tmp_path, ".", more=f"interfaces: [{{name: {name}, description: x}}]\n")
+    assert [field for field, _ in violations(tmp_path, is_strict=True)] == ["interfaces"]
+    assert exported_name(f"{name} - {name}") == ""

@@ -41,6 +41,12 @@ def test_a_terminal_is_shown_escapes_of_what_came_later() -> None:
     assert escaped(f"ü{PINK_HEART}\n") == "ü\\U0001fa77\n"
 
 
+def test_what_shows_nothing_is_not_printable_whatever_unicode_calls_it() -> None:
+    unseen = "\u034f\u115f\u3164\u2800\ufe0f\U000e0101"
+    assert not any(map(is_printable, unseen))
+    assert not is_printable("ok\ufe0f")
+
+
 def test_what_came_later_is_no_letter() -> None:
     assert known(f"ab{MODIFIER}ü") == "ab\uffffü"
     assert [is_name(each) for each in ("straße", "ア", "ア・イ", f"a{MODIFIER}", "a\u200d", "1a")] == [

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexthall.core.wire import MOST_LEVELS, compact, parse, pretty
+from contexthall.core.wire import MOST_LEVELS, compact, is_deep, parse, pretty
 
 scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -66,6 +66,21 @@ def test_how_deep_is_too_deep_depends_on_nobody_and_on_no_string() -> None:
     for deep in (b"[" * (MOST_LEVELS + 1) + b"]" * (MOST_LEVELS + 1), b'{"a":' * 999 + b"1" + b"}" * 999):
         with pytest.raises(ValueError, match="nested too deeply"):
             parse(deep)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"[" * MOST_LEVELS + b"]" * MOST_LEVELS, False),
+        (b"[" * (MOST_LEVELS + 1) + b"]" * (MOST_LEVELS + 1), True),
+        (b"[]," * 1000 + b"[" * MOST_LEVELS, False),
+        (b"[]," * 1000 + b"[" * (MOST_LEVELS + 1), True),
+        (b"[" * 100 + b"]" * 10_000 + b"[" * 150, False),
+        (b"[" * 100 + b"]" * 101 + b"[" * 200, False),
+    ],
+)
+def test_what_closes_more_than_it_opened_is_no_json_and_so_not_deep(data: bytes, expected: bool) -> None:
+    assert is_deep(data) is expected
 
 
 @pytest.mark.parametrize(

@@ -205,10 +205,16 @@ def test_an_answer_over_http_that_is_too_much_is_an_error_at_once(
         (b'["' + b'\\",' * 100 + b'"]', False),
         (b'["a",' + b"{}," * 5 + b"1]", True),
         (b'"' * 1001 + b"," * 10, False),
+        (b'{"[,":"[,"' + b',"[,":"[,"' * 9 + b"}", False),
+        (b'{"[,":"[,"' + b',"[,":"[,"' * 10 + b"}", True),
     ],
 )
 def test_only_values_count_and_not_what_stands_in_strings(data: bytes, expected: bool) -> None:
     assert has_too_many_values(data, 10) is expected
+
+
+def test_what_has_more_strings_than_json_could_have_is_not_looked_at_to_its_end() -> None:
+    assert has_too_many_values(b'"[" ' * 400_000)
 
 
 # What HTTP allows besides:
@@ -365,6 +371,29 @@ def test_whoever_does_not_end_its_request_is_let_go(monkeypatch: pytest.MonkeyPa
     async def begin() -> None:
         async with listening(answering) as (url, state):
             assert await exchange(url, said) == b""
+            assert not state.connections
+
+    asyncio.run(begin())
+
+
+async def echoing_nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    """Read a body, and answer with nothing."""
+    del scope
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def test_whoever_does_not_end_a_request_that_it_sent_with_the_one_before_is_let_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.1)
+    said = "GET /mcp HTTP/1.1\r\nHost: x\r\n\r\nPOST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+
+    async def begin() -> None:
+        async with listening(echoing_nothing) as (url, state):
+            assert (await exchange(url, said)).count(b"HTTP/1.1 ") == 1
             assert not state.connections
 
     asyncio.run(begin())

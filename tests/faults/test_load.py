@@ -4,6 +4,7 @@ The engine, and the long form with its figures, is benchmarks/load.py.
 """
 
 import asyncio
+import gc
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -215,3 +216,24 @@ def test_a_call_for_which_no_thread_is_free_runs_out_of_time() -> None:
                     continue
 
     carried_out(ask())
+
+
+def test_a_call_that_fails_when_nobody_waits_for_it_any_more_bothers_nobody() -> None:
+    gate = threading.Event()
+    complaints: list[object] = []
+
+    def fail() -> None:
+        gate.wait()
+        raise RuntimeError("too late")
+
+    async def ask() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+        workers = Workers(0.05, most=1)
+        with pytest.raises(TimeoutError):
+            await workers.run(fail)
+        gate.set()
+        await until(lambda: not workers._places.borrowed_tokens)
+        gc.collect()
+
+    carried_out(ask())
+    assert complaints == []

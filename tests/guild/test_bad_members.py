@@ -17,16 +17,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+import anyio
+import mcp_types as types
 import pytest
+from mcp.shared.message import SessionMessage
 from tests.guild.making import is_alive, kinds, make_http_member, make_member, read_cache, tool, write_cache
 from tests.guild.zoo.http_member import SESSION, Handler
 from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, PATIENCE_SECONDS, RawServer
 
 from contexthall.core.errors import MemberError
+from contexthall.core.lines import Ends, LineSplitter
 from contexthall.disk import Disk
 from contexthall.guild.connection import Connector
 from contexthall.guild.manager import Event, MCPManager, discover_guild_members
 from contexthall.guild.memory import Memory
+from contexthall.guild.process import Warden
+from contexthall.guild.transport import Incoming, Transport, _decoded, _sifted
 
 pytestmark = pytest.mark.anyio
 
@@ -283,6 +289,19 @@ async def test_a_list_that_is_refused_or_never_ends_is_an_error_but_calls_are_an
         assert await is_well(manager)
         assert await echoed(manager) == {"text": "hello"}
         assert (bad.status, bad.error) == ("connected", "")
+
+
+async def test_pages_that_come_to_more_than_can_be_kept_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contexthall.guild.connection.MOST_BYTES", 2000)
+    make_member(tmp_path / "guild", "bad", "--tools", "40", "--page-size", "5")
+    async with opened(tmp_path) as manager:
+        await manager.refresh_tool_caches()
+        bad = manager.roster["bad"]
+        assert (bad.status, bad.error) == ("error", "the definitions of its tools come to more than 2000 bytes")
+        assert await echoed(manager) == {"text": "hello"}
+        assert await is_well(manager)
 
 
 async def test_ten_thousand_tools_are_offered_with_a_note(tmp_path: Path) -> None:
@@ -707,3 +726,106 @@ async def test_a_server_that_knows_no_handshake_is_spoken_with_in_its_own_era(tm
         result = await manager.invoke_tool("bad", "echo", {"text": "hello"}, note)
         assert json.loads(result["content"][0]["text"]) == {"text": "hello"}
         await wait_until(lambda: steps == [1.0, 2.0])
+
+
+async def test_progress_that_comes_while_the_last_is_being_told_is_left_out(tmp_path: Path) -> None:
+    make_member(tmp_path / "guild", "bad", "--progress", "3")
+    steps: list[float] = []
+    may_go_on = asyncio.Event()
+
+    async def note(progress: float, _total: float | None, _message: str | None) -> None:
+        steps.append(progress)
+        await may_go_on.wait()
+
+    async with opened(tmp_path) as manager:
+        await manager.invoke_tool("bad", "echo", {}, note)
+        await anyio.wait_all_tasks_blocked()
+        assert steps == [1.0]
+        may_go_on.set()
+        await manager.invoke_tool("bad", "echo", {}, note)
+        await wait_until(lambda: steps == [1.0, 1.0, 2.0, 3.0])
+
+
+# What is too much to read, and who asks too much:
+
+
+DENSE = b"[" + b"0," * 400_000 + b"0]"
+ID_INSIDE = b'{"a":{"id":66},"b":%b,"c":{"d":1,"id":77}}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "pinned_on"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"result":%b}', 7),
+        (b' { "id" : 7 , "result":%b,"jsonrpc":"2.0"}', 7),
+        (b'{"result":%b,"id":7}', 7),
+        (b'{"jsonrpc":"2.0","result":%b , "id": 7 }', 7),
+        (b'{"result":%b,"id":7,"jsonrpc":"2.0"}', 7),
+        (b'{"jsonrpc":"2.0","result":%b}', None),
+        (b'{"jsonrpc":"2.0","id":"x","result":%b}', None),
+    ],
+)
+@pytest.mark.parametrize("is_long", [False, True], ids=["dense", "long"])
+def test_an_answer_that_is_not_read_is_pinned_on_its_own_id(
+    answer: bytes, pinned_on: int | None, *, is_long: bool
+) -> None:
+    line = answer % (ID_INSIDE % DENSE)
+    if is_long:
+        (found,) = LineSplitter(1000, ends=200).feed(line + b"\n")
+        assert isinstance(found, Ends)
+        line = found
+    message = _decoded(line)
+    assert (message.id if isinstance(message, types.JSONRPCError) else None) == pinned_on
+
+
+class Asking:
+    """A process that says some lines, and keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.said: list[bytes] = []
+        self.told: list[bytes] = []
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        while self.said:
+            yield self.said.pop(0)
+
+    async def write(self, data: bytes) -> None:
+        self.told.append(data)
+
+
+async def test_a_member_may_ask_so_much_at_a_time_and_as_much_again_once_it_is_answered(tmp_path: Path) -> None:
+    make_member(tmp_path / "guild", "bad")
+    member = discover_guild_members(str(tmp_path / "guild"))["bad"]
+    assert member.manifest is not None
+    log = Memory(Disk(), "").log_of(member)
+    transport = Transport(member.manifest, member.directory, log, {}, Warden())
+    process: Any = Asking()
+    for _ in range(3):
+        process.said = [b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % number for number in range(200)]
+        to_hall, from_member = anyio.create_memory_object_stream[Incoming](1000)
+        async with from_member:
+            await transport._read(process, to_hall)
+            heard = [item.message async for item in from_member if isinstance(item, SessionMessage)]
+        assert [each.id for each in heard if isinstance(each, types.JSONRPCRequest)] == list(range(64))
+        to_member, from_hall = anyio.create_memory_object_stream[SessionMessage](1000)
+        async with to_member, from_hall:
+            for number in range(64):
+                to_member.send_nowait(SessionMessage(types.JSONRPCResponse(jsonrpc="2.0", id=number, result={})))
+            to_member.close()
+            await transport._write(process, from_hall)
+    assert len(process.told) == 3 * 64
+
+
+async def test_progress_beyond_all_numbers_is_left_out_of_what_comes_over_http() -> None:
+    def told(progress: Any, **more: Any) -> SessionMessage:
+        params = {"progressToken": 1, "progress": progress, **more}
+        return SessionMessage(types.JSONRPCNotification(jsonrpc="2.0", method="notifications/progress", params=params))
+
+    well, gone = told(1), OSError("gone")
+
+    async def incoming() -> AsyncIterator[Incoming]:
+        for item in (told(json.loads("1e400")), told(10**400), told(1, total=float("nan")), well, gone):
+            yield item
+
+    async with _sifted(incoming()) as sifted:
+        assert [item async for item in sifted] == [well, gone]

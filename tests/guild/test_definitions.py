@@ -261,6 +261,11 @@ def test_nothing_hides_in_a_difference() -> None:
     assert "\\u202e\\u200b\\u009b\\udb40\\udc41\\u2028" in shown
 
 
+def test_what_shows_nothing_is_escaped_in_a_difference() -> None:
+    shown = difference(tool(), tool(description="a\u034f\u115f\u3164\u2800\ufe0f\U000e0101z"))
+    assert '+  "description": "a\\u034f\\u115f\\u3164\\u2800\\ufe0f\\udb40\\udd01z",' in shown.splitlines()
+
+
 @pytest.mark.parametrize(("definition", "cost"), [({"name": "a"}, 3), ({"name": "ab"}, 4), ({"name": "é€"}, 4)])
 def test_a_definition_costs_a_token_for_every_four_bytes_begun(definition: dict[str, Any], cost: int) -> None:
     assert tokens(definition) == cost

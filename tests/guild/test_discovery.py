@@ -219,18 +219,52 @@ def test_the_first_key_has_a_name_and_the_others_say_who_took_it(tmp_path: Path)
 
 
 def test_keys_are_compared_by_their_bytes_not_level_by_level(tmp_path: Path) -> None:
-    add(tmp_path / "tools" / "echo", "echo")
+    add(tmp_path / "tools" / "a", "echo")
     add(tmp_path / "tools-b", "echo")
-    assert errors(discover(tmp_path)) == {"tools/echo": 'its name "echo" is taken by the member in tools-b'}
+    assert errors(discover(tmp_path)) == {"tools/a": 'its name "echo" is taken by the member in tools-b'}
 
 
-def test_a_member_in_error_never_takes_a_name_from_a_valid_one(tmp_path: Path) -> None:
+def test_a_member_in_error_takes_a_name_from_a_valid_one_only_if_its_directory_has_it(tmp_path: Path) -> None:
     add_text(tmp_path / "a", "[]")
     add(tmp_path / "b", "a")
-    add(tmp_path / "c", "a~2")
+    add(tmp_path / "c", "b~2")
     members = discover(tmp_path)
-    assert keys(members) == {"a": "b", "a~2": "c", "a~3": "a"}
-    assert errors(members) == {"a~3": "the manifest must be a JSON object"}
+    assert keys(members) == {"a": "a", "b": "b", "b~2": "c"}
+    assert errors(members) == {
+        "a": "the manifest must be a JSON object",
+        "b": 'its name "a" is taken by the member in a',
+    }
+
+
+def test_nobody_takes_the_name_of_a_directory_whose_manifest_is_broken(tmp_path: Path) -> None:
+    add_text(tmp_path / "echo", "[]")
+    add(tmp_path / "evil", "echo")
+    members = discover(tmp_path)
+    assert keys(members) == {"echo": "echo", "evil": "evil"}
+    assert errors(members) == {
+        "echo": "the manifest must be a JSON object",
+        "evil": 'its name "echo" is taken by the member in echo',
+    }
+
+
+@pytest.mark.parametrize(
+    ("named_so", "owner"),
+    [
+        (("aaa", "work/git"), "work/git"),
+        (("a/git", "b/git"), "a/git"),
+        (("git", "work/git"), "git"),
+        (("a/git", "git"), "git"),
+    ],
+)
+def test_of_those_with_one_name_it_is_theirs_whose_directory_is_called_so(
+    tmp_path: Path, named_so: tuple[str, str], owner: str
+) -> None:
+    for directory in named_so:
+        add(tmp_path / directory, "git")
+    members = discover(tmp_path)
+    (other,) = {*named_so} - {owner}
+    assert keys(members) == {"git": owner, other: other}
+    assert errors(members) == {other: f'its name "git" is taken by the member in {owner}'}
 
 
 def test_names_that_are_not_utf_8_are_shown_readably_and_kept_for_the_disk(tmp_path: Path) -> None:

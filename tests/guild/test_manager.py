@@ -232,6 +232,29 @@ def test_a_member_that_keeps_failing_is_tried_ever_less_often(guild: Path, monke
     assert factory.started == ["echo", "echo"]
 
 
+def test_a_member_that_has_failed_five_thousand_times_fails_in_the_same_words(
+    guild: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contexthall.guild.keeper._LONGEST_PAUSE_SECONDS", 0.0)
+    make_member(guild, "echo")
+    factory = FakeFactory()
+    factory.failure = RuntimeError("no licence")
+
+    async def work() -> None:
+        manager, _ = manager_of(guild, factory)
+        with pytest.raises(MemberError, match="could not be started"):
+            await manager.invoke_tool("echo", "a", {})
+        manager._keepers["echo"]._failures = 5000
+        with pytest.raises(MemberError, match="could not be started"):
+            await manager.invoke_tool("echo", "a", {})
+        member = manager.roster["echo"]
+        assert (member.status, member.error) == ("error", "the server could not be started (no licence)")
+        await manager.shutdown()
+
+    asyncio.run(work())
+    assert factory.started == ["echo", "echo"]
+
+
 def test_a_server_that_says_that_its_tools_changed_is_asked_again(guild: Path) -> None:
     make_member(guild, "echo")
     factory = FakeFactory(tool("a"))

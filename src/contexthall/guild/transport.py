@@ -175,8 +175,9 @@ class Transport:
     def _is_heard(self, message: types.JSONRPCMessage) -> bool:
         """Say whether a message is passed on: who asks more than anybody does not listen to the answers."""
         if isinstance(message, types.JSONRPCRequest):
+            if self._unanswered >= _MOST_QUESTIONS:
+                return False
             self._unanswered += 1
-            return self._unanswered <= _MOST_QUESTIONS
         return True
 
     async def _write(self, process: MemberProcess, from_hall: MemoryObjectReceiveStream[SessionMessage]) -> None:

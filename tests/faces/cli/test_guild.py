@@ -6,6 +6,7 @@ import pty
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -380,6 +381,14 @@ def test_a_raw_answer_is_the_whole_result(guild: Path, result: dict[str, Any], e
     code, out, err = typed("call", "zoo", "echo", "--raw")
     assert (code, json.loads(out), err) == (expected, result, "")
     assert out.rstrip("\n").isprintable()
+
+
+def test_a_member_is_called_even_if_nobody_may_wait_for_children(guild: Path) -> None:
+    answering(guild, {"content": [{"type": "text", "text": "hello"}]})
+    command = [*CONTEXT, "guild", "call", "zoo", "echo", "--guild", "guild"]
+    program = f"import os, signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv({command[0]!r}, {command!r})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
 
 
 def test_an_answer_without_a_text_says_how_to_see_it(guild: Path, typed: Typed) -> None:

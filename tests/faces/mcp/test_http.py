@@ -21,8 +21,9 @@ from tests.guild.making import make_member, tool, write_cache
 from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, RawServer
 
 from contexthall.core.catalog import Caller, Catalog
-from contexthall.faces.mcp.http import MOST_SESSIONS, HttpEndpoint
+from contexthall.faces.mcp.http import LARGE_BODY_BYTES, MOST_LARGE_BODIES, MOST_SESSIONS, HttpEndpoint
 from contexthall.faces.mcp.server import HallServer
+from contexthall.faces.mcp.sessions import USED_SECONDS
 
 Era = Literal["legacy", "auto"]
 ERAS: tuple[Era, ...] = ("legacy", "auto")
@@ -335,3 +336,65 @@ async def test_a_session_that_ended_is_forgotten() -> None:
             await http.delete("/mcp", headers=session)
             while len(server._announcements) != before:
                 await anyio.sleep(0.01)
+
+
+HELLO = {"protocolVersion": HANDSHAKE_2025, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+OPENING = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+
+
+@asynccontextmanager
+async def endpoint_asked(**options: Any) -> AsyncIterator[tuple[HttpEndpoint, httpx2.AsyncClient]]:
+    server = HallServer(Catalog([]), Caller(may_read=lambda _path, _home: True), version="1")
+    endpoint = HttpEndpoint(server, ["hall"], **options)
+    transport = httpx2.ASGITransport(endpoint)
+    with anyio.fail_after(20):
+        async with endpoint.running(), httpx2.AsyncClient(transport=transport, base_url="http://hall") as http:
+            yield endpoint, http
+
+
+@pytest.mark.anyio
+async def test_a_session_whose_end_was_refused_is_not_forgotten_and_makes_room_in_time() -> None:
+    async with endpoint_asked(most_sessions=1) as (endpoint, http):
+        opened = await http.post("/mcp", json=OPENING, headers=ACCEPT)
+        session = {**ACCEPT, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+        refused = await http.delete("/mcp", headers={**session, "Mcp-Protocol-Version": "bogus"})
+        assert 400 <= refused.status_code < 500
+        assert (await http.post("/mcp", json=OPENING, headers=ACCEPT)).status_code == 503
+        later = time.monotonic() + USED_SECONDS
+        endpoint._sessions._clock = lambda: later
+        assert (await http.post("/mcp", json=OPENING, headers=ACCEPT)).status_code == 200
+        assert (await http.post("/mcp", json=OPENING, headers=ACCEPT)).status_code == 503
+
+
+@pytest.mark.anyio
+async def test_large_messages_wait_for_each_other_and_small_ones_for_none() -> None:
+    begun, gate, statuses = 0, anyio.Event(), list[int]()
+
+    def ping(number: int) -> bytes:
+        return b'{"jsonrpc":"2.0","id":%3d,"method":"ping"}' % number
+
+    async def body(number: int) -> AsyncIterator[bytes]:
+        nonlocal begun
+        yield b" " * LARGE_BODY_BYTES
+        begun += 1
+        await gate.wait()
+        yield ping(number)
+
+    async with endpoint_asked() as (_, http):
+        opened = await http.post("/mcp", json=OPENING, headers=ACCEPT)
+        kind = {"Content-Type": "application/json", "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+        large = {**ACCEPT, **kind, "Content-Length": str(LARGE_BODY_BYTES + len(ping(0)))}
+
+        async def send(number: int) -> None:
+            statuses.append((await http.post("/mcp", content=body(number), headers=large)).status_code)
+
+        async with anyio.create_task_group() as sending:
+            for number in range(2 * MOST_LARGE_BODIES + 1):
+                sending.start_soon(send, number)
+            while begun < MOST_LARGE_BODIES:
+                await anyio.sleep(0.01)
+            for number in range(100, 103):
+                assert (await http.post("/mcp", content=ping(number), headers={**ACCEPT, **kind})).status_code == 200
+            assert (begun, statuses) == (MOST_LARGE_BODIES, [])
+            gate.set()
+    assert statuses == [200] * (2 * MOST_LARGE_BODIES + 1)

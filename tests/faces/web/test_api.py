@@ -15,6 +15,7 @@ from tests.guild.making import make_member, tool, write_cache
 from tests.processes import PATIENCE_SECONDS, run_context
 
 from contexthall import open_hall
+from contexthall.core.density import MOST_VALUES
 from contexthall.core.errors import CODES
 from contexthall.faces.web.api import STATUSES
 from contexthall.faces.web.app import Entrance, Site
@@ -184,9 +185,11 @@ def test_a_question_that_cannot_be_answered_is_told_why(
 def test_the_name_of_a_cache_leads_nowhere_else(hall: HttpHall, home: Path) -> None:
     outside = home / "outside" / "cache"
     for cache in (str(outside), "../../outside/cache", "link", "", ".", "..", "nul\0", "handbook/.."):
-        status, code, detail = hall.fails("/api/caches/document", cache=cache, id="secret.md")
-        assert (status, code) == (404, "cache_missing")
-        assert cache.startswith("/") or str(home) not in detail
+        for path in ("document", "ranking", "why"):
+            asked = {"cache": cache, "id": "secret.md", "query": "secret", "budget": 9}
+            status, code, detail = hall.fails(f"/api/caches/{path}", **asked)
+            assert (status, code) == (404, "cache_missing")
+            assert cache.startswith("/") or str(home) not in detail
 
 
 # Contexts:
@@ -354,6 +357,15 @@ def test_an_order_that_cannot_be_followed_is_told_why(hall: HttpHall, path: str,
     status, code, detail = failure(hall.http.post(f"/api/guild/{path}", content=body, headers=headers))
     assert (status, code) == (400, "usage")
     assert sentence in detail
+
+
+def test_a_body_of_too_many_values_is_refused_though_it_is_small(hall: HttpHall) -> None:
+    for count, sentence in ((MOST_VALUES, "Unknown member: 'nobody'"), (MOST_VALUES + 1, f"more than {MOST_VALUES}")):
+        body = b'{"member":"nobody","tool":"echo","x":[' + b",".join([b"1"] * (count - 3)) + b"]}"
+        headers = {**hall.write_headers(), "Content-Type": "application/json"}
+        status, code, detail = failure(hall.http.post("/api/guild/call", content=body, headers=headers))
+        assert (status, code) == (400, "usage")
+        assert sentence in detail
 
 
 def test_a_body_that_is_too_large_is_refused_however_it_is_sent(hall: HttpHall) -> None:

@@ -20,7 +20,7 @@ from contexthall.caches import capability as caches
 from contexthall.contexts import capability as contexts
 from contexthall.contexts import ignore
 from contexthall.contexts.context_file import read_value
-from contexthall.contexts.draft import go, parsing
+from contexthall.contexts.draft import go, parsing, python
 from contexthall.contexts.draft.source import Source
 from contexthall.contexts.ignore import parse_rules
 from contexthall.contexts.wildmatch import expression
@@ -149,6 +149,12 @@ def test_a_file_that_keeps_a_parser_busy_is_given_up(monkeypatch: pytest.MonkeyP
     """It recovers from an error at every other byte, for minutes, and never asks for more of the file."""
     monkeypatch.setattr(parsing, "_TIMEOUT_MICROSECONDS", 100_000)
     assert go.read(b"/*" * 100_000 + b'"""' * 50_000) == Source()
+
+
+def test_a_small_file_that_keeps_a_parser_busy_is_given_up_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No case of the corpus: with the real time-out it takes 20 s, and so does whatever is made of it."""
+    monkeypatch.setattr(parsing, "_TIMEOUT_MICROSECONDS", 100_000)
+    assert python.read(b"-;" * 8191) == Source()
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r", "\r\n"])
