@@ -249,3 +249,10 @@ def test_a_manifest_of_absurd_size_is_not_read(tmp_path: Path) -> None:
     here = cache(tmp_path / "here")
     os.truncate(here / "manifest.json", 3 << 30)
     assert library(tmp_path).inspect(str(here)) == Inspection("", 0, 0, False)
+
+
+def test_what_the_caller_may_not_read_is_missing_whatever_the_system_says_of_it(tmp_path: Path) -> None:
+    here = library(tmp_path, disk=refusing("closed/x", os.stat))
+    for read in READINGS:
+        with pytest.raises(CacheMissingError):
+            read(here, here.locate(f"{tmp_path}/closed/x", may_read=lambda _path, _home: False))

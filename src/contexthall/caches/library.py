@@ -237,9 +237,10 @@ class Library:
 
     def _identity(self, directory: str) -> object:
         try:
+            disk, path = self._reach(directory)
             # With its times: a file system may give the next directory the number of one that was removed.
-            return self._disk.look(directory).stamp
-        except PathMissingError:
+            return disk.look(path).stamp
+        except (CacheMissingError, PathMissingError):
             return None
 
     def _own_entries(self) -> tuple[CacheEntry, ...]:

@@ -31,7 +31,8 @@ class Workers:
             await self._places.acquire_on_behalf_of(place)
             occupying = asyncio.create_task(self._occupy(place, work))
             occupying.add_done_callback(_hear_out)
-            return await asyncio.shield(occupying)
+            await asyncio.wait([occupying])
+            return occupying.result()
 
     async def _occupy(self, place: object, work: Callable[[], Answer]) -> Answer:
         """Hold the place until the thread has ended, whoever still waits for it; only the hall's end is not held up."""

@@ -7,6 +7,7 @@ passed on as they came, which is why nothing here is made into the SDK's models.
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -34,6 +35,7 @@ from contexthall.guild.tools_cache import MOST_BYTES
 from contexthall.guild.transport import NOT_READ, Log, Transport
 
 _MOST_TOOLS = 100_000
+_MOST_PROGRESS = 16
 _MOST_PAGES = 10_000
 _GRACE_SECONDS = 1.0
 _STOP_SECONDS = 6.0
@@ -379,20 +381,23 @@ async def _answer(
 
 
 def _one_at_a_time(tell: Progress) -> Progress:
-    """Tell of progress; what comes while the last is still being told is left out, or it would pile up."""
+    """Tell of progress in its order; of what piles up while the last is still being told, only the newest is kept."""
+    waiting: deque[tuple[float, float | None, str | None]] = deque(maxlen=_MOST_PROGRESS)
     is_telling = False
 
-    async def tell_unless_busy(progress: float, total: float | None, message: str | None) -> None:
+    async def tell_in_turn(progress: float, total: float | None, message: str | None) -> None:
         nonlocal is_telling
+        waiting.append((progress, total, message))
         if is_telling:
             return
         is_telling = True
         try:
-            await tell(progress, total, message)
+            while waiting:
+                await tell(*waiting.popleft())
         finally:
             is_telling = False
 
-    return tell_unless_busy
+    return tell_in_turn
 
 
 def _first(group: BaseExceptionGroup[Exception]) -> Exception:

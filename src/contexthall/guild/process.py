@@ -115,6 +115,8 @@ class MemberProcess(asyncio.SubprocessProtocol):
         self._waiting_bytes = 0
         self._has_output = asyncio.Event()
         self._output_ended = False
+        self.said_all = asyncio.Event()
+        """Set once it can say no more on standard error."""
         self._may_write = asyncio.Event()
         self._may_write.set()
         self._lifeline = -1
@@ -233,6 +235,8 @@ class MemberProcess(asyncio.SubprocessProtocol):
         if fd == 1:
             self._output_ended = True
             self._has_output.set()
+        if fd == 2:  # noqa: PLR2004 - standard error
+            self.said_all.set()
 
     def process_exited(self) -> None:
         if self._transport is not None and not self.ended.done():

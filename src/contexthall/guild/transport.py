@@ -254,6 +254,8 @@ class Transport:
             else:
                 writer.close()
                 return
+        with anyio.move_on_after(_LAST_SECONDS):
+            await process.said_all.wait()
         raise MemberError(self.ending("before it listened", is_starting=True), more=self.evidence())
 
 

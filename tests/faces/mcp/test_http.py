@@ -5,7 +5,7 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -398,3 +398,27 @@ async def test_large_messages_wait_for_each_other_and_small_ones_for_none() -> N
             assert (begun, statuses) == (MOST_LARGE_BODIES, [])
             gate.set()
     assert statuses == [200] * (2 * MOST_LARGE_BODIES + 1)
+
+
+@pytest.mark.anyio
+async def test_whoever_only_listens_takes_no_turn_of_a_large_message(tmp_path: Path) -> None:
+    padding = b" " * LARGE_BODY_BYTES
+    listen = {"notifications": {"toolsListChanged": True}, "_meta": MODERN_META}
+    questions = {
+        "subscriptions/listen": {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": listen},
+        "tools/list": {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": MODERN_META}},
+    }
+    with HttpHall(cwd=tmp_path) as hall, anyio.fail_after(20):
+        async with httpx2.AsyncClient(base_url=hall.url, trust_env=False) as http, AsyncExitStack() as streams:
+
+            def asking(method: str) -> AbstractAsyncContextManager[httpx2.Response]:
+                headers = {**ACCEPT, "Mcp-Protocol-Version": MODERN, "Mcp-Method": method}
+                content = padding + json.dumps(questions[method]).encode()
+                return http.stream(
+                    "POST", "/mcp", content=content, headers={**headers, "Content-Type": "application/json"}
+                )
+
+            for _ in range(MOST_LARGE_BODIES):
+                answer = await streams.enter_async_context(asking("subscriptions/listen"))
+                assert answer.headers["content-type"].startswith("text/event-stream")
+            assert (await streams.enter_async_context(asking("tools/list"))).status_code == 200

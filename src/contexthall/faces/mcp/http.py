@@ -7,8 +7,8 @@ to finish; streams that would never end by themselves are ended.
 
 import time
 from collections import deque
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
 import anyio
@@ -103,32 +103,30 @@ class HttpEndpoint:
         if int(Headers(scope=scope).get("content-length", "0")) > MOST_BODY_BYTES:
             await self._manager.handle_request(scope, receive, send)  # which says so, and waits for none of it
             return
-        async with self._turn(Headers(scope=scope)):
-            await self._answer_in_turn(scope, receive, send, session_id)
+        turn = _Turn(self._large)
+        try:
+            await self._answer_in_turn(scope, receive, _Answer(send, turn.end), session_id, turn)
+        finally:
+            turn.end()
 
-    def _turn(self, headers: Headers) -> AbstractAsyncContextManager[object]:
-        """Let a large message wait until there are few of them: each stands in memory several times."""
-        length = headers.get("content-length", "")
-        is_small = length.isdecimal() and int(length) < LARGE_BODY_BYTES
-        return nullcontext() if is_small else self._large
-
-    async def _answer_in_turn(self, scope: Scope, receive: Receive, send: Send, session_id: str) -> None:
-        request = await _Request.read(receive)
+    async def _answer_in_turn(
+        self, scope: Scope, receive: Receive, answer: "_Answer", session_id: str, turn: "_Turn"
+    ) -> None:
+        request = await _Request.read(receive, turn)
         if request.was_abandoned():
             return
         if has_too_many_values(request.body):
-            await _refusal(f"Parse error: more than {MOST_VALUES} values")(scope, receive, send)
+            await _refusal(f"Parse error: more than {MOST_VALUES} values")(scope, receive, answer)
             return
         if wire.is_deep(request.body):
-            await _refusal("Parse error")(scope, receive, send)
+            await _refusal("Parse error")(scope, receive, answer)
             return
-        answer = _Answer(send)
         if not session_id:
             await self._open(scope, request, answer)
             return
         if request.is_ping(Headers(scope=scope)) and not self._sessions.is_due(session_id):
             # It is asked where everybody else waits for a turn, so it is answered before.
-            await _pong(request, session_id)(scope, receive, send)
+            await _pong(request, session_id)(scope, receive, answer)
             return
         await self._manager.handle_request(scope, request.receive, answer)
         if answer.is_open and request.was_abandoned():
@@ -163,6 +161,25 @@ class HttpEndpoint:
         await self._manager.handle_request(said, _Request(body).receive, _nobody)
 
 
+class _Turn:
+    """The turn of a large message, which stands in memory several times until its answer begins."""
+
+    def __init__(self, places: anyio.Semaphore) -> None:
+        self._places = places
+        self._has_begun = False
+
+    async def begin(self) -> None:
+        """Wait until few large messages are worked on."""
+        if not self._has_begun:
+            await self._places.acquire()
+            self._has_begun = True
+
+    def end(self) -> None:
+        if self._has_begun:
+            self._has_begun = False
+            self._places.release()
+
+
 class _Request:
     """A message of a client, read whole, and whether the client still waits for the answer."""
 
@@ -173,8 +190,8 @@ class _Request:
         self._unread: deque[Message] = deque([{"type": "http.request", "body": body, "more_body": False}])
 
     @classmethod
-    async def read(cls, receive: Receive) -> "_Request":
-        """Read a message; of one that is too large only so much as shows that it is."""
+    async def read(cls, receive: Receive, turn: _Turn) -> "_Request":
+        """Read a message, a large one in its turn; of one that is too large only so much as shows that it is."""
         body, more = bytearray(), True
         while more and len(body) <= MOST_BODY_BYTES:
             part = await receive()
@@ -184,6 +201,8 @@ class _Request:
                 return abandoned
             body += part.get("body", b"")
             more = part.get("more_body", False)
+            if len(body) >= LARGE_BODY_BYTES:
+                await turn.begin()
         return cls(bytes(body), receive)
 
     @property
@@ -229,14 +248,16 @@ class _Request:
 class _Answer:
     """Passes an answer on, and knows whether its end is missing."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, begins: Callable[[], None] = lambda: None) -> None:
         self._send = send
+        self._begins = begins
         self.is_open = False
         self.session_id = ""
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self._begins()
             headers, self.status = Headers(raw=message["headers"]), message["status"]
             self.session_id = headers.get(_SESSION, "") if message["status"] == _OPENED else ""
         await self._send(message)
