@@ -244,6 +244,10 @@ class Web:
 
     async def open(self) -> None:
         head, _ = await self._exchange(self._spelt("initialize", _hello()))
+        while head.startswith("HTTP/1.1 503"):  # busy, if only with those who have just left
+            await self.hang_up()
+            await asyncio.sleep(PING_SECONDS)
+            head, _ = await self._exchange(self._spelt("initialize", _hello()))
         self._session = next(line for line in head.splitlines() if line.lower().startswith("mcp-session-id:"))
         await self._exchange(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode())
 
