@@ -47,6 +47,7 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=8)
     options.add_argument("--write", type=Path, help="a page whose part between two marks becomes the result")
     chosen = options.parse_args()
+    began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report"
         report.touch()
@@ -57,7 +58,8 @@ def main() -> None:
             CONTEXT_CI="1",
         )
         outcomes = [*in_turn(suites(chosen.seed)), *side_by_side(fuzzers(chosen.seed, scratch)), *in_turn(load())]
-        text = page(outcomes, [json.loads(line) for line in report.read_text().splitlines()], chosen.seed)
+        rows = [json.loads(line) for line in report.read_text().splitlines()]
+    text = page(outcomes, rows, f"Seed {chosen.seed}", (time.monotonic() - began) / 60)
     print(text)
     if chosen.write:
         head, _, rest = chosen.write.read_text().partition(BEGIN)
@@ -102,12 +104,11 @@ def last_words(said: str) -> str:
     return lines[-1] if lines else ""
 
 
-def page(outcomes: Sequence[Outcome], rows: Sequence[dict[str, str | int]], seed: int) -> str:
+def page(outcomes: Sequence[Outcome], rows: Sequence[dict[str, str | int]], title: str, minutes: float) -> str:
     """Spell the result as Markdown."""
-    minutes = sum(outcome.seconds for outcome in outcomes) / 60
     failed = [outcome.run.suite for outcome in outcomes if outcome.failed]
     lines = [
-        f"Seed {seed}, Python {platform.python_version()}, {os.cpu_count()} cores, {minutes:.0f} minutes: "
+        f"{title}, Python {platform.python_version()}, {os.cpu_count()} cores, {minutes:.0f} minutes: "
         + (f"**failed: {', '.join(failed)}**." if failed else "nothing broke."),
         "",
         "| suite | what | figure |",
