@@ -22,7 +22,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 Expression: TypeAlias = Any
 
 _LONGEST_PATTERN = 4096
-"""No path is longer, so what has to match more than that matches nothing."""
+"""No path is longer. A pattern that is, and could match one all the same, such as a huge class, is left out."""
 _MOST_EXPRESSIONS = 2048
 _MOST_EXPRESSION_BYTES = 128 << 10
 _LARGEST_EXPRESSION = 128 << 10
