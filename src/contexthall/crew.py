@@ -1,8 +1,8 @@
 """How do two processes share work? Each gets a share of it and reports over a pipe of its own.
 
-A worker ends with its master: it holds one end of a lifeline whose other end only the master has, and ends, with whatever
-lock it inherited, when that closes; at once, unless it is in a call that lets no thread run. A worker that dies takes
-its master's work with it, and no more.
+A worker ends with its master: it holds one end of a lifeline whose other end only the master has, and ends, with
+whatever lock it inherited, when that closes; at once, unless it is in a call that lets no thread run. A worker that
+dies takes its master's work with it, and no more.
 """
 
 import os
