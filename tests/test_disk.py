@@ -176,3 +176,20 @@ def test_nothing_is_appended_to_what_is_no_regular_file(tmp_path: Path) -> None:
             with pytest.raises(DiskError):
                 directory.append(name)
     os.close(reader)
+
+
+def test_a_directory_that_takes_nothing_is_told_and_not_tried_for_ever() -> None:
+    with pytest.raises(PathMissingError, match="/proc/nope/x"):
+        Disk().make_directories("/proc/nope/x")
+
+
+def test_what_cannot_be_written_is_told_by_the_name_it_should_have_got(tmp_path: Path) -> None:
+    def perform(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        if call is os.write:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return call(*arguments, **options)
+
+    with Disk(perform).enter(str(tmp_path)) as opened, pytest.raises(DiskError) as told:
+        opened.replace("wanted", b"x")
+    assert told.value.detail == f"{tmp_path}/wanted: No space left on device"
+    assert os.listdir(tmp_path) == []

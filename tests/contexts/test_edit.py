@@ -133,3 +133,10 @@ def test_every_other_line_stays(before: dict[str, object], changes: dict[str, ob
     for name, value in changes.items():
         if "." not in name:
             assert found.get(name, GONE) == value or (value is GONE and name not in found)
+
+
+def test_a_key_with_a_tag_is_found_where_it_was_read() -> None:
+    text = "!!int fingerprint: abc\nscope: .\n"
+    assert yaml_text.read(text) == {"fingerprint": "abc", "scope": "."}
+    start, end, *_ = yaml_text.find_value(text, "fingerprint")
+    assert text[start:end] == "abc"

@@ -269,3 +269,10 @@ def test_what_shows_nothing_is_escaped_in_a_difference() -> None:
 @pytest.mark.parametrize(("definition", "cost"), [({"name": "a"}, 3), ({"name": "ab"}, 4), ({"name": "é€"}, 4)])
 def test_a_definition_costs_a_token_for_every_four_bytes_begun(definition: dict[str, Any], cost: int) -> None:
     assert tokens(definition) == cost
+
+
+def test_a_number_that_nobody_could_read_again_costs_its_own_tool() -> None:
+    beyond = tool("big", inputSchema={"type": "object", "maximum": 10**400})
+    passed, left_out = sift([tool("good"), beyond])
+    assert [each["name"] for each in passed] == ["good"]
+    assert len(left_out) == 1
