@@ -3,18 +3,23 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 PORT ?= 8321
+PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
+PACKAGE := $(shell find src -type f ! -name '*.pyc')
+BENCHMARKS := startup stdio_calls caches contexts guild web
 
-.PHONY: help run test members browser pythons locales check bench torture clean
+.PHONY: help run test members browser pythons locales check dist docs bench bench-large $(BENCHMARKS:%=bench-%) torture clean
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
 	@echo "make test     install what the tests need and run every test"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
-	@echo "make pythons  install the hall for the newest other Python there is; without one a test is skipped"
+	@echo "make pythons  install the wheel for every Python from 3.11 up that is here, which some tests want; without it these are skipped"
 	@echo "make locales  compile the locales, Turkish among them, that some tests want"
 	@echo "make check    lint, types, import rules, documentation"
-	@echo "make bench    run every benchmark against an installed wheel"
+	@echo "make dist     build the sdist, and the wheel from it, into dist; the same bytes every time"
+	@echo "make docs     write the generated parts of docs/tools.md anew"
+	@echo "make bench    run every benchmark against an installed wheel, and write the tables of docs/performance.md; bench-caches and so on run one"
 	@echo "make torture  break everything on purpose for a quarter of an hour, and write what happened to docs/torture.md"
 	@echo "make clean    remove what the others made"
 
@@ -45,14 +50,30 @@ check: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/contract/test_docs.py
+	$(BIN)/python -m pytest -q tests/contract/test_docs.py tests/contract/test_tool_reference.py tests/contract/test_performance_page.py
 
-bench: .bench/installed .bench-peers/installed
-	@for script in startup stdio_calls caches contexts guild web; do .bench/bin/python -m benchmarks.$$script || exit 1; done
+docs: .venv/installed-dev
+	$(BIN)/python -m docs.generate
+
+# One after the other, whatever -j says: on a busy machine a figure means nothing.
+bench:
+	@for script in $(BENCHMARKS); do $(MAKE) --no-print-directory bench-$$script || exit 1; done
+
+$(BENCHMARKS:%=bench-%): bench-%: .bench/installed .bench-peers/installed
+	.bench/bin/python -m benchmarks.$* --write docs/performance.md
+
+bench-large: .bench/installed
+	.bench/bin/python -m benchmarks.caches --documents 100000 --write docs/performance.md
 
 # A fuzzer that is led by coverage, in an environment of its own: it knows fewer Pythons than we do.
 torture: .torture/installed members browser pythons locales
 	.torture/bin/python -m benchmarks.torture --write docs/torture.md
+
+# Everything in them has the date of the last commit; outside of a repository that of the changelog, which the sdist has set to it.
+dist: .venv/installed-dev
+	@rm -f dist/contexthall-*
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git --git-dir=.git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md +%s)} \
+		$(BIN)/python -m build --no-isolation
 
 clean:
 	rm -rf .venv .bench .bench-peers .members .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -88,7 +109,7 @@ PYPI_MEMBERS := mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
 	@touch $@
 
 # An installed wheel with byte code, as users have it: an editable install starts more slowly.
-.bench/installed: Makefile pyproject.toml constraints.txt $(shell find src -name '*.py' -o -path '*/static/*' -type f)
+.bench/installed: Makefile pyproject.toml constraints.txt $(PACKAGE)
 	test -d .bench || $(PYTHON) -m venv .bench
 	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --compile --force-reinstall .
 	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt tantivy django playwright
@@ -100,15 +121,18 @@ PYPI_MEMBERS := mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
 	.torture/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable '.[dev]' atheris==3.0.0
 	@touch $@
 
-# The newest Python beside our own, wherever it is: on the path, or one of pyenv's.
-.pythons/installed: Makefile pyproject.toml constraints.txt
-	@rm -rf .pythons; for minor in 15 14 13 12; do \
-		for python in python3.$$minor "$$HOME"/.pyenv/versions/3.$$minor.*/bin/python; do \
-			"$$python" -c 'import ensurepip' 2>/dev/null || continue; \
-			"$$python" -m venv .pythons/3.$$minor && .pythons/3.$$minor/bin/python -m pip --disable-pip-version-check \
-				install --quiet --constraint constraints.txt --editable . && touch $@; exit; \
+# For each Python, on the path or one of pyenv's, an environment with the wheel and what it depends on, and nothing else.
+.pythons/installed: Makefile pyproject.toml constraints.txt $(PACKAGE)
+	@$(MAKE) --no-print-directory dist
+	@rm -rf .pythons; for version in $(PYTHONS); do \
+		for python in python$$version "$$HOME"/.pyenv/versions/$$version.*/bin/python; do \
+			"$$python" -c 'import ssl, venv' 2>/dev/null || continue; \
+			"$$python" -m venv --without-pip .pythons/$$version && break; \
 		done; \
-	done; echo "make pythons needs a Python newer than 3.11 on the path, or from pyenv" >&2; exit 1
+	done; test -d .pythons || { echo "make pythons needs one of $(PYTHONS) on the path, or from pyenv" >&2; exit 1; }
+	ls -d .pythons/* | xargs -P 4 -I {} $(BIN)/python -m pip --python {}/bin/python --disable-pip-version-check \
+		install --quiet --constraint constraints.txt "$$(ls dist/*.whl)"
+	@touch $@
 
 .locales/installed: Makefile
 	@test -f /usr/share/i18n/locales/tr_TR || { \

@@ -1,6 +1,6 @@
 """Claim: a cache is built about as fast as it could be, and answers from an index: quickly, in little memory.
 
-    python -m benchmarks.caches [--documents 10000,100000] [--rounds 5] [--keep DIR]
+    python -m benchmarks.caches [--documents 10000,100000] [--rounds 5] [--keep DIR] [--write docs/performance.md]
 
 Memory is read from /proc: Linux only.
 """
@@ -19,6 +19,7 @@ from pathlib import Path
 from benchmarks import peers
 from benchmarks.client import Client, timed_call
 from benchmarks.generators import Corpus, write_corpus
+from benchmarks.report import Table, add_page_option, claims_table, publish
 from benchmarks.runner import (
     Claim,
     Measure,
@@ -28,7 +29,6 @@ from benchmarks.runner import (
     next_to_peer,
     next_to_target,
     peak_memory,
-    print_claims,
     process,
     resident_memory,
     take_turns,
@@ -36,6 +36,7 @@ from benchmarks.runner import (
 from contexthall import open_hall
 from contexthall.caches.library import Library
 
+PART = "benchmarks.caches {count}"
 SEED = 3
 BUDGET = 4000
 COMMON, RARE = "common words", "rare words"
@@ -255,8 +256,8 @@ def _output(command: tuple[str, ...]) -> bytes:
 STEPS = (build_memory, build_time, index_size, ranking, calls, cold, scan, server_memory)
 
 
-def measure_all(directory: Path, count: int, rounds: int) -> None:
-    """Print the table for a corpus of `count` documents in `directory`."""
+def measure_all(directory: Path, count: int, rounds: int) -> Table:
+    """Give the table for a corpus of `count` documents in `directory`."""
     _say(f"{count} documents: writing or finding them")
     home = directory / f"documents-{count}"
     home.mkdir(parents=True, exist_ok=True)
@@ -267,7 +268,7 @@ def measure_all(directory: Path, count: int, rounds: int) -> None:
         for step in STEPS:
             _say(f"{count} documents: {step.__name__.replace('_', ' ')}")
             claims += step(bench)
-    print_claims(f"{count:,} documents, {megabytes(corpus.text_bytes)} of text, budget {BUDGET}", claims)
+    return claims_table(f"{count:,} documents, {megabytes(corpus.text_bytes)} of text, budget {BUDGET:,}", claims)
 
 
 def _say(words: str) -> None:
@@ -283,13 +284,14 @@ def main() -> None:
     parser.add_argument("--documents", type=_counts, default=[10_000], help="sizes of the corpora (default: 10000)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of what is slow; more of what is quick")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the corpora here, and take them from here")
+    add_page_option(parser)
     options = parser.parse_args()
     for sentence in peers.missing():
         print(sentence)
     with tempfile.TemporaryDirectory() as temporary:
         directory = (options.keep or Path(temporary)).absolute()
         for count in options.documents:
-            measure_all(directory, count, options.rounds)
+            publish(measure_all(directory, count, options.rounds), PART.format(count=count), options.write)
 
 
 if __name__ == "__main__":

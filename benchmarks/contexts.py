@@ -1,6 +1,6 @@
 """Claim: the state of a large project is known quickly, a question about one directory costs little, drafts are cheap.
 
-    python -m benchmarks.contexts [--directories 5000] [--rounds 5]
+    python -m benchmarks.contexts [--directories 5000] [--rounds 5] [--write docs/performance.md]
 
 "First ever" means that nothing is remembered; "remembered" that an earlier process looked at the project. The page
 cache is warm throughout. The plain loop does what there is to do and no more: it lists every directory, loads every
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from benchmarks.client import Client, timed_call
 from benchmarks.generators import write_project
+from benchmarks.report import add_page_option, claims_table, publish
 from benchmarks.runner import (
     Claim,
     Measure,
@@ -29,11 +30,11 @@ from benchmarks.runner import (
     next_to_peer,
     next_to_target,
     peak_memory,
-    print_claims,
     process,
     take_turns,
 )
 
+PART = "benchmarks.contexts"
 SEED = 4
 SETTLING_SECONDS = 2.5
 CALLS = 200
@@ -190,9 +191,10 @@ def commit(project: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure contexts.")
-    parser.add_argument("--directories", type=int, default=5000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.contexts", description=__doc__.splitlines()[0])
+    parser.add_argument("--directories", type=int, default=5000, help="size of the project (default: 5000)")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each (default: 5)")
+    add_page_option(parser)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         scratch = Path(directory)
@@ -207,8 +209,8 @@ def main() -> None:
         claims += calls(project, scopes, empty, chosen.rounds)
         claims += growth(project, small, memory, chosen.rounds)
         claims += drafting(project, scratch, chosen.rounds)
-    files = chosen.directories * 10
-    print_claims(f"Contexts, {chosen.directories:,} directories and {files:,} files", claims)
+    title = f"{chosen.directories:,} directories and {chosen.directories * 10:,} files"
+    publish(claims_table(title, claims), PART, chosen.write)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Claim: a guild costs next to nothing until one of its tools is called, and little then.
 
-    python -m benchmarks.guild [--rounds 15] [--calls 1000]
+    python -m benchmarks.guild [--rounds 21] [--calls 1000] [--only refresh] [--write docs/performance.md]
 
 Every member is a process of its own, the zoo's of the tests, and writes down its start. "Directly" is the same member
 without a hall in between. FastMCP's proxy is measured where `.bench-peers` has it.
@@ -20,8 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.client import Client
-from benchmarks.runner import Measure, Sample, Show, _family, command_line, duration, print_table, process, take_turns
+from benchmarks.report import Table, add_page_option, publish
+from benchmarks.runner import Measure, Sample, Show, _family, command_line, duration, process, take_turns
 
+PART = "benchmarks.guild"
+HEADERS = ["measure", "hall", "next to", "above it", "at most", "met"]
 REPOSITORY = Path(__file__).parents[1]
 MEMBER = (sys.executable, str(REPOSITORY / "tests" / "guild" / "zoo" / "member.py"))
 PEER = REPOSITORY / ".bench-peers" / "bin" / "python"
@@ -289,7 +292,7 @@ def refresh(scratch: Path, _rounds: int, _calls: int) -> Iterator[Excess]:
     what = f"{SLOW_MEMBERS} members that need {SLOW_START} s each"
     ideal = SLOW_MEMBERS * SLOW_START / STARTS_AT_A_TIME
     yield Excess(measure=f"refresh by serve, {what}", ours=behind.median, at_most=ideal * SLACK)
-    yield Excess(measure="the same by context guild refresh, its own start included", ours=typed.median)
+    yield Excess(measure="the same by `context guild refresh`, its own start included", ours=typed.median)
     busy = _lists_meanwhile(guild, scratch)
     for name, percent in (("median", 50), ("slowest", 100)):
         yield Excess(
@@ -348,10 +351,13 @@ STEPS = (first_list, warm_call, first_call, one_start, refresh)
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.guild", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15, help="turns of what starts a process (default: 15)")
+    parser.add_argument("--rounds", type=int, default=21, help="turns of what starts a process (default: 21)")
     parser.add_argument("--calls", type=int, default=1000, help="warm calls to each peer (default: 1000)")
     parser.add_argument("--only", choices=[step.__name__ for step in STEPS], help="measure this alone")
+    add_page_option(parser)
     chosen = parser.parse_args()
+    if chosen.only and chosen.write:
+        parser.error("--write wants all of it: leave out --only")
     rows: list[list[str]] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         os.environ |= {"XDG_CACHE_HOME": f"{directory}/cache", "XDG_STATE_HOME": f"{directory}/state"}
@@ -364,7 +370,7 @@ def main() -> None:
     if not PEER.exists() and chosen.only in {None, warm_call.__name__}:
         print(PEER_RECIPE)
         rows.append(["warm call", "", f"{PROXY_NAME}: not installed", "", "", ""])
-    print_table("A guild of stdio members", ["measure", "hall", "next to", "above it", "at most", "met"], rows)
+    publish(Table("A guild of stdio members", HEADERS, rows), PART, chosen.write)
 
 
 if __name__ == "__main__":

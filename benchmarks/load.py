@@ -30,7 +30,8 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.faults.scale import SEED, record
 from tests.guild.making import make_member, tool, write_cache
 
-from benchmarks.runner import Claim, Sample, megabytes, next_to_target, print_claims
+from benchmarks.report import claims_table, publish
+from benchmarks.runner import Claim, Sample, megabytes, next_to_target
 from contexthall.caches.builder import build
 from contexthall.disk import Disk
 
@@ -652,7 +653,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         furnish(Path(directory))
         found = asyncio.run(_all(Path(directory), chosen))
-    print_claims("Load", found)
+    publish(claims_table("Load", found))
     for claim in found:
         record("load", claim.measure, claim.show(claim.ours))
     if any(claim.is_met is False for claim in found):

@@ -1,10 +1,9 @@
-"""How is a claim measured? Peers take turns in one run, medians are compared, a table is printed.
+"""How is a claim measured? Peers take turns in one run, and medians are compared.
 
 A benchmark is a script, never a timed test: a figure on its own proves nothing, a peer in the same run does.
 """
 
 import os
-import platform
 import shlex
 import statistics
 import subprocess
@@ -78,11 +77,6 @@ def next_to_peer(
 
 def next_to_target(measure: str, ours: float, target: float | None, *, show: Show | None = None) -> Claim:
     return Claim(measure=measure, ours=ours, base=target, at_most=1, show=show or duration)
-
-
-def print_claims(title: str, claims: Sequence[Claim]) -> None:
-    headers = ["measure", "hall", "next to", "ratio", "at most", "met"]
-    print_table(title, headers, [claim.row for claim in claims])
 
 
 def take_turns(peers: Mapping[str, Measure], *, rounds: int, warm_up: int = 1) -> dict[str, Sample]:
@@ -172,16 +166,3 @@ def megabytes(size: float) -> str:
 
 def times(seconds: float, base: float) -> str:
     return f"{seconds / base:.1f} ×"
-
-
-def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table that can be pasted into a document."""
-    widths = [max(len(row[column]) for row in (headers, *rows)) for column in range(len(headers))]
-    print(f"\n{title} — {machine()}\n")
-    for row in (headers, ["-" * width for width in widths], *rows):
-        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |")
-
-
-def machine() -> str:
-    """Say where the figures come from."""
-    return f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores"

@@ -1,13 +1,21 @@
-"""Claim: the hall's own stdio transport answers more calls, sooner, than the SDK's, in front of the same server."""
+"""Claim: the hall's own stdio transport answers more calls, sooner, than the SDK's, in front of the same server.
 
+python -m benchmarks.stdio_calls [--rounds 15] [--write docs/performance.md]
+
+The call is the cheapest there is, so that the transport is most of it.
+"""
+
+import argparse
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from benchmarks.client import Client
-from benchmarks.runner import Measure, Sample, command_line, milliseconds, print_table, take_turns
+from benchmarks.report import Table, add_page_option, publish
+from benchmarks.runner import Measure, Sample, command_line, milliseconds, take_turns
 
+PART = "benchmarks.stdio_calls"
 CALLS = 500
 IN_FLIGHT = 32
 
@@ -54,10 +62,14 @@ def many_at_once(client: Client, latencies: list[float]) -> Measure:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stdio_calls", description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15, help=f"turns of {CALLS} calls each (default: 15)")
+    add_page_option(parser)
+    chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         clients = {
-            "hall": Client(*command_line("serve"), cwd=Path(directory)),
-            "SDK": Client(sys.executable, "-c", SDK_TRANSPORT, cwd=Path(directory)),
+            "the hall's transport": Client(*command_line("serve"), cwd=Path(directory)),
+            "the SDK's transport": Client(sys.executable, "-c", SDK_TRANSPORT, cwd=Path(directory)),
         }
         shapes = {"one by one": one_by_one, f"{IN_FLIGHT} in flight": many_at_once}
         latencies: dict[str, list[float]] = {f"{name}, {shape}": [] for name in clients for shape in shapes}
@@ -66,7 +78,7 @@ def main() -> None:
             for shape in shapes
             for name in clients
         }
-        samples = take_turns(peers, rounds=15)
+        samples = take_turns(peers, rounds=chosen.rounds)
         for client in clients.values():
             client.close()
     rows = []
@@ -75,7 +87,8 @@ def main() -> None:
         rows.append(
             [name, f"{CALLS / sample.median:.0f}", milliseconds(each.median), milliseconds(each.percentile(99))]
         )
-    print_table("context.list_caches on an empty root, over stdio", ["transport", "calls/s", "p50", "p99"], rows)
+    title = "`context.list_caches` on an empty root, over stdio"
+    publish(Table(title, ["transport", "calls/s", "p50", "p99"], rows), PART, chosen.write)
 
 
 if __name__ == "__main__":

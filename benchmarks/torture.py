@@ -19,11 +19,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from docs.parts import rewrite
 from tests.faults.fuzz.targets import TARGETS
+
+from benchmarks.report import add_page_option
 
 FUZZ_SECONDS = 12
 WORKERS = 2
-BEGIN, END = "<!-- The last result. -->", "<!-- The end of it. -->"
+PART = "benchmarks.torture"
 
 
 class Run(NamedTuple):
@@ -45,7 +48,7 @@ class Outcome(NamedTuple):
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--seed", type=int, default=8)
-    options.add_argument("--write", type=Path, help="a page whose part between two marks becomes the result")
+    add_page_option(options)
     chosen = options.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
@@ -62,8 +65,7 @@ def main() -> None:
     text = page(outcomes, rows, f"Seed {chosen.seed}", (time.monotonic() - began) / 60)
     print(text)
     if chosen.write:
-        head, _, rest = chosen.write.read_text().partition(BEGIN)
-        chosen.write.write_text(f"{head}{BEGIN}\n\n{text}\n{END}{rest.partition(END)[2]}")
+        rewrite(chosen.write, {PART: text})
     sys.exit(any(outcome.failed for outcome in outcomes))
 
 
@@ -117,7 +119,7 @@ def page(outcomes: Sequence[Outcome], rows: Sequence[dict[str, str | int]], titl
     lines += [f"| {suite} | {what} | {figure} |" for (suite, what), figure in added_up(rows).items()]
     lines += ["", "| run | seconds | its last words |", "| --- | ---: | --- |"]
     lines += [f"| {each.run.suite} | {each.seconds:.0f} | {each.said} |" for each in outcomes]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def added_up(rows: Sequence[dict[str, str | int]]) -> dict[tuple[str, str], str]:

@@ -1,6 +1,6 @@
 """Claim: the page is there at once, and fifty agents over HTTP get a good part of what the SDK can carry.
 
-    python -m benchmarks.web [--rounds 15] [--calls 500] [--only page]
+    python -m benchmarks.web [--rounds 9] [--calls 300] [--only page] [--write docs/performance.md]
 
 The page is timed by the browser, from the start of its navigation until the roster is painted, each time in a profile
 that has seen nothing. Agents are connections with a session each, held by this process, which only writes requests and
@@ -30,6 +30,7 @@ from playwright.sync_api import Browser, sync_playwright
 from benchmarks.caches import BUDGET, SEED
 from benchmarks.generators import write_corpus
 from benchmarks.guild import write_guild
+from benchmarks.report import add_page_option, claims_table, publish
 from benchmarks.runner import (
     Claim,
     Measure,
@@ -37,12 +38,12 @@ from benchmarks.runner import (
     command_line,
     next_to_peer,
     next_to_target,
-    print_claims,
     process,
     take_turns,
 )
 from contexthall.faces.web.app import STATIC
 
+PART = "benchmarks.web"
 CHROMIUM = os.environ.get("CONTEXT_CHROMIUM", "/usr/bin/chromium")
 PATIENCE_SECONDS = 60
 
@@ -236,6 +237,8 @@ def agents(scratch: Path, rounds: int, calls: int) -> Iterator[Claim]:
     base = _seconds_per_call(turns.pop(NO_OP))
     for name, taken in turns.items():
         yield from _judged(f"{CLIENTS} agents, {name}", taken[1:], base, promised="resolve" in name)
+    errors = sum(turn.errors for taken in turns.values() for turn in taken)
+    yield Claim(measure="errors", ours=errors, base=1, at_most=0, show=_number)
 
 
 def _judged(what: str, turns: Sequence[Turn], base: float, *, promised: bool) -> Iterator[Claim]:
@@ -243,8 +246,6 @@ def _judged(what: str, turns: Sequence[Turn], base: float, *, promised: bool) ->
     share, tail = (SHARE, TAIL) if promised else (None, None)
     yield next_to_peer(what, _seconds_per_call(turns), NO_OP, base, at_most=share, show=_rate)
     yield next_to_peer(f"{what}, p99", sample.percentile(99), "p50", sample.median, at_most=tail)
-    errors = sum(turn.errors for turn in turns)
-    yield Claim(measure=f"{what}, errors", ours=errors, base=1, at_most=0 if promised else None, show=_number)
 
 
 def _seconds_per_call(turns: Sequence[Turn]) -> float:
@@ -314,10 +315,13 @@ STEPS = (page, agents)
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.web", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15, help="turns of each (default: 15)")
-    parser.add_argument("--calls", type=int, default=500, help="calls of all agents in one turn (default: 500)")
+    parser.add_argument("--rounds", type=int, default=9, help="turns of each (default: 9)")
+    parser.add_argument("--calls", type=int, default=300, help="calls of all agents in one turn (default: 300)")
     parser.add_argument("--only", choices=[step.__name__ for step in STEPS], help="measure this alone")
+    add_page_option(parser)
     chosen = parser.parse_args()
+    if chosen.only and chosen.write:
+        parser.error("--write wants all of it: leave out --only")
     claims: list[Claim] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         os.environ |= {"XDG_CACHE_HOME": f"{directory}/cache", "XDG_STATE_HOME": f"{directory}/state"}
@@ -327,7 +331,7 @@ def main() -> None:
                 scratch = Path(directory) / step.__name__
                 scratch.mkdir()
                 claims += step(scratch, chosen.rounds, chosen.calls)
-    print_claims("HTTP and the page", claims)
+    publish(claims_table("HTTP and the page", claims), PART, chosen.write)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python examples/run.py [--port 8321] [--once]
 
-The examples are served: a handbook, a shop with contexts, a guild of two. What is printed names this clone, and is
+The examples are served: a handbook, a shop with contexts, a guild of three. What is printed names this clone, and is
 written nowhere. With --once, the hall is asked what a person and an agent would ask first, and ends.
 """
 
@@ -75,17 +75,18 @@ class Visitor:
         self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
     def look_around(self) -> None:
-        """Expect the page, a healthy hall, a complete roster, and an answer to a call."""
+        """Expect the page, a healthy hall, a complete roster, and an answer from each room."""
         expect("<title>" in self._get(""), "the page is there")
         expect(json.loads(self._get("healthz"))["status"] == "ok", "the hall is well")
         roster = {member["key"]: member["tools"] for member in json.loads(self._get("api/guild"))["members"]}
         members = {manifest.parent.name for manifest in GUILD.glob("*/plugin.json")}
         expect(set(roster) == members and all(roster.values()), "the roster is complete")
         self._shake_hands()
-        answer = self._call("context.resolve", cache="handbook", query="rotate keys", budget=150)
-        expect("rotate" in answer["content"][0]["text"], "context.resolve answers")
-        answer = self._call("echo__reverse", text="hall")
-        expect(answer["content"][0]["text"] == "llah", "a member of the guild answers")
+        found = self._call("context.resolve", cache="handbook", query="rotate keys", budget=150)
+        expect("rotate" in found, "context.resolve answers")
+        expect("whole cents" in self._call("query_context", scope="shop"), "query_context answers")
+        expect(self._call("echo__reverse", text="hall") == "llah", "a member of the guild answers")
+        expect("swift" in self._call("thesaurus__synonyms", word="quick"), "one that is slow to start answers, too")
 
     def _get(self, path: str) -> str:
         with self._opener.open(self._page + path, timeout=PATIENCE_SECONDS) as answer:
@@ -97,10 +98,11 @@ class Visitor:
         self._headers |= {"Mcp-Session-Id": session, "Mcp-Protocol-Version": PROTOCOL}
         self._post({"method": "notifications/initialized"})
 
-    def _call(self, tool: str, **arguments: Any) -> Any:
+    def _call(self, tool: str, **arguments: Any) -> str:
+        """Call a tool; give the text of its answer."""
         _, answer = self._post({"id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
         [data] = [line.removeprefix("data: ") for line in answer.splitlines() if line.startswith("data: {")]
-        return json.loads(data)["result"]
+        return str(json.loads(data)["result"]["content"][0]["text"])
 
     def _post(self, message: dict[str, Any]) -> tuple[str, str]:
         """Send a message; give the session and the answer."""

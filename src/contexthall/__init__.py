@@ -1,24 +1,77 @@
 """Context Hall: documents, code contexts and tools for AI agents, behind one local MCP server.
 
-The names in `__all__` are the public ones. Each is loaded when it is first used, so that a command pays only for what
-it needs.
+The names in `__all__` are the public ones; docs/library.md says what each is for. Each is loaded when it is first used,
+so that a command pays only for what it needs.
 """
 
 from importlib import import_module
 
 TYPE_CHECKING = False  # typing's own, without the cost of importing typing
 if TYPE_CHECKING:
-    from contexthall.core.errors import HallError
-    from contexthall.hall import Hall, open_hall
+    from contexthall.caches.resolution import Resolution, ResolvedDocument
+    from contexthall.contexts.project import Context
+    from contexthall.core.catalog import ToolResult
+    from contexthall.core.errors import (
+        CacheInvalidError,
+        CacheMissingError,
+        ContextError,
+        ContextMissingError,
+        DiskError,
+        HallError,
+        InvalidBudgetError,
+        InvalidQueryError,
+        MemberError,
+        ScopeError,
+        SettingsError,
+        UnknownMemberError,
+        UsageError,
+    )
+    from contexthall.guild.at_work import GuildAtWork
+    from contexthall.hall import GuildChoice, Hall, open_hall
     from contexthall.settings import Settings
 
-__all__ = ["Hall", "HallError", "Settings", "__version__", "open_hall"]
+__all__ = [
+    "CacheInvalidError",
+    "CacheMissingError",
+    "Context",
+    "ContextError",
+    "ContextMissingError",
+    "DiskError",
+    "GuildAtWork",
+    "GuildChoice",
+    "Hall",
+    "HallError",
+    "InvalidBudgetError",
+    "InvalidQueryError",
+    "MemberError",
+    "Resolution",
+    "ResolvedDocument",
+    "ScopeError",
+    "Settings",
+    "SettingsError",
+    "ToolResult",
+    "UnknownMemberError",
+    "UsageError",
+    "__version__",
+    "open_hall",
+]
 __version__ = "0.1.0"
 
-_HOMES = {"Hall": "hall", "HallError": "core.errors", "Settings": "settings", "open_hall": "hall"}
+_HOMES = {
+    "Context": "contexts.project",
+    "GuildAtWork": "guild.at_work",
+    "GuildChoice": "hall",
+    "Hall": "hall",
+    "Resolution": "caches.resolution",
+    "ResolvedDocument": "caches.resolution",
+    "Settings": "settings",
+    "ToolResult": "core.catalog",
+    "open_hall": "hall",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'contexthall' has no attribute {name!r}")
-    return getattr(import_module(f"contexthall.{_HOMES[name]}"), name)
+    home = _HOMES.get(name, "core.errors")
+    return getattr(import_module(f"contexthall.{home}"), name)

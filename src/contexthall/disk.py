@@ -252,6 +252,11 @@ class Disk:
                 self.do(below, os.unlink, below)
         return folders
 
+    def may(self, path: str, mode: int) -> bool:
+        """Say whether the system would let this user do something with `path`: `os.W_OK`, `os.X_OK` or both."""
+        by_effect = os.access in os.supports_effective_ids
+        return bool(self.do(path, os.access, path, mode, effective_ids=by_effect))
+
     def is_within(self, path: str, root: str) -> bool:
         """Say whether `path` lies in `root` once all symlinks are followed."""
         try:

@@ -4,11 +4,13 @@ A room is imported when it is opened: a command that needs one room does not pay
 """
 
 import os
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from contexthall.core.errors import DiskError, HallError, PathMissingError, SettingsError, UsageError
 from contexthall.core.paths import absolute
@@ -16,18 +18,24 @@ from contexthall.disk import Disk
 from contexthall.settings import SETTINGS_FILE, Settings, SettingsFile, resolve, user_directory
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from contexthall.caches.builder import Built, Progress
     from contexthall.caches.library import Library
+    from contexthall.caches.resolution import Resolution
+    from contexthall.clients.register import Found, Register
     from contexthall.contexts.drafting import Progress as Drafted
-    from contexthall.contexts.project import Outcome, Project, Projects, Report, Turn
-    from contexthall.core.catalog import Caller, Capability, Catalog
-    from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory
+    from contexthall.contexts.project import Answer, Context, Outcome, Project, Projects, Report, Turn
+    from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
+    from contexthall.guild.at_work import GuildAtWork
+    from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
     from contexthall.guild.memory import Memory
+
+AnyPath: TypeAlias = str | os.PathLike[str]
 
 _FIRST_YEAR, _LAST_YEAR = 1000, 9999
 _LARGEST_SETTINGS, _MOST_DOTS = 1 << 16, 1000
+_OUR_VARIABLES = "CONTEXT_"
 
 
 class GuildChoice(NamedTuple):
@@ -41,25 +49,49 @@ class GuildChoice(NamedTuple):
     guild_pin: Sequence[str] | None = None
 
 
+class Source(NamedTuple):
+    """Where settings may stand, a file or a variable: whether any do, and what is wrong with them."""
+
+    name: str
+    is_there: bool
+    fault: HallError | None = None
+
+
+class Place(NamedTuple):
+    """A directory that the hall uses, as this user finds it."""
+
+    path: str
+    is_there: bool
+    fault: str = ""
+    """Why nothing can be read there."""
+    is_writable: bool = True
+
+
 def open_hall(
-    path: str | None = None,
+    path: AnyPath | None = None,
     *,
-    cache_root: str | None = None,
+    cache_root: AnyPath | None = None,
     toolsets: str | Sequence[str] | None = None,
     confine: bool | None = None,
     allow_root: Sequence[str] | None = None,
-    guild: "GuildChoice | None" = None,
+    guild: GuildChoice | AnyPath | None = None,
     disk: Disk | None = None,
 ) -> "Hall":
     """Open the hall of the project at `path`, by default the working directory.
 
-    What is not given comes from the environment, the project's or the user's `contexthall.toml`, or the defaults.
+    What is not given comes from the environment, the project's or the user's `contexthall.toml`, or the defaults. There
+    is no guild unless somebody names the directory of its members, because they are executed.
     """
     disk = disk or Disk()
-    given = {"cache_root": cache_root, "toolsets": toolsets, "confine": confine, "allow_root": allow_root}
-    given |= (guild or GuildChoice())._asdict()
+    choice = guild if isinstance(guild, GuildChoice) else GuildChoice(_as_text(guild))
+    given = {"cache_root": _as_text(cache_root), "toolsets": toolsets, "confine": confine, "allow_root": allow_root}
+    given |= choice._asdict()
     flags = {key: value for key, value in given.items() if value is not None}
-    return Hall(load_settings(path, flags, os.environ, disk), disk)
+    return Hall(load_settings(_as_text(path), flags, os.environ, disk), disk)
+
+
+def _as_text(path: AnyPath | None) -> str | None:
+    return None if path is None else os.fspath(path)
 
 
 def load_settings(
@@ -67,11 +99,9 @@ def load_settings(
 ) -> Settings:
     """Find the settings files that count and merge them with flags and environment."""
     working_directory = disk.working_directory()
-    project_root = absolute(path or "", working_directory)
-    if path is not None and (not path or not _is_directory(project_root, disk)):
-        raise UsageError(f"the project root is not a directory: {path}", hint="name one with --path DIR")
-    candidates = [(project_root, False), (user_directory(environment, "XDG_CONFIG_HOME", ".config"), True)]
-    files = [_read_file(directory, disk, trusted=trusted) for directory, trusted in candidates if directory]
+    project_root = _project_root(path, working_directory, disk)
+    homes = _settings_directories(project_root, environment)
+    files = [_read_file(directory, disk, trusted=trusted) for directory, trusted in homes]
     settings = resolve(
         flags=flags,
         environment=environment,
@@ -79,14 +109,78 @@ def load_settings(
         working_directory=working_directory,
         project_root=project_root,
     )
-    if settings.confine and not settings.cache_root_is_trusted:
-        # Whoever wrote the project may have put a symlink there; callers would be confined to what it leads to.
-        _check_stays_in_project(settings, disk)
+    _check_stays_in_project(settings, disk)
     return settings
 
 
+def open_despite_faults(
+    path: str | None, flags: Mapping[str, object], disk: Disk | None = None
+) -> "tuple[Hall, tuple[Source, ...]]":
+    """Open the hall without the settings that cannot be used, and say how each source of settings is."""
+    disk = disk or Disk()
+    working_directory = disk.working_directory()
+    project_root = _project_root(path, working_directory, disk)
+    read = partial(resolve, working_directory=working_directory, project_root=project_root)
+    files, sources = [], []
+    for directory, trusted in _settings_directories(project_root, os.environ):
+        file, source = _tried_file(directory, disk, read, trusted=trusted)
+        files += [file] if file is not None else []
+        sources.append(source)
+    faulty = _faulty_variables(os.environ, read)
+    environment = {name: value for name, value in os.environ.items() if name not in {each.name for each in faulty}}
+    settings = read(flags=flags, environment=environment, files=files)
+    return Hall(settings, disk), (*sources, *faulty, *_faulty_cache_root(settings, disk))
+
+
+def _tried_file(
+    directory: str, disk: Disk, read: Callable[..., Settings], *, trusted: bool
+) -> tuple[SettingsFile | None, Source]:
+    """Read a settings file on its own; give it if there is one that can be used."""
+    name = os.path.join(directory, SETTINGS_FILE)
+    try:
+        file = _read_file(directory, disk, trusted=trusted)
+        if file is not None:
+            read(flags={}, environment={}, files=[file])
+    except HallError as error:
+        return None, Source(name, is_there=True, fault=error)
+    return file, Source(name, is_there=file is not None)
+
+
+def _faulty_variables(environment: Mapping[str, str], read: Callable[..., Settings]) -> list[Source]:
+    faulty = []
+    for name in sorted(name for name in environment if name.startswith(_OUR_VARIABLES)):
+        try:
+            read(flags={}, environment={name: environment[name]}, files=[])
+        except SettingsError as error:
+            faulty.append(Source(name, is_there=True, fault=error))
+    return faulty
+
+
+def _faulty_cache_root(settings: Settings, disk: Disk) -> list[Source]:
+    try:
+        _check_stays_in_project(settings, disk)
+    except HallError as error:
+        return [Source(settings.cache_root, is_there=True, fault=error)]
+    return []
+
+
+def _project_root(path: str | None, working_directory: str, disk: Disk) -> str:
+    project_root = absolute(path or "", working_directory)
+    if path is not None and (not path or not _is_directory(project_root, disk)):
+        raise UsageError(f"the project root is not a directory: {path}", hint="name one with --path DIR")
+    return project_root
+
+
+def _settings_directories(project_root: str, environment: Mapping[str, str]) -> list[tuple[str, bool]]:
+    """Say where settings files may be, the strongest first, and which of them are trusted."""
+    own = user_directory(environment, "XDG_CONFIG_HOME", ".config")
+    return [(project_root, False), *([(own, True)] if own else [])]
+
+
 def _check_stays_in_project(settings: Settings, disk: Disk) -> None:
-    if not disk.is_within(settings.cache_root, settings.project_root):
+    # Whoever wrote the project may have put a symlink there; callers would be confined to what it leads to.
+    is_theirs = settings.confine and not settings.cache_root_is_trusted
+    if is_theirs and not disk.is_within(settings.cache_root, settings.project_root):
         raise SettingsError(
             f"the cache root leads out of the project: {settings.cache_root}", hint="name it with --cache-root"
         )
@@ -141,15 +235,6 @@ def _named_guild(settings: Settings) -> str:
     return settings.guild
 
 
-def _check_member_directory(name: str) -> None:
-    """Refuse a name of a directory in which nobody would look for a member."""
-    if not name or name.startswith(".") or "/" in name or "\0" in name or name == "node_modules":
-        raise UsageError(
-            f"{name!r} cannot be the name of a member's directory",
-            hint="it may have no `/` and no dot at its beginning",
-        )
-
-
 class _LateConnector:
     """Starts servers; what that takes is loaded with the first one."""
 
@@ -168,11 +253,39 @@ class _LateConnector:
 
 
 class Hall:
-    """The rooms of one hall, each opened on first use."""
+    """The rooms of one hall, each opened on first use. From Python, `resolve`, `query` and `invoke` ask them."""
 
     def __init__(self, settings: Settings, disk: Disk) -> None:
         self.settings = settings
         self._disk = disk
+
+    def resolve(self, cache: AnyPath, query: str, *, budget: int) -> "Resolution":
+        """Give the documents of a cache that answer a query, whole, best first, within a budget of tokens.
+
+        `cache` is a name below the cache root, or an absolute path. The answer is that of the tool `context.resolve`.
+        """
+        from contexthall.caches.resolution import Resolution
+
+        directory = self.caches.locate(os.fspath(cache), may_read=self._may_read)
+        return Resolution.read(self.caches.resolve(directory, query, budget))
+
+    def query(self, scope: str = ".") -> "Context":
+        """Tell what is known of a directory of the project, and whether it is still true.
+
+        `scope` is a path from the project root. The answer is that of the tool `query_context`, with freshness.
+        """
+        return self.project.query(scope)
+
+    def invoke(self, member: str, tool: str, arguments: "JsonObject | None" = None) -> "ToolResult":
+        """Call a tool of a member of the guild, whose server is started for this call and then stopped."""
+        with self.guild_at_work() as guild:
+            return guild.invoke(member, tool, arguments)
+
+    def guild_at_work(self) -> "AbstractContextManager[GuildAtWork]":
+        """Call tools of the guild without starting a server for every call; at the end all are stopped."""
+        from contexthall.guild.at_work import put_to_work
+
+        return put_to_work(open_guild(self.settings, self._disk))
 
     @cached_property
     def caches(self) -> "Library":
@@ -186,6 +299,14 @@ class Hall:
     def guild(self) -> "MCPManager":
         """The guild, its roster loaded; nothing runs yet."""
         return open_guild(self.settings, self._disk)
+
+    @cached_property
+    def clients(self) -> "Register":
+        """The agents of this machine, as far as their files show them."""
+        from contexthall.clients.register import Register
+
+        settings = self.settings
+        return Register(self._disk, project_root=settings.project_root, environment=os.environ, platform=sys.platform)
 
     def at_work(self, *, refresh: bool = False) -> "AbstractAsyncContextManager[None]":
         """While this is entered, servers of the guild may run; at the end none does."""
@@ -218,7 +339,7 @@ class Hall:
         """The authority of whoever speaks over standard input and output, or types a command."""
         from contexthall.core.catalog import Caller
 
-        return self.confined_caller if self.settings.confine else Caller(may_read=lambda _path, _home: True)
+        return Caller(may_read=self._may_read)
 
     @cached_property
     def confined_caller(self) -> "Caller":
@@ -281,39 +402,92 @@ class Hall:
         project = self.project
         return validate(project.disk, project.base, project.overview().census.kept, is_strict=strict)
 
+    def survey_contexts(self) -> "tuple[Sequence[Answer], Report]":
+        """Say of every directory how its context is, and judge every context; what is seen is not remembered."""
+        from contexthall.contexts.validation import validate
+
+        project = open_contexts(replace(self.settings, user_cache=""), self._disk).at(self.settings.project_root)
+        overview = project.overview()
+        return overview.entries, validate(project.disk, project.base, overview.census.kept, is_strict=False)
+
     def watch_contexts(self) -> "Iterator[list[Turn]]":
         """Tell which contexts become fresh, stale or missing, until interrupted."""
         from contexthall.contexts.watcher import turns
 
         return turns(self.project)
 
+    async def try_members(self, on_tried: "Callable[[Trial], None]") -> None:
+        """Start every member's server, ask it for its tools, and stop it; tell of each how that went."""
+        # Loaded first, so that no member's time has it in it.
+        import contexthall.guild.connection  # noqa: F401 - what is used are the classes that the connector finds
+
+        async with self.guild.at_work():
+            await self.guild.try_members(on_tried)
+
+    def look_at(self, path: str) -> Place:
+        """Say what this user may do in a directory."""
+        try:
+            self._disk.list(path)
+        except PathMissingError as error:
+            # A file in the place of a directory is something, and so is a symlink to nowhere.
+            is_there = self._disk.kind(path, follow=False) is not None
+            return Place(path, is_there, error.cause if is_there else "")
+        except DiskError as error:
+            return Place(path, is_there=True, fault=error.cause or error.detail)
+        return Place(path, is_there=True, is_writable=self._disk.may(path, os.W_OK | os.X_OK))
+
+    def find_command(self, name: str) -> str:
+        """Say what is run when `name` is typed, as an absolute path; empty if nothing is."""
+        folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+        return next(filter(self._is_command, (os.path.join(folder, name) for folder in folders if folder)), "")
+
+    def real(self, path: str) -> str:
+        """Say where a path really leads."""
+        return self._disk.real(path)
+
+    def _is_command(self, path: str) -> bool:
+        try:
+            return self._disk.kind(path) == "file" and self._disk.may(path, os.X_OK)
+        except DiskError:
+            return False
+
+    def make_cache_root(self) -> None:
+        """Make the project's own place for caches, so that a hall which names it finds it there, empty."""
+        if not self.settings.cache_root_is_named and not self._disk.is_there(self.settings.cache_root):
+            self._disk.make_directories(self.settings.cache_root)
+
     def add_member(self, name: str, command: Sequence[str], *, version: str) -> None:
         """Write the manifest of a new member of the guild, a server that `command` starts; none is ever replaced."""
-        from contexthall.guild.manager import discover_guild_members
-        from contexthall.guild.manifest import FILE_NAMES, ManifestError, write_manifest
+        from contexthall.guild.enrolment import enrol
+        from contexthall.guild.manifest import Launch
 
-        guild = _named_guild(self.settings)
-        _check_member_directory(name)
-        taken = UsageError(f"the guild has a member {name} already", hint="give the new one another name")
-        if member := discover_guild_members(guild, self._disk).get(name):
-            with suppress(DiskError), self._disk.enter(member.directory) as opened:
-                opened.tidy()  # it may be there because we were killed just before the end
-            raise taken
-        try:
-            manifest = write_manifest(name, command, version=version)
-        except ManifestError as error:
-            raise UsageError(str(error)) from None
-        directory = os.path.join(guild, name)
-        made = self._disk.make_directories(directory)
-        try:
-            with self._disk.enter(directory) as opened:
-                if not opened.put(FILE_NAMES[0], manifest, sync=True):
-                    raise taken
-        except HallError:
-            for path in reversed(made):
-                with suppress(DiskError):  # unless somebody has put something there
-                    self._disk.remove_directory(path)
-            raise
+        launch = Launch(command="".join(command[:1]), args=tuple(command[1:]))
+        enrol(self._disk, _named_guild(self.settings), name, launch, version=version)
+
+    def members_in(self, file: str, *, keep: Collection[str] = ()) -> "tuple[Found, ...]":
+        """Say which members the guild could get from a file in which an MCP client names its servers.
+
+        Values that may be secrets become references to variables, but for those of the variables named by `keep`.
+        """
+        from contexthall.guild.enrolment import suitable
+        from contexthall.guild.manager import discover_guild_members
+
+        taken = discover_guild_members(_named_guild(self.settings), self._disk)
+        found = self.clients.members_in(absolute(file, self.settings.working_directory), keep=keep)
+        named = [each._replace(name=suitable(each.name)) for each in found]
+        reason = "the guild has a member of that name already"
+        return tuple(each._replace(reason=each.reason or reason) if each.name in taken else each for each in named)
+
+    def import_member(self, found: "Found") -> None:
+        """Write the manifest of a member that was found in a client's file."""
+        from contexthall.guild.enrolment import enrol
+        from contexthall.guild.manifest import Launch
+
+        if found.url:
+            launch = Launch(transport="http", url=found.url, headers=found.headers)
+        else:
+            launch = Launch(command=found.command[0], args=found.command[1:], env=found.env)
+        enrol(self._disk, _named_guild(self.settings), found.name, launch)
 
     def _caches_capability(self) -> "Capability":
         from contexthall.caches.capability import caches_capability
@@ -329,6 +503,9 @@ class Hall:
         from contexthall.guild.capability import Offer, guild_capability
 
         return guild_capability(self.guild, Offer(self.settings.guild_budget, self.settings.guild_pins))
+
+    def _may_read(self, path: str, home: str) -> bool:
+        return not self.settings.confine or self._is_in_roots(path, home)
 
     def _is_in_roots(self, path: str, home: str) -> bool:
         return any(self._is_below(path, root) for root in (home, *self.settings.allow_roots))

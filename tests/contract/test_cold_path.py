@@ -18,6 +18,7 @@ SDK = {"mcp", "mcp_types"}
 HEAVY = SDK | {"ctypes", "pickle", "anyio", "asyncio", "jsonschema", "pydantic", "tomllib", "rich"}
 
 ARGUMENTS = {
+    "connect": ["connect", "cursor", "--write"],
     "tools": ["tools"],
     "call": ["call", "context.list_caches"],
     "guild": ["guild", "list", "--guild", "guild-members"],
@@ -40,6 +41,7 @@ GUILD_ARGUMENTS = {
     "logs": ["logs", "echo"],
     "approve": ["approve", "echo"],
     "add": ["add", "new", "--", "true"],
+    "import": ["import", ".mcp.json"],
 }
 
 SCRIPT = """
@@ -71,6 +73,7 @@ def project(tmp_path: Path) -> Path:
     fields = {"version": 1, "scope": ".", "fingerprint": "x", "last_updated": "now", "summary": "x", "maintenance": "x"}
     (tmp_path / ".context.yaml").write_text("".join(f"{name}: {value}\n" for name, value in fields.items()))
     write_cache(make_member(tmp_path / "guild-members", "echo"), tool("echo"))
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"other": {"command": "other"}}}')
     return tmp_path
 
 

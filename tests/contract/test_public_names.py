@@ -1,13 +1,74 @@
+import dataclasses
+import inspect
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import contexthall
 
+CALLS: dict[str, Callable[..., Any]] = {
+    "open_hall": contexthall.open_hall,
+    "resolve": contexthall.Hall.resolve,
+    "query": contexthall.Hall.query,
+    "invoke": contexthall.Hall.invoke,
+    "guild_at_work": contexthall.Hall.guild_at_work,
+    "GuildAtWork.invoke": contexthall.GuildAtWork.invoke,
+    "build_cache": contexthall.Hall.build_cache,
+}
+
 
 def test_the_public_names_are_these() -> None:
-    assert contexthall.__all__ == ["Hall", "HallError", "Settings", "__version__", "open_hall"]
+    assert contexthall.__all__ == [
+        "CacheInvalidError",
+        "CacheMissingError",
+        "Context",
+        "ContextError",
+        "ContextMissingError",
+        "DiskError",
+        "GuildAtWork",
+        "GuildChoice",
+        "Hall",
+        "HallError",
+        "InvalidBudgetError",
+        "InvalidQueryError",
+        "MemberError",
+        "Resolution",
+        "ResolvedDocument",
+        "ScopeError",
+        "Settings",
+        "SettingsError",
+        "ToolResult",
+        "UnknownMemberError",
+        "UsageError",
+        "__version__",
+        "open_hall",
+    ]
+
+
+def test_what_a_value_is_made_of_is_this() -> None:
+    document = ("id", "version", "content", "score", "tokens", "term_matches", "total_words")
+    assert contexthall.ResolvedDocument._fields == document
+    resolution = ("documents", "query", "budget", "tokens_used", "documents_considered", "text")
+    assert contexthall.Resolution._fields == resolution
+    assert contexthall.Context._fields == ("scope", "state", "fields", "text")
+    fields = [each.name for each in dataclasses.fields(contexthall.ToolResult)]
+    assert fields == ["content", "structured", "is_error", "code", "whole", "fault"]
+
+
+def test_what_is_called_takes_these_arguments() -> None:
+    taken = {name: [*inspect.signature(call).parameters] for name, call in CALLS.items()}
+    assert taken == {
+        "open_hall": ["path", "cache_root", "toolsets", "confine", "allow_root", "guild", "disk"],
+        "resolve": ["self", "cache", "query", "budget"],
+        "query": ["self", "scope"],
+        "invoke": ["self", "member", "tool", "arguments"],
+        "guild_at_work": ["self"],
+        "GuildAtWork.invoke": ["self", "member", "tool", "arguments"],
+        "build_cache": ["self", "sources", "cache", "include", "force", "progress"],
+    }
 
 
 def test_every_public_name_is_there() -> None:

@@ -186,22 +186,21 @@ def test_foreign_surroundings_change_no_answer(
     record("determinism", "answers compared in foreign surroundings", len(found))
 
 
-def test_another_python_changes_no_answer(tmp_path: Path, reference: dict[str, str]) -> None:
-    others = other_pythons()
-    must_be_here(others, "NO OTHER PYTHON: there is none below .pythons; type `make pythons`")
-    for version, python in others.items():
-        found = everything(furnish(tmp_path / version / "place"), PLAIN, python=python)
-        must_be_the_same(found, reference, f"Python {version}")
-        record("determinism", f"answers compared with Python {version}", len(found))
+def other_pythons() -> list[str]:
+    """Those of `make pythons`, or named by CONTEXT_PYTHONS, but for the version that runs the tests."""
+    named = OTHER_PYTHONS.split(os.pathsep) if OTHER_PYTHONS else map(str, REPOSITORY.glob(".pythons/*/bin/python"))
+    own = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return sorted(python for python in named if os.path.realpath(python).rpartition("/")[2] != own)
 
 
-def other_pythons() -> dict[str, str]:
-    """Those that have what the hall needs, by version: of `make pythons`, or named by CONTEXT_PYTHONS."""
-    named = OTHER_PYTHONS.split(os.pathsep) if OTHER_PYTHONS else sorted(REPOSITORY.glob(".pythons/*/bin/python"))
-    question = "import platform, contexthall.hall; print(platform.python_version())"
-    asked = [(str(each), subprocess.run([each, "-c", question], capture_output=True, check=False)) for each in named]
-    versions = {ran.stdout.decode().strip(): python for python, ran in asked if ran.returncode == 0}
-    return {version: python for version, python in versions.items() if version != sys.version.split()[0]}
+@pytest.mark.parametrize("python", other_pythons() or [""], ids=lambda path: path.removeprefix(f"{REPOSITORY}/"))
+def test_another_python_changes_no_answer(tmp_path: Path, reference: dict[str, str], python: str) -> None:
+    must_be_here(python, "NO OTHER PYTHON: there is none below .pythons; type `make pythons`")
+    found = everything(furnish(tmp_path / "place"), PLAIN, python=python)
+    must_be_the_same(found, reference, python)
+    asked = [python, "-c", "import platform; print(platform.python_version())"]
+    version = subprocess.run(asked, capture_output=True, check=True, text=True).stdout.strip()
+    record("determinism", f"answers compared with Python {version}", len(found))
 
 
 def test_another_place_changes_no_answer(reference: dict[str, str]) -> None:

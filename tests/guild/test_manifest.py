@@ -234,27 +234,32 @@ def test_the_launch_spec_tells_any_two_launches_apart(key: str) -> None:
 
 
 def test_what_is_written_reads_back() -> None:
-    data = write_manifest("My échø", ["npx", "-y", "some server"])
+    data = write_manifest("My échø", Launch(command="npx", args=("-y", "some server")))
     manifest = parse_manifest(data)
     assert (manifest.name, manifest.version) == ("My échø", "1.0.0")
     assert manifest.launch == Launch(command="npx", args=("-y", "some server"))
     assert data.endswith(b"\n}\n")
-    assert parse_manifest(write_manifest("e", ["a"], version="2")).version == "2"
+    assert parse_manifest(write_manifest("e", Launch(command="a"), version="2")).version == "2"
+
+
+def test_a_server_that_is_reached_at_an_address_reads_back() -> None:
+    launch = Launch(transport="http", url="https://example.org/mcp", headers={"Authorization": "Bearer ${TOKEN}"})
+    assert parse_manifest(write_manifest("e", launch)).launch == launch
 
 
 @pytest.mark.parametrize(
-    ("name", "command", "expected"),
+    ("name", "launch", "expected"),
     [
-        ("", ["a"], "`name` must not be empty"),
-        ("e", [], "a command is needed"),
-        ("e", [""], "`mcp.command` must not be empty"),
-        ("e", ["a", "\0"], "`mcp.args` must not have NUL characters"),
-        ("e", ["a", "\udcff"], "its name and its command must be UTF-8 text"),
+        ("", Launch(command="a"), "`name` must not be empty"),
+        ("e", Launch(), "`mcp.command` or `mcp.url` is needed"),
+        ("e", Launch(command="a", args=("\0",)), "`mcp.args` must not have NUL characters"),
+        ("e", Launch(command="a", args=("\udcff",)), "its name and its command must be UTF-8 text"),
+        ("e", Launch(transport="http", url="ftp://a"), "`mcp.url` must begin with http:// or https:// and name a host"),
     ],
 )
-def test_a_manifest_that_could_not_be_read_is_not_written(name: str, command: list[str], expected: str) -> None:
+def test_a_manifest_that_could_not_be_read_is_not_written(name: str, launch: Launch, expected: str) -> None:
     with pytest.raises(ManifestError) as caught:
-        write_manifest(name, command)
+        write_manifest(name, launch)
     assert str(caught.value) == expected
 
 

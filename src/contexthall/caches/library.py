@@ -12,8 +12,9 @@ from typing import NamedTuple, Self, TypeAlias, TypeVar
 from contexthall.caches.document import Document
 from contexthall.caches.format import MANIFEST
 from contexthall.caches.inspection import Inspection, inspect
+from contexthall.caches.postings import PostingsError
 from contexthall.caches.ranking import Place, Ranking
-from contexthall.caches.reader import OpenCache, open_cache
+from contexthall.caches.reader import OpenCache, open_cache, open_postings, read_part
 from contexthall.caches.selection import tokens, words
 from contexthall.caches.verification import violations
 from contexthall.core.errors import (
@@ -191,9 +192,21 @@ class Library:
         """Read one document."""
         return self._reading(directory, lambda: _find(self._open(directory), document_id))
 
-    def verify(self, directory: str) -> tuple[str, ...]:
-        """Name everything that is wrong with a cache."""
-        return self._reading(directory, lambda: tuple(violations(self._enter(directory))), is_sound=not_)
+    def verify(self, directory: str, on_document: Callable[[], None] = lambda: None) -> tuple[str, ...]:
+        """Name everything that is wrong with a cache; `on_document` is called for each document that was read."""
+        return self._reading(directory, lambda: tuple(violations(self._enter(directory), on_document)), is_sound=not_)
+
+    def doubts(self, directory: str) -> str:
+        """Say why queries do not believe the term index of a cache and read every document; empty if they do."""
+        return self._reading(directory, lambda: _doubts(self._enter(directory)))
+
+    def leftovers(self) -> tuple[str, ...]:
+        """Name the caches below the root that somebody builds just now, or whose build was killed."""
+        try:
+            names = [entry.name for entry in self._disk.list(self.root) if entry.kind == "directory"]
+        except PathMissingError:
+            return ()
+        return tuple(name.removeprefix(TEMPORARY_PREFIX) for name in names if name.startswith(TEMPORARY_PREFIX))
 
     def _with_ranking(
         self, directory: str, query: str, budget: int, work: Callable[[Ranking, OpenCache], Answer]
@@ -307,6 +320,14 @@ def _has_manifest(opened: Directory, name: str) -> bool:
         return opened.look_below(name, MANIFEST).kind == "file"
     except DiskError:
         return False
+
+
+def _doubts(cache: Directory) -> str:
+    try:
+        open_postings(cache, read_part(cache, MANIFEST)).files()
+    except PostingsError as error:
+        return str(error)
+    return ""
 
 
 def _explain(document_id: str, ranking: Ranking, cache: OpenCache) -> Explanation:

@@ -1,7 +1,7 @@
 """Is a cache what it says it is? Every promise of the format, checked against every file."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from contexthall.caches.audit import Audit
 from contexthall.caches.format import DOCUMENTS, INDEX, MANIFEST, Listed, Manifest, examine_manifest
@@ -12,13 +12,13 @@ from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingErr
 from contexthall.disk import Directory
 
 
-def violations(cache: Directory) -> Iterator[str]:
+def violations(cache: Directory, on_document: Callable[[], None] = lambda: None) -> Iterator[str]:
     """Name every promise that the cache breaks."""
     manifest = _examine(cache)
     yield from manifest.faults + manifest.lapses
     yield from _index_violations(cache, manifest.documents)
     if manifest.documents is not None:
-        yield from _document_violations(cache, manifest.documents)
+        yield from _document_violations(cache, manifest.documents, on_document)
         yield from _orphans(cache, manifest.documents)
 
 
@@ -49,9 +49,12 @@ def _disagreements(index: dict[str, object], files: dict[str, str]) -> Iterator[
             yield f"{INDEX} and {MANIFEST} do not agree on {each}"
 
 
-def _document_violations(cache: Directory, listed: Sequence[Listed]) -> Iterator[str]:
+def _document_violations(
+    cache: Directory, listed: Sequence[Listed], on_document: Callable[[], None]
+) -> Iterator[str]:
     files, audit = DocumentFiles(cache), Audit()
     for each in listed:
+        on_document()
         try:
             audit.take(files.read(each).content)
         except (CacheInvalidError, DiskError) as error:

@@ -3,8 +3,8 @@
 Pure. A fault of one directory is part of an answer, not an exception.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from contexthall.contexts.scan import ROOT, Census
 from contexthall.core.errors import (
@@ -17,6 +17,7 @@ from contexthall.core.errors import (
     ScopeError,
 )
 from contexthall.core.paths import shown
+from contexthall.core.wire import compact
 
 Answer: TypeAlias = dict[str, Any]
 
@@ -83,6 +84,28 @@ class Outcome(NamedTuple):
     failed: list[tuple[str, str]]
     agents: str
     """What became of AGENTS.md: created, updated, unchanged, or why it was left alone."""
+
+
+class Context(NamedTuple):
+    """What is known of a directory, and whether it is still true."""
+
+    scope: str
+    state: Literal["fresh", "stale"]
+    """`fresh`, or `stale` if it was written for other files than are there now."""
+    fields: Mapping[str, Any]
+    """All that the context says, by the names of its fields: `decisions`, `constraints`, `exports` and more."""
+    text: str
+    """The answer of `query_context`, called with freshness, byte for byte."""
+
+    @property
+    def summary(self) -> str:
+        """What the directory is for; empty if nobody has said so."""
+        return str(self.fields.get("summary", ""))
+
+    @classmethod
+    def read(cls, answer: Answer) -> Self:
+        """Read an answer of `query_context`."""
+        return cls(answer["scope"], answer["state"], answer["context"], compact(answer))
 
 
 def sentence(error: HallError, scope: str) -> str:

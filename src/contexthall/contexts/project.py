@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from contexthall.contexts.answers import (
     EVERYTHING,
     Answer,
+    Context,
     Outcome,
     Report,
     Selection,
@@ -49,6 +50,7 @@ __all__ = [
     "STALE",
     "STATES",
     "Answer",
+    "Context",
     "Outcome",
     "Project",
     "Projects",
@@ -163,11 +165,18 @@ class Project:
     def query_context(self, scope: str, fields: Sequence[str] = (), *, with_freshness: bool = False) -> Answer:
         """Answer `query_context`."""
         try:
-            place = self.locate(scope)
-            values = self.read(place)
-            freshness = self._freshness(place) if with_freshness else {}
+            return self._answer(scope, fields, with_freshness=with_freshness)
         except HallError as error:
             return {"found": False, "scope": scope, "error": sentence(error, scope)}
+
+    def query(self, scope: str) -> Context:
+        """Give what is known of a directory, and whether it is still true; HallError says why nothing is."""
+        return Context.read(self._answer(scope, (), with_freshness=True))
+
+    def _answer(self, scope: str, fields: Sequence[str], *, with_freshness: bool) -> Answer:
+        place = self.locate(scope)
+        values = self.read(place)
+        freshness = self._freshness(place) if with_freshness else {}
         freshness.pop("last_updated", None)  # which the context itself says
         return {"found": True, "scope": scope, "context": finite(chosen(values, fields)), **freshness}
 

@@ -1,17 +1,9 @@
-"""How is a context written? In one step, never through a symlink, and never over somebody else's words.
+"""How is a context written? In one step, never through a symlink, and never over somebody else's words."""
 
-The new file changes names with the old one; what comes out must be what was read, else they change back. Whoever is
-killed on the way leaves a file whose name tells what was read and what was written, so that the next run can tell which
-of the two it holds. If it holds neither, somebody wrote it at that very moment, and it gets its name back.
-"""
-
-import logging
-import os
 from codecs import BOM_UTF8
 from contextlib import suppress
-from hashlib import sha256
 
-from contexthall import kernel
+from contexthall import rewriting
 from contexthall.contexts.agents import AGENTS_FILE
 from contexthall.contexts.context_file import read_context, replace_fingerprint
 from contexthall.contexts.freshness import Contents, read_contents
@@ -20,13 +12,8 @@ from contexthall.contexts.ledger import Written
 from contexthall.contexts.project import Project
 from contexthall.contexts.scan import ROOT, Directory
 from contexthall.contexts.schema import CONTEXT_FILE
-from contexthall.core.errors import DiskError, PathMissingError, UsageError
-from contexthall.disk import Directory as OpenDirectory
+from contexthall.core.errors import DiskError, UsageError
 from contexthall.disk import Disk, is_set_aside, is_temporary
-
-logger = logging.getLogger(__name__)
-
-_DIGITS = 16
 
 
 def rehash(project: Project, place: str) -> bool:
@@ -71,7 +58,7 @@ def tidy(disk: Disk, directory: Directory) -> None:
         with suppress(DiskError), disk.enter(directory.path) as opened:
             if opened.tidy():
                 for name in filter(is_set_aside, leftovers):
-                    _settle(opened, name)
+                    rewriting.settle(opened, name, (CONTEXT_FILE, AGENTS_FILE))
 
 
 def put(disk: Disk, directory: Directory, name: str, data: bytes, *, sync: bool = False) -> bool:
@@ -102,74 +89,4 @@ def rewrite(disk: Disk, directory: Directory, name: str, before: bytes, after: b
     """Put `after` in the place of a file that holds `before`; UsageError if it does not any more."""
     with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
         directory.must_be(opened.status())
-        aside = _write_aside(opened, name, before, after)
-        try:
-            is_done = _change_names(opened, aside, name, before)
-        except BaseException:
-            _settle(opened, aside)
-            raise
-        if not is_done:
-            _settle(opened, aside)
-            raise UsageError(f"somebody else is writing {os.path.join(directory.path, name)}", hint="try again")
-        with suppress(DiskError):  # it holds what was read, as its name tells whoever finds it
-            opened.remove_if_there(aside)
-
-
-def _write_aside(opened: OpenDirectory, name: str, before: bytes, after: bytes) -> str:
-    """Write a new file under a name that tells what shall change places with what."""
-    temporary = opened.write_like(name, after)
-    aside = f"{temporary}-{_digits(before)}-{_digits(after)}"
-    try:
-        opened.rename(temporary, aside)
-    except BaseException:
-        with suppress(DiskError):
-            opened.remove_if_there(temporary)
-        raise
-    return aside
-
-
-def _change_names(opened: OpenDirectory, aside: str, name: str, before: bytes) -> bool:
-    """Let the new file have the name of the old one, unless that is not what it was."""
-    if opened.read(name) != before:
-        return False
-    if not _exchange(opened, aside, name):
-        opened.rename(aside, name)
-        return True
-    return opened.read(aside) == before
-
-
-def _settle(opened: OpenDirectory, aside: str) -> None:
-    """Remove a file that was set aside; if it is neither what was read nor what was written, give it its name back."""
-    *_, before, after = aside.split("-")
-    try:
-        while _digits(opened.read(aside)) not in {before, after}:  # perhaps once more, if somebody saves meanwhile
-            if not _give_back(opened, aside, after):
-                logger.warning("somebody's words were kept as %s", os.path.join(opened.path, aside))
-                return
-        opened.remove_if_there(aside)
-    except DiskError as error:
-        logger.warning("left for the next run: %s", error)
-
-
-def _give_back(opened: OpenDirectory, aside: str, after: str) -> bool:
-    """Let somebody's words have the name back that ours have taken; False if others have it by now."""
-    for name in (CONTEXT_FILE, AGENTS_FILE):
-        with suppress(PathMissingError):
-            if _digits(opened.read(name)) == after:
-                return _exchange(opened, aside, name)
-    return False
-
-
-def _digits(data: bytes) -> str:
-    return sha256(data).hexdigest()[:_DIGITS]
-
-
-def _exchange(opened: OpenDirectory, temporary: str, name: str) -> bool:
-    """Exchange two names in one step; False where that cannot be had."""
-    try:
-        opened.exchange(temporary, name, kernel.exchange)
-    except DiskError as error:
-        if kernel.cannot_exchange(error.__cause__):
-            return False
-        raise
-    return True
+        rewriting.rewrite(opened, name, before, after)

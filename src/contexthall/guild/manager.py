@@ -21,6 +21,7 @@ from contexthall.guild.definitions import tokens
 from contexthall.guild.discovery import discover_guild_members
 from contexthall.guild.keeper import Event, Handle, Keeper, ServerFactory, settled
 from contexthall.guild.lists import Known, ToolLists
+from contexthall.guild.manifest import variables
 from contexthall.guild.memory import Memory
 from contexthall.guild.naming import tool_names
 from contexthall.guild.roster import Change, Freshness, JsonObject, Member, Status
@@ -37,6 +38,7 @@ __all__ = [
     "MemberView",
     "Refresh",
     "ServerFactory",
+    "Trial",
     "discover_guild_members",
     "one_line",
 ]
@@ -75,6 +77,16 @@ class MemberView(NamedTuple):
     """What else a person should know, a sentence each."""
     changes: tuple[Change, ...]
     is_held: bool
+
+
+class Trial(NamedTuple):
+    """How it went when a member was started only to see whether it can be."""
+
+    member: str
+    seconds: float = 0.0
+    """How long it took until it answered."""
+    tools: int = 0
+    error: str = ""
 
 
 def utc_now() -> str:
@@ -179,6 +191,11 @@ class MCPManager:
         """Show how the tools of a member differ from those that were approved."""
         return self._lists.difference(self.member(name))
 
+    def unset_variables(self, name: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """Name the variables that the manifest of a member wants from the environment, and that are not there."""
+        manifest = self.member(name).manifest
+        return tuple(each for each in variables(manifest.launch) if each not in environment) if manifest else ()
+
     def log_of(self, name: str, lines: int = 200) -> str:
         """Give the last lines that a member's server said on standard error, whoever had started it."""
         return self._memory.log_of(self.member(name)).tail(lines)
@@ -211,6 +228,13 @@ class MCPManager:
         asked = [each for each in members if each.manifest and not (only_stale and each.freshness.state == "fresh")]
         asked.sort(key=lambda member: _ORDER[member.freshness.state])
         await asyncio.gather(*(self._refreshed(member) for member in asked))
+
+    async def try_members(self, on_tried: Callable[[Trial], None]) -> None:
+        """Start every server, ask it for its tools and stop it; nothing that it says is believed or written down."""
+        tried = [member for member in self.roster.values() if member.manifest is not None]
+        self._announced.update(member.name for member in tried)  # as if heeded: a trial refreshes no list
+        for trial in asyncio.as_completed([self._tried(member) for member in tried]):
+            on_tried(await trial)
 
     @asynccontextmanager
     async def at_work(self, refresh: Refresh = "never", listed: Signal | None = None) -> AsyncIterator[None]:
@@ -325,9 +349,25 @@ class MCPManager:
             offered = list(await settled(handle.list_tools()))
             return await asyncio.to_thread(self._lists.write_down, member, offered, seen, self._now())
 
+    async def _tried(self, member: Member) -> Trial:
+        clock = asyncio.get_running_loop().time
+        try:
+            async with AsyncExitStack() as attendance:
+                async with self._refresh_turns:
+                    begun = clock()
+                    handle = await attendance.enter_async_context(self._keepers[member.name].attending(for_call=False))
+                    seconds = clock() - begun
+                offered = await settled(handle.list_tools())
+        except MemberError as error:
+            return Trial(member.name, error=_sentence(error))
+        except Exception as error:  # noqa: BLE001 - whatever a factory's server raises is its member's failure
+            return Trial(member.name, error=f"the server could not be asked ({error})")
+        member.last_failure = ""
+        return Trial(member.name, seconds, len(offered))
+
     def _note_failure(self, member: Member, error: MemberError) -> None:
         if member.status != "error":  # the keeper has seen it already if it could not be started
-            member.status, member.error = "error", f"{error.detail} ({error.more})" if error.more else error.detail
+            member.status, member.error = "error", _sentence(error)
             self._tell(Event("error", member.name, error=member.error))
         self._lists.note_failure(member, error, self._now())
         logger.warning("the tools of %s could not be refreshed: %s", member.name, member.error)
@@ -341,6 +381,10 @@ class MCPManager:
                 listener(event)
             except Exception:
                 logger.exception("a listener failed on %s of %s", event.kind, event.member)
+
+
+def _sentence(error: MemberError) -> str:
+    return f"{error.detail} ({error.more})" if error.more else error.detail
 
 
 def _view(member: Member) -> MemberView:

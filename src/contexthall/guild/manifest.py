@@ -6,7 +6,7 @@ Pure: bytes in, a value or a reason out. A reason is a sentence that names the k
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -90,12 +90,10 @@ def parse_manifest(data: bytes) -> Manifest:
     )
 
 
-def write_manifest(name: str, command: Sequence[str], *, version: str = "1.0.0") -> bytes:
-    """Spell the manifest of a server that is started by `command` and speaks over stdio."""
-    if not command:
-        raise ManifestError("a command is needed")
-    mcp = {"command": command[0], "args": list(command[1:])}
-    manifest = {"name": name, "version": version, "transport": "stdio", "mcp": mcp}
+def write_manifest(name: str, launch: Launch, *, version: str = "1.0.0") -> bytes:
+    """Spell the manifest of a server that is started, or reached, like this."""
+    mcp = {key: value for key, value in launch.spec().items() if value and key != "transport"}
+    manifest = {"name": name, "version": version, "transport": launch.transport, "mcp": mcp}
     try:
         data = (wire.pretty(manifest) + "\n").encode("utf-8")
     except UnicodeEncodeError:
@@ -116,6 +114,12 @@ def filled_in(values: Mapping[str, str], environment: Mapping[str, str]) -> dict
         return environment[name]
 
     return {key: _VARIABLE.sub(variable, value) for key, value in values.items()}
+
+
+def variables(launch: Launch) -> list[str]:
+    """Name the variables of the environment that a launch needs, sorted."""
+    values = (*launch.env.values(), *launch.headers.values())
+    return sorted({found[1] for value in values for found in _VARIABLE.finditer(value) if found[1]})
 
 
 class _Part(NamedTuple):

@@ -20,8 +20,15 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 class HttpHall:
     """A hall that listens at a free port of this machine."""
 
-    def __init__(self, *arguments: str, cwd: Path, http: str = "0", env: Mapping[str, str] | None = None) -> None:
-        self._command = (*CONTEXT, "serve", "--http", http, *arguments)
+    def __init__(
+        self,
+        *arguments: str,
+        cwd: Path,
+        http: str = "0",
+        env: Mapping[str, str] | None = None,
+        context: tuple[str, ...] = CONTEXT,
+    ) -> None:
+        self._command = (*context, "serve", "--http", http, *arguments)
         self._cwd = cwd
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("CONTEXT_")}
         self._env = {**inherited, "HOME": str(cwd), **(env or {})}

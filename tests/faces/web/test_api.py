@@ -14,7 +14,7 @@ from tests.faces.web.serving import HttpHall, failure
 from tests.guild.making import make_member, tool, write_cache
 from tests.processes import PATIENCE_SECONDS, run_context
 
-from contexthall import open_hall
+from contexthall import __version__, open_hall
 from contexthall.core.density import MOST_VALUES
 from contexthall.core.errors import CODES
 from contexthall.faces.web.api import STATUSES
@@ -68,8 +68,8 @@ def test_the_hall_says_what_it_is(hall: HttpHall) -> None:
     told = hall.get("/api/hall")
     assert len(told.pop("writeToken")) > 40
     toolsets = ["caches", "contexts", "guild"]
-    assert told == {"version": "0.1.0", "project": "shop", "guild": True, "trust": "warn", "toolsets": toolsets}
-    assert hall.get("/healthz") == {"status": "ok", "version": "0.1.0"}
+    assert told == {"version": __version__, "project": "shop", "guild": True, "trust": "warn", "toolsets": toolsets}
+    assert hall.get("/healthz") == {"status": "ok", "version": __version__}
 
 
 # Caches:
@@ -409,7 +409,7 @@ def test_a_hall_without_a_guild_has_an_empty_roster(tmp_path: Path) -> None:
             "Cannot do that: this hall has no guild: start it with --guild DIR",
         )
         with hall.events() as events:
-            assert next(events) == ("hello", {"version": "0.1.0"})
+            assert next(events) == ("hello", {"version": __version__})
 
 
 def test_what_a_hall_does_not_offer_cannot_be_asked(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def loaded_with(module: str) -> set[str]:
 
 
 def test_an_agent_over_pipes_does_not_wait_for_the_page_to_be_loaded() -> None:
-    assert "contexthall.faces.web" not in loaded_with("contexthall.faces.cli.serve")
+    assert "contexthall.faces.web" not in loaded_with("contexthall.faces.cli.stdio")
 
 
 def test_what_is_looked_for_is_what_serving_over_http_loads() -> None:

@@ -11,6 +11,7 @@ from starlette.types import Message
 from tests.faces.web.serving import HttpHall
 from tests.guild.making import FakeFactory, make_member, manager_of, tool, write_cache
 
+from contexthall import __version__
 from contexthall.faces.web.events import MOST_WAITING, EventStreams
 from contexthall.guild.manager import MCPManager
 
@@ -129,7 +130,7 @@ def test_what_happens_to_a_member_is_told_at_once_to_every_page(tmp_path: Path) 
     make_member(tmp_path / "guild", "absent", command="no-such-command")
     served = HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path)
     with served as hall, hall.events() as events, hall.events() as others:
-        assert next(events) == next(others) == ("hello", {"version": "0.1.0"})
+        assert next(events) == next(others) == ("hello", {"version": __version__})
         hall.post("/api/guild/refresh", {"member": "zoo"})
         heard = [next(events) for _ in range(3)]
         assert heard == [next(others) for _ in range(3)]

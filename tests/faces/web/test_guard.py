@@ -9,8 +9,8 @@ from tests.faces.web.serving import HttpHall, failure
 from tests.processes import run_context
 
 from contexthall.core.errors import UsageError
+from contexthall.faces.web.address import Address
 from contexthall.faces.web.guard import Names
-from contexthall.faces.web.listener import Address
 
 ROUTES = ["/", "/static/main.js", "/api/hall", "/api/events", "/healthz", "/mcp", "/nowhere"]
 FOREIGN_ORIGINS = [

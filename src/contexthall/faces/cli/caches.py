@@ -6,17 +6,38 @@ import click
 
 from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
 from contexthall.core.wire import compact, indent, parse, pretty
-from contexthall.faces.cli.options import HallChoice, roots_options
+from contexthall.faces.cli.options import HallChoice, completed_by, roots_options
 from contexthall.faces.cli.output import ProgressBar, on_one_line, print_data, print_json, say
 
 _CACHE = click.option(
-    "--cache", required=True, metavar="DIR", help="The cache: a path, or a name below the cache root."
+    "--cache",
+    required=True,
+    metavar="DIR",
+    help="The cache: a path, or a name below the cache root.",
+    shell_complete=completed_by("caches"),
 )
 
 
-@click.command
-@click.option("--sources", required=True, metavar="DIR", help="The folder of documents.")
-@click.option("--cache", required=True, metavar="DIR", help="Where the cache shall be.")
+@click.command(
+    epilog="""\b
+Examples:
+  context build --sources docs --cache .context/caches/docs
+  context build --sources docs --cache .context/caches/docs --include "*.txt" --force"""
+)
+@click.option(
+    "--sources",
+    required=True,
+    metavar="DIR",
+    help="The folder of documents.",
+    shell_complete=completed_by("directories"),
+)
+@click.option(
+    "--cache",
+    required=True,
+    metavar="DIR",
+    help="Where the cache shall be.",
+    shell_complete=completed_by("directories"),
+)
 @click.option("--force", is_flag=True, help="Replace the cache that is there, in one step.")
 @click.option("--include", multiple=True, metavar="GLOB", help="Files to take instead of *.md. Repeatable.")
 def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> None:
@@ -33,7 +54,12 @@ def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> No
         say(on_one_line(f"warning: what was there before could not be removed: {built.left_behind}"))
 
 
-@click.command
+@click.command(
+    epilog="""\b
+Examples:
+  context resolve --cache docs --query "rotate keys" --budget 4000
+  context resolve --cache docs --query "rotate keys" --budget 4000 --why-not keys.md"""
+)
 @_CACHE
 @click.option("--query", required=True, metavar="TEXT", help="Words that the documents should contain.")
 @click.option("--budget", required=True, metavar="TOKENS", help="Most tokens that the documents may cost together.")
@@ -41,9 +67,9 @@ def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> No
 @click.option("--why-not", metavar="ID", help="Say instead, for people, what became of this document.")
 @roots_options
 def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | None, hall: HallChoice) -> None:
-    """Give the documents that answer a query, best first, within a budget.
+    """Give the documents that answer a query, within a budget.
 
-    Prints the same JSON as the tool context.resolve.
+    Whole documents, the best first. Prints the same JSON as the tool context.resolve.
     """
     library = hall.open().caches
     library.check_query(query)
@@ -57,14 +83,14 @@ def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | Non
     print_json(text if layout == "json" else indent(text))
 
 
-@click.command
+@click.command(epilog="\b\nExample:\n  context verify --cache docs")
 @_CACHE
 @click.option("--json", "as_json", is_flag=True, help="Print the violations as JSON.")
 @roots_options
 def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
-    """Check that a cache is what it says it is, and name every violation.
+    """Check that a cache is what it says it is.
 
-    Exits with 5 when there are any.
+    Names every violation. Exits with 5 when there are any.
     """
     library = hall.open().caches
     violations = library.verify(library.find(cache))
@@ -80,7 +106,12 @@ def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
 
 
 @click.command
-@click.option("--root", metavar="DIR", help="List this directory, by absolute paths, instead of the cache root.")
+@click.option(
+    "--root",
+    metavar="DIR",
+    help="List this directory, by absolute paths, instead of the cache root.",
+    shell_complete=completed_by("directories"),
+)
 @roots_options
 def caches(root: str | None, hall: HallChoice) -> None:
     """List the document caches that are there.

@@ -9,7 +9,7 @@ from contexthall.core.errors import CheckFailedError, DiskError, HallError, Usag
 from contexthall.core.paths import shown
 from contexthall.core.wire import compact
 from contexthall.faces.cli.log import show_log
-from contexthall.faces.cli.options import HallChoice, project_options
+from contexthall.faces.cli.options import HallChoice, completed_by, project_options
 from contexthall.faces.cli.output import harmless, on_one_line, print_data, print_error, print_json, say
 from contexthall.hall import Hall
 
@@ -18,12 +18,12 @@ _WIDEST_NAME = 40
 _WIDEST_SUMMARY = 80
 
 
-@click.command
+@click.command(epilog="\b\nExample:\n  context status --check")
 @click.option("--check", "must_be_fresh", is_flag=True, help="Exit with 8 unless every context is there and fresh.")
 @_JSON
 @project_options
 def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
-    """Show which directories have a context, and which of them are stale.
+    """Show which directories have a context, and which are stale.
 
     With --json it prints the same JSON as the tool list_contexts.
     """
@@ -40,13 +40,13 @@ def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
         say(counts)
 
 
-@click.command
-@click.argument("scope")
+@click.command(epilog="\b\nExample:\n  context show src --field summary --field files")
+@click.argument("scope", shell_complete=completed_by("scopes"))
 @click.option("--field", "fields", multiple=True, metavar="FIELD", help="A field wanted instead of all. Repeatable.")
 @_JSON
 @project_options
 def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
-    """Show what is known of a directory, and whether it is still true.
+    """Show what is known of a directory, and if it is still true.
 
     SCOPE is the directory, relative to the project root. With --json it prints the same JSON as the tool
     query_context, called with freshness.
@@ -64,13 +64,13 @@ def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -
         say(on_one_line(f"{answer['state']}{_changed(answer)}"))
 
 
-@click.command
-@click.argument("scopes", nargs=-1, metavar="[SCOPE]...")
+@click.command(epilog="\b\nExample:\n  context rehash src tests")
+@click.argument("scopes", nargs=-1, metavar="[SCOPE]...", shell_complete=completed_by("scopes"))
 @_JSON
 @project_options
 @click.pass_context
 def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
-    """Say that contexts are true again, by writing new fingerprints into them.
+    """Say that contexts are true again, by a new fingerprint.
 
     Without a SCOPE, all contexts of the project. Nothing else in the files is touched.
     """
@@ -90,7 +90,7 @@ def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall:
         context.exit(errors[0].exit_code)
 
 
-@click.command
+@click.command(epilog="\b\nExample:\n  context validate --strict")
 @click.option("--strict", is_flag=True, help="Compare files, exports and dependencies with the code as well.")
 @_JSON
 @project_options

@@ -7,19 +7,19 @@ import click
 from contexthall.contexts.project import Outcome
 from contexthall.core.errors import DiskError, UsageError
 from contexthall.core.wire import compact
-from contexthall.faces.cli.options import HallChoice, Manner, drafting_options, project_options
+from contexthall.faces.cli.options import HallChoice, Manner, completed_by, drafting_options, project_options
 from contexthall.faces.cli.output import ProgressBar, on_one_line, print_data, print_json, say
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.command
+@click.command(epilog="\b\nExample:\n  context init --dry-run")
 @drafting_options
 @_JSON
 @project_options
 @click.pass_context
 def init(context: click.Context, manner: Manner, as_json: bool, hall: HallChoice) -> None:
-    """Draft a context for every directory that lacks one, and AGENTS.md.
+    """Draft contexts for directories without one, and AGENTS.md.
 
     What is there stays as it is, but for the scope of directories that were moved, and for drafts that name directories
     which are gone or do not name new ones.
@@ -31,8 +31,13 @@ def init(context: click.Context, manner: Manner, as_json: bool, hall: HallChoice
     _tell(context, outcome, as_json=as_json, dry_run=manner.dry_run)
 
 
-@click.command
-@click.argument("scopes", nargs=-1, metavar="[SCOPE]...")
+@click.command(
+    epilog="""\b
+Examples:
+  context regen --stale --dry-run
+  context regen src --full"""
+)
+@click.argument("scopes", nargs=-1, metavar="[SCOPE]...", shell_complete=completed_by("scopes"))
 @click.option("--all", "everything", is_flag=True, help="Every directory that has a context.")
 @click.option("--stale", is_flag=True, help="Every directory whose context is stale.  [default]")
 @drafting_options

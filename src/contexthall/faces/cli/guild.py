@@ -1,4 +1,4 @@
-"""`context guild` and its commands: `list`, `tools`, `refresh`, `call`, `why`, `logs`, `approve` and `add`.
+"""`context guild` and its commands: `list`, `tools`, `refresh`, `call`, `why`, `logs`, `approve`, `add` and `import`.
 
 What members say of themselves was written by others: it is escaped before anybody reads it.
 """
@@ -16,7 +16,8 @@ import click
 from contexthall.core.catalog import JsonObject, ToolResult
 from contexthall.core.errors import CheckFailedError, DiskError, MemberError, ToolFailedError
 from contexthall.core.wire import compact
-from contexthall.faces.cli.options import HallChoice, guild_options
+from contexthall.faces.cli.importing import import_members
+from contexthall.faces.cli.options import HallChoice, completed_by, guild_options
 from contexthall.faces.cli.output import harmless, harmless_json, on_one_line, print_data, print_json, say
 from contexthall.faces.cli.tools import ALL_ARGUMENTS, ONE_ARGUMENT, counted, read_arguments, tokens
 from contexthall.guild.manager import Change, Event, MCPManager, MemberView
@@ -36,7 +37,14 @@ class _AsDeclared(click.Group):
         return list(self.commands)
 
 
-@click.group(cls=_AsDeclared)
+@click.group(
+    cls=_AsDeclared,
+    epilog="""\b
+Examples:
+  context guild add echo --guild guild-members -- python3 server.py
+  context guild refresh --guild guild-members
+  context guild call echo reverse --arg text=hello --guild guild-members""",
+)
 @click.pass_context
 def guild(context: click.Context) -> None:
     """See, refresh and call the members of the guild.
@@ -67,7 +75,7 @@ def list_members(as_json: bool, hall: HallChoice) -> None:
 
 
 @guild.command
-@click.argument("member")
+@click.argument("member", shell_complete=completed_by("members"))
 @_JSON
 @guild_options
 def tools(member: str, as_json: bool, hall: HallChoice) -> None:
@@ -85,7 +93,7 @@ def tools(member: str, as_json: bool, hall: HallChoice) -> None:
 
 
 @guild.command
-@click.argument("members", nargs=-1, metavar="[MEMBER]...")
+@click.argument("members", nargs=-1, metavar="[MEMBER]...", shell_complete=completed_by("members"))
 @_JSON
 @guild_options
 def refresh(members: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
@@ -107,7 +115,7 @@ def refresh(members: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
 
 
 @guild.command
-@click.argument("member")
+@click.argument("member", shell_complete=completed_by("members"))
 @click.argument("tool")
 @ONE_ARGUMENT
 @ALL_ARGUMENTS
@@ -140,7 +148,7 @@ def call(
 
 
 @guild.command
-@click.argument("member")
+@click.argument("member", shell_complete=completed_by("members"))
 @_JSON
 @guild_options
 def why(member: str, as_json: bool, hall: HallChoice) -> None:
@@ -162,7 +170,7 @@ def why(member: str, as_json: bool, hall: HallChoice) -> None:
 
 
 @guild.command
-@click.argument("member")
+@click.argument("member", shell_complete=completed_by("members"))
 @click.option("-n", "--lines", type=click.IntRange(1), default=200, show_default=True, help="How many lines at most.")
 @guild_options
 def logs(member: str, lines: int, hall: HallChoice) -> None:
@@ -175,7 +183,7 @@ def logs(member: str, lines: int, hall: HallChoice) -> None:
 
 
 @guild.command
-@click.argument("member")
+@click.argument("member", shell_complete=completed_by("members"))
 @guild_options
 def approve(member: str, hall: HallChoice) -> None:
     """Trust the tools of a member as they are now.
@@ -202,6 +210,9 @@ def add(name: str, command: tuple[str, ...], version: str, hall: HallChoice) -> 
     """
     hall.open().add_member(name, command, version=version)
     say(f"added {on_one_line(name)}\n\nhint: {_typed('refresh', name)} asks it for its tools")
+
+
+guild.add_command(import_members)
 
 
 # What servers do:

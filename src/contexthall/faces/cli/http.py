@@ -1,4 +1,7 @@
-"""`context serve --http`: loaded only where it is asked for, so that an agent over pipes does not wait for it."""
+"""`context serve --http`: how are any number of agents, and people, served over HTTP?
+
+Loaded only where it is asked for, so that an agent over pipes does not wait for it.
+"""
 
 import secrets
 import socket
@@ -10,11 +13,12 @@ from contexthall import __version__
 from contexthall.core.errors import UsageError
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import say
-from contexthall.faces.cli.serve import server_of, settle
+from contexthall.faces.cli.serving import server_of, settle
 from contexthall.faces.mcp.http import HttpEndpoint
+from contexthall.faces.web.address import Address
 from contexthall.faces.web.app import Entrance, Site
 from contexthall.faces.web.guard import Names
-from contexthall.faces.web.listener import Address, bind, listen
+from contexthall.faces.web.listener import bind, listen
 from contexthall.hall import Hall
 from contexthall.settings import visible
 

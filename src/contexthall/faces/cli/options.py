@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
+from contexthall.faces.cli.table import load
 from contexthall.hall import GuildChoice, Hall, open_hall
+
+if TYPE_CHECKING:
+    from contexthall.faces.cli.candidates import Candidates
 
 
 class HallChoice(NamedTuple):
@@ -36,18 +40,49 @@ class HallChoice(NamedTuple):
         )
 
 
-_PATH = click.option("-p", "--path", metavar="DIR", help="The project root.  [default: the working directory]")
+Kind = Literal["directories", "files", "caches", "members", "scopes"]
+
+
+def completed_by(kind: Kind) -> Callable[[click.Context, click.Parameter, str], "Candidates"]:
+    """Complete a parameter by candidates of that kind; what finds them is loaded only then."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> "Candidates":
+        found: Candidates = getattr(load("candidates"), kind)(context, parameter, incomplete)
+        return found
+
+    return complete
+
+
+_PATH = click.option(
+    "-p",
+    "--path",
+    metavar="DIR",
+    help="The project root.  [default: the working directory]",
+    shell_complete=completed_by("directories"),
+)
 _CACHE_ROOT = click.option(
-    "--cache-root", metavar="DIR", help="Where the caches are.  [default: .context/caches in the project root]"
+    "--cache-root",
+    metavar="DIR",
+    help="Where the caches are.  [default: .context/caches in the project root]",
+    shell_complete=completed_by("directories"),
 )
 _TOOLSETS = click.option("--toolsets", metavar="NAMES", help="Offer only some of caches,contexts,guild.")
 _CONFINE = click.option("--confine", is_flag=True, default=None, help="Refuse paths outside the hall's own roots.")
 _ALLOW_ROOT = click.option(
-    "--allow-root", multiple=True, metavar="DIR", help="A directory that confinement allows. Repeatable."
+    "--allow-root",
+    multiple=True,
+    metavar="DIR",
+    help="A directory that confinement allows. Repeatable.",
+    shell_complete=completed_by("directories"),
 )
 
 
-_GUILD = click.option("--guild", metavar="DIR", help="Where the members of the guild are; they are executed.")
+_GUILD = click.option(
+    "--guild",
+    metavar="DIR",
+    help="Where the members of the guild are; they are executed.",
+    shell_complete=completed_by("directories"),
+)
 _GUILD_TRUST = click.option(
     "--guild-trust",
     type=click.Choice(["warn", "hold"]),
@@ -60,7 +95,11 @@ _GUILD_BUDGET = click.option(
     help="Offer a search in place of the guild's tools if they cost more.",
 )
 _GUILD_PIN = click.option(
-    "--guild-pin", multiple=True, metavar="MEMBER", help="A member that stays listed over the budget. Repeatable."
+    "--guild-pin",
+    multiple=True,
+    metavar="MEMBER",
+    help="A member that stays listed over the budget. Repeatable.",
+    shell_complete=completed_by("members"),
 )
 
 _FULL = click.option("--full", is_flag=True, help="Say what each file and interface is for as well.")
@@ -95,6 +134,11 @@ def hall_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """For commands that open the whole hall. They arrive as one `hall`."""
     general = (_PATH, _CACHE_ROOT, _TOOLSETS, _CONFINE, _ALLOW_ROOT)
     return _gathered(command, "hall", HallChoice, *general, _GUILD, _GUILD_TRUST, _GUILD_BUDGET, _GUILD_PIN)
+
+
+def rooms_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """For commands that look into every room. They arrive as one `hall`."""
+    return _gathered(command, "hall", HallChoice, _PATH, _CACHE_ROOT, _GUILD, _GUILD_TRUST)
 
 
 def guild_options(command: Callable[..., Any]) -> Callable[..., Any]:

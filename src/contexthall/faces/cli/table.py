@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -16,35 +16,61 @@ from contexthall import __version__
 from contexthall.core.errors import DiskError, HallError, InternalError
 from contexthall.faces.cli.output import print_error, print_usage, say
 
+if TYPE_CHECKING:
+    from contexthall.faces.cli.candidates import Candidates
+
 EXIT_USAGE = 1
 EXIT_INTERRUPTED = 130
 
+START = "Start here"
+DOCUMENTS = "Documents, compiled into caches"
+CONTEXTS = "Contexts, which say what directories are for"
+GUILD = "The guild, which is other MCP servers"
+AGENT = "What an agent sees"
+SHELL = "Your shell"
+
 
 class Entry(NamedTuple):
-    """Where a command lives, and its line in `context --help`."""
+    """Where a command lives, among which it stands in `context --help`, and its line there."""
 
     module: str
+    group: str
     summary: str
 
 
 COMMANDS = {
-    "serve": Entry("serve", "Serve the hall to agents over standard input and output, or to all over HTTP."),
-    "tools": Entry("tools", "Show the tools an agent would see, and what they cost in tokens."),
-    "call": Entry("tools", "Call a tool as an agent would, and print its answer."),
-    "guild": Entry("guild", "See, refresh and call the members of the guild."),
-    "build": Entry("caches", "Compile a folder of documents into a cache."),
-    "resolve": Entry("caches", "Give the documents that answer a query, best first, within a budget."),
-    "verify": Entry("caches", "Check that a cache is what it says it is, and name every violation."),
-    "caches": Entry("caches", "List the document caches that are there."),
-    "inspect": Entry("caches", "Tell the version, document count and size of a cache."),
-    "init": Entry("drafting", "Draft a context for every directory that lacks one, and AGENTS.md."),
-    "regen": Entry("drafting", "Draft contexts again, and leave what people wrote as it is."),
-    "status": Entry("contexts", "Show which directories have a context, and which of them are stale."),
-    "show": Entry("contexts", "Show what is known of a directory, and whether it is still true."),
-    "rehash": Entry("contexts", "Say that contexts are true again, by writing new fingerprints into them."),
-    "validate": Entry("contexts", "Check contexts against their schema, and against the code."),
-    "watch": Entry("contexts", "Tell which contexts become stale, while people work."),
+    "connect": Entry("connect", START, "Tell an agent of the hall: print its configuration, or write it."),
+    "serve": Entry("serve", START, "Serve the hall over standard input and output, or over HTTP."),
+    "doctor": Entry("doctor", START, "Say what is wrong here, and what to type."),
+    "build": Entry("caches", DOCUMENTS, "Compile a folder of documents into a cache."),
+    "resolve": Entry("caches", DOCUMENTS, "Give the documents that answer a query, within a budget."),
+    "caches": Entry("caches", DOCUMENTS, "List the document caches that are there."),
+    "inspect": Entry("caches", DOCUMENTS, "Tell the version, document count and size of a cache."),
+    "verify": Entry("caches", DOCUMENTS, "Check that a cache is what it says it is."),
+    "init": Entry("drafting", CONTEXTS, "Draft contexts for directories without one, and AGENTS.md."),
+    "status": Entry("contexts", CONTEXTS, "Show which directories have a context, and which are stale."),
+    "show": Entry("contexts", CONTEXTS, "Show what is known of a directory, and if it is still true."),
+    "regen": Entry("drafting", CONTEXTS, "Draft contexts again, and leave what people wrote as it is."),
+    "rehash": Entry("contexts", CONTEXTS, "Say that contexts are true again, by a new fingerprint."),
+    "validate": Entry("contexts", CONTEXTS, "Check contexts against their schema, and against the code."),
+    "watch": Entry("contexts", CONTEXTS, "Tell which contexts become stale, while people work."),
+    "guild": Entry("guild", GUILD, "See, refresh and call the members of the guild."),
+    "tools": Entry("tools", AGENT, "Show the tools an agent would see, and what they cost in tokens."),
+    "call": Entry("tools", AGENT, "Call a tool as an agent would, and print its answer."),
+    "completion": Entry("completion", SHELL, "Print what teaches your shell to complete commands."),
 }
+"""By name, in the order in which people need them; those of a group stand together."""
+
+EXAMPLES = (
+    "context connect claude-code --write",
+    "context build --sources docs --cache .context/caches/docs",
+    'context resolve --cache docs --query "rotate keys" --budget 4000',
+    "context init --dry-run",
+)
+
+READ_ON = """\
+With --help, each command explains itself. Data goes to standard output, words to standard error. docs/cli.md says all
+of it, docs/quickstart.md where to begin."""
 
 
 def load(module: str) -> ModuleType:
@@ -64,17 +90,51 @@ class CommandTable(click.Group):
         command: click.Command = getattr(load(COMMANDS[name].module), name)
         return command
 
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name in COMMANDS or name.startswith("-") or context.resilient_parsing:
+            return super().resolve_command(context, args)
+        near = import_module("difflib").get_close_matches(name, COMMANDS, 1)
+        meant = "".join(f" Did you mean {each!r}?" for each in near)
+        raise click.UsageError(f"No such command {name!r}.{meant}", context)
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> "Candidates":
+        options = click.Command.shell_complete(self, context, incomplete)
+        return [*load("candidates").explained({name: entry.summary for name, entry in COMMANDS.items()}), *options]
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(context, formatter)
+        click.Command.format_options(self, context, formatter)
+
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for group in dict.fromkeys(entry.group for entry in COMMANDS.values()):
+            with formatter.section(group):
+                rows = [(name, entry.summary) for name, entry in COMMANDS.items() if entry.group == group]
+                formatter.write_dl([(f"{name:<{width}}", summary) for name, summary in rows])
+
+    def format_epilog(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Examples"):
+            for example in EXAMPLES:
+                formatter.write(f"  {example}\n")
+        formatter.write_paragraph()
+        formatter.write_text(READ_ON)
 
 
-@click.group(cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=CommandTable,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    subcommand_metavar="COMMAND [OPTIONS] [ARGS]...",
+    options_metavar="",
+)
 @click.version_option(__version__, prog_name="context", message="%(prog)s %(version)s")
 def context() -> None:
-    """Documents, code contexts and tools for AI agents, from this machine.
+    """Context Hall gives AI agents what this machine has for them, over MCP: documents, code contexts and tools.
 
-    Data goes to standard output, words to standard error.
+    Begin with `context connect CLIENT`, which tells an agent of the hall. Whenever something is not as you expect,
+    `context doctor` says what is wrong and what to type.
     """
 
 

@@ -37,7 +37,7 @@ def tools(as_json: bool, hall: HallChoice) -> None:
         print_data(_as_table(opened.catalog, _members(opened)))
 
 
-@click.command
+@click.command(epilog="\b\nExample:\n  context call context.inspect_cache --arg cache=docs")
 @click.argument("tool")
 @ONE_ARGUMENT
 @ALL_ARGUMENTS

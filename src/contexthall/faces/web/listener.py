@@ -6,27 +6,22 @@ only listens, gives calls under way a moment, and ends.
 
 import asyncio
 import errno
-import re
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
-from typing import NamedTuple
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from contexthall.core.errors import UsageError
+from contexthall.faces.web.address import HINT, Address
 from contexthall.faces.web.connections import BoundedConnection
 
-LOOPBACK = "127.0.0.1"
 GRACE_SECONDS = 2
 # So many are let in at a time, before anybody else has a turn.
 _BACKLOG = 128
-_LARGEST_PORT = 65_535
-_ADDRESS = re.compile(r"(?:(?P<host>[^:\[\]\s/]+|\[[0-9A-Fa-f:.]+\]):)?(?P<port>[0-9]{1,5})")
-_HINT = "such as --http 8080, --http 127.0.0.1:8080 or --http '[::1]:8080'; port 0 is a free one"
 _REASONS = {
     errno.EADDRINUSE: "something else listens there",
     errno.EACCES: "this user may not listen there",
@@ -34,38 +29,12 @@ _REASONS = {
 }
 
 
-class Address(NamedTuple):
-    """Where to listen."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def read(cls, text: str) -> "Address":
-        """Read `[HOST:]PORT`."""
-        found = _ADDRESS.fullmatch(text)
-        if found is None or int(found["port"]) > _LARGEST_PORT:
-            raise UsageError(f"{text!r} is not an address", hint=_HINT)
-        return cls((found["host"] or LOOPBACK).strip("[]"), int(found["port"]))
-
-    @property
-    def name(self) -> str:
-        """The host as an address of the web spells it."""
-        return f"[{self.host}]" if ":" in self.host else self.host
-
-    @property
-    def url(self) -> str:
-        """Where a person of this machine finds the page."""
-        everywhere = {"0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104 - to be replaced by what a browser can open
-        return f"http://{everywhere.get(self.host, self.name)}:{self.port}/"
-
-
 def bind(address: Address, *, has_token: bool) -> socket.socket:
     """Take the address; one that others can reach only if they must know a token."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
-        raise UsageError(f"{address.host} is not known as a name of this machine", hint=_HINT) from None
+        raise UsageError(f"{address.host} is not known as a name of this machine", hint=HINT) from None
     if not has_token and not ip_address(str(place[0]).partition("%")[0]).is_loopback:
         raise UsageError(
             f"at {address.host} others can reach the hall, so it needs a token",

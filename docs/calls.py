@@ -1,0 +1,160 @@
+"""Which calls does the tool reference show, and what does each field of their answers mean?
+
+Data only. `generate.py` makes the calls; it refuses a field that has no meaning here, and a meaning that has no field.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+from contexthall.contexts.schema import FIELDS
+
+JsonObject: TypeAlias = Mapping[str, Any]
+
+HOME = "/home/me"
+"""Stands for the directory that the examples were copied to."""
+
+
+class Shown(NamedTuple):
+    """The calls of one tool, by their arguments, and the meanings of what is answered, by path."""
+
+    calls: Sequence[JsonObject]
+    meanings: Mapping[str, str] = MappingProxyType({})
+    schema: JsonObject = MappingProxyType({})
+    """What is known of the answer's shape where the tool declares none."""
+    leaves: Sequence[str] = ()
+    """Fields that hold what somebody else defined."""
+
+
+_ERROR = {
+    "error": "in place of all the rest: why there is no answer",
+    "error.code": "which of the errors below it is",
+    "error.message": "its sentence, always the same",
+}
+_STATE = "`fresh`, `stale`, or `missing` where no context can be read"
+_FINGERPRINTS = {
+    "fingerprint": "of the directory's files, eight hex digits each",
+    "fingerprint.stored": "as the context has it",
+    "fingerprint.computed": "as the files are now",
+    "changed": "files that differ since the context was written; only where it is stale and this machine wrote it",
+    "changed.added": "names of new files",
+    "changed.removed": "names of files that are gone",
+    "changed.modified": "names of files with another content",
+}
+
+CALLS: dict[str, Shown] = {
+    "context.resolve": Shown(
+        calls=[
+            {"cache": "handbook", "query": "rotate keys", "budget": 60},
+            {"cache": "cookbook", "query": "rotate keys", "budget": 60},
+        ],
+        meanings={
+            "documents": "those that were taken, best first",
+            "documents[].id": "the document's path below the sources, in lower case",
+            "documents[].version": "hash of its content",
+            "documents[].content": "its text, whole",
+            "documents[].score": "`term_matches / total_words`",
+            "documents[].tokens": "what it costs of the budget",
+            "documents[].why": "the counts behind the score",
+            "documents[].why.query_terms": "the words of the query, as they were looked for",
+            "documents[].why.term_matches": "how many of the document's words are among them",
+            "documents[].why.total_words": "how many words it has",
+            "selection": "how the documents were chosen",
+            "selection.query": "the query, as it was given",
+            "selection.budget": "the budget, as it was given",
+            "selection.tokens_used": "what the documents cost together",
+            "selection.documents_considered": "how many documents the cache has",
+            "selection.documents_selected": "how many were taken",
+            "selection.documents_excluded_by_budget": "how many were not",
+            **_ERROR,
+        },
+    ),
+    "context.list_caches": Shown(
+        calls=[{}, {"root": f"{HOME}/caches"}, {"root": f"{HOME}/nowhere"}],
+        meanings={
+            "caches": "sorted by `path`, in the order of UTF-8 bytes",
+            "caches[].path": "without `root` the directory's name, to be passed on as `cache`; else its absolute path",
+            "caches[].has_manifest": "whether `manifest.json` in it is a regular file; it is not parsed",
+            **_ERROR,
+        },
+    ),
+    "context.inspect_cache": Shown(
+        calls=[{"cache": "handbook"}, {"cache": "cookbook"}],
+        meanings={
+            "cache_version": "as the manifest says; empty where it says nothing of the right type",
+            "document_count": "as the manifest says; 0 where it says nothing of the right type",
+            "total_bytes": "sizes of the regular files directly in the cache; 0 if one or the manifest cannot be read",
+            "valid": "the manifest is a regular file and an object with both fields, and all sizes could be read",
+            **_ERROR,
+        },
+    ),
+    "list_contexts": Shown(
+        calls=[{}, {"states": ["stale"], "limit": 1}, {"path": f"{HOME}/nowhere"}],
+        meanings={
+            "root": "the project root, absolute",
+            "total_directories": "directories that count",
+            "skipped_directories": "directories that would count, but are too small",
+            "tracked": "directories with a context that can be read",
+            "entries": "sorted by `scope`, in the order of code points",
+            "entries[].scope": "the directory, relative to the root; `.` is the root",
+            "entries[].state": _STATE,
+            "entries[].has_context": "whether it has a context that can be read",
+            "entries[].last_updated": "when the context was written; only where there is one",
+            "entries[].summary": "what the directory is for; only where the context says so",
+            "entries[].error": "what is wrong with the directory or its context; only where something is",
+            "matching": "how many entries there are before `limit` and `offset`; only where some may be left out",
+            "error": "why nothing could be listed",
+        },
+    ),
+    "check_freshness": Shown(
+        calls=[{"scope": "tests"}, {"scope": "nowhere"}],
+        meanings={
+            "scope": "the scope, as it was given",
+            "state": _STATE,
+            **_FINGERPRINTS,
+            "last_updated": "when the context was written",
+            "error": "why there is no context to judge",
+        },
+    ),
+    "query_context": Shown(
+        calls=[
+            {"scope": "shop"},
+            {"scope": "tests", "filter": ["summary"], "freshness": True},
+            {"scope": ".", "filter": ["dependencies", "subdirectories", "project", "structure"]},
+            {"scope": "../elsewhere"},
+        ],
+        meanings={
+            "found": "whether there is a context that can be read",
+            "scope": "the scope, as it was given",
+            "context": "the fields of the context",
+            "context.dependencies": "what the directory uses",
+            "context.project": "the project as a whole; at the root only",
+            "state": "as `check_freshness` gives it; this and the following only with `freshness`",
+            **_FINGERPRINTS,
+            "error": "why there is nothing to tell",
+        },
+        schema={"properties": {"context": {"properties": FIELDS}}},
+    ),
+    "guild_find_tools": Shown(
+        calls=[{"query": "reverse text", "limit": 2}],
+        meanings={
+            "tools": "those that fit, best first",
+            "tools[].name": "the name to describe it or call it by",
+            "tools[].description": "the first line of its description",
+            "of": "how many tools there are to find",
+        },
+    ),
+    "guild_describe_tool": Shown(
+        calls=[{"name": "clock__now"}, {"name": "clock__later"}],
+        meanings={
+            "name": "the name that the hall knows it by",
+            "title": "what people call it",
+            "description": "what it does",
+            "inputSchema": "its arguments, as JSON Schema",
+            "outputSchema": "its structured answer, as JSON Schema",
+            "annotations": "what it says of its effects",
+        },
+        leaves=["inputSchema", "outputSchema", "annotations"],
+    ),
+    "guild_call_tool": Shown(calls=[{"name": "echo__reverse", "arguments": {"text": "hall"}}, {"name": "echo__shout"}]),
+}

@@ -1,0 +1,187 @@
+"""How does a client's file change? Only where it speaks of the hall, in one step, and as it was is kept beside it.
+
+The file is its owner's: comments, order and layout stay, what cannot be read is refused and left alone, and words that
+somebody else saves in that very moment are not lost.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, Protocol
+
+from contexthall import rewriting
+from contexthall.clients import jsonc, toml_text
+from contexthall.core.errors import DiskError, PathMissingError, UsageError
+from contexthall.disk import Directory, Disk, is_set_aside
+
+BACKUP_SUFFIX = ".before-context-hall"
+MOST_BYTES = 16 << 20
+
+
+class _Language(Protocol):
+    """How files of one kind are read and changed."""
+
+    def parse(self, text: str) -> dict[str, Any]: ...
+
+    def with_member(self, text: str, path: tuple[str, ...], name: str, value: Mapping[str, Any]) -> str: ...
+
+    def without_member(self, text: str, path: tuple[str, ...], name: str) -> str: ...
+
+
+class Change(NamedTuple):
+    """What became of a file."""
+
+    file: str
+    is_needed: bool
+    backup: str = ""
+    """Where the file is as it was; empty if it was not there or did not change."""
+
+
+class ConfigFile:
+    """A file in which a client names its servers, at the end of whatever symlinks lead to it."""
+
+    def __init__(self, disk: Disk, path: str, keys: tuple[str, ...], within: str = "") -> None:
+        self.path = path
+        self._disk = disk
+        self._keys = keys
+        self._within = within
+        """Where it must really be: a project's file was put there by whoever wrote the project."""
+        self._language: _Language = toml_text if path.endswith(".toml") else jsonc
+
+    def values(self) -> dict[str, Any] | None:
+        """Read what the file says; None if it is not there."""
+        data = self._read()
+        return None if data is None else self._parsed(data)
+
+    def spelt(self, name: str, entry: Mapping[str, Any]) -> str:
+        """Spell a server as a file of this kind that has no other."""
+        return self._language.with_member("", self._keys, name, entry)
+
+    def put(self, name: str, entry: Mapping[str, Any]) -> Change:
+        """Have the file name this server; whatever else it says stays."""
+        return self._change(lambda text: self._language.with_member(text, self._keys, name, entry))
+
+    def drop(self, name: str) -> Change:
+        """Have the file not name this server any more; a file that would say nothing at all is taken away."""
+
+        def edit(text: str) -> str:
+            return self._language.without_member(text, self._keys, name)
+
+        return self._change(edit, blank=edit(self.spelt(name, {})))
+
+    def _change(self, edit: Callable[[str], str], blank: str | None = None) -> Change:
+        real = self._real()
+        directory, name = os.path.split(real)
+        with self._entered(directory) as opened:
+            self._tidy(opened, name)
+            before = self._read()
+            after = self._edited(before or b"", edit)
+            if after == (before or b""):
+                return Change(self.path, is_needed=False)
+            if before is None:
+                self._create(opened, name, after)
+                return Change(self.path, is_needed=True)
+            backup = name + BACKUP_SUFFIX
+            if after.decode() == blank:
+                _take_away(opened, name, backup, before)
+                return Change(self.path, is_needed=True)
+            _keep(opened, name, backup, before)
+            rewriting.rewrite(opened, name, before, after)
+            return Change(self.path, is_needed=True, backup=os.path.join(directory, backup))
+
+    def _create(self, opened: Directory, name: str, data: bytes) -> None:
+        if not opened.put(name, data, sync=True):
+            raise UsageError(f"somebody else is writing {self.path}", hint="try again")
+
+    def _edited(self, before: bytes, edit: Callable[[str], str]) -> bytes:
+        text = self._text(before)
+        try:
+            return edit(text).encode("utf-8")
+        except ValueError as error:
+            raise self._refused(error) from None
+
+    def _parsed(self, data: bytes) -> dict[str, Any]:
+        text = self._text(data)
+        if not text.strip("\ufeff \t\r\n"):
+            return {}
+        try:
+            return self._language.parse(text)
+        except ValueError as error:
+            raise self._refused(error) from None
+
+    def _text(self, data: bytes) -> str:
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise self._refused("it is not UTF-8") from None
+
+    def _refused(self, why: object) -> UsageError:
+        return UsageError(f"{self.path}: {why}", hint="mend the file by hand; it was left as it is")
+
+    def _read(self) -> bytes | None:
+        try:
+            _, data = self._disk.read_small(self._real(), MOST_BYTES)
+        except PathMissingError:
+            return None
+        if len(data) > MOST_BYTES:
+            raise self._refused(f"it is larger than {MOST_BYTES >> 20} MiB")
+        return data
+
+    def _real(self) -> str:
+        real = self._disk.real(self.path)
+        if self._within and not self._disk.is_within(real, self._within):
+            raise UsageError(
+                f"{self.path} is a symlink that leads out of the project", hint="put the file itself there"
+            )
+        return real
+
+    @contextmanager
+    def _entered(self, directory: str) -> Iterator[Directory]:
+        """Enter the directory of the file, which is made if it is missing, and taken away again if that was in vain."""
+        made = _make_missing(self._disk, directory)
+        try:
+            with self._disk.enter(directory, follow=False) as opened:
+                yield opened
+        except BaseException:
+            for path in reversed(made):
+                with suppress(DiskError):  # unless somebody has put something there
+                    self._disk.remove_directory(path)
+            raise
+
+    @staticmethod
+    def _tidy(opened: Directory, name: str) -> None:
+        """Clear away what runs that were killed have left, and give back whose words they had taken."""
+        with suppress(DiskError):
+            leftovers = list(filter(is_set_aside, opened.names()))
+            if leftovers and opened.tidy():
+                for aside in leftovers:
+                    rewriting.settle(opened, aside, (name,))
+
+
+def _keep(opened: Directory, name: str, backup: str, data: bytes) -> None:
+    """Write a copy of a file beside it, which those may read who may read the file."""
+    temporary = opened.write_like(name, data)
+    try:
+        opened.rename(temporary, backup)
+    except BaseException:
+        with suppress(DiskError):
+            opened.remove_if_there(temporary)
+        raise
+
+
+def _take_away(opened: Directory, name: str, backup: str, before: bytes) -> None:
+    """Remove a file that said nothing else; what somebody has saved there meanwhile is kept."""
+    opened.rename(name, backup)
+    if opened.read(backup) == before:
+        opened.remove_if_there(backup)
+
+
+def _make_missing(disk: Disk, directory: str) -> Sequence[str]:
+    """Make a directory and those above it, as everybody makes them, as far as they are missing; name them."""
+    missing = []
+    while disk.kind(directory) is None and directory != "/":
+        missing.append(directory)
+        directory = os.path.dirname(directory)
+    for path in reversed(missing):
+        disk.make_directory(path)
+    return list(reversed(missing))

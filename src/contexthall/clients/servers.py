@@ -1,0 +1,128 @@
+"""Which servers does a client's file name, in whatever client's words? Is one of them a hall, and of which project?
+
+Pure: values in, values out. What a file says was written by others: what is of the wrong kind is a reason, no crash.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from contexthall.clients.table import CLIENTS
+
+_SETS = tuple(dict.fromkeys(client.keys for client in CLIENTS.values()))
+_URLS = tuple(dict.fromkeys(client.url_key for client in CLIENTS.values() if client.url_key))
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class Server(NamedTuple):
+    """A server as a client's file has it, or the reason why it cannot be understood."""
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = _NOTHING
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = _NOTHING
+    is_off: bool = False
+    fault: str = ""
+
+    @property
+    def served_project(self) -> str | None:
+        """The project of the hall that this server is; empty if it is a hall that names none, None if it is no hall."""
+        arguments = _serving(self.command, self.args)
+        if arguments is None:
+            return None
+        for option, value in pairwise([*arguments, ""]):
+            if option in {"-p", "--path"}:
+                return value
+            if option.startswith("--path="):
+                return option.removeprefix("--path=")
+        return ""
+
+
+def servers_of(values: Mapping[str, Any]) -> list[Server]:
+    """Give every server that a file names, whichever client's file it is, in the order of the file."""
+    found: list[Server] = []
+    for keys in _SETS:
+        entries: object = values
+        for key in keys:
+            entries = entries.get(key) if isinstance(entries, Mapping) else None
+        if isinstance(entries, Mapping):
+            found += [server_of(name, entry) for name, entry in entries.items()]
+    return found
+
+
+def server_of(name: str, entry: object) -> Server:
+    """Understand one server."""
+    if not isinstance(entry, Mapping):
+        return Server(name, fault="it is no object")
+    try:
+        return _understood(name, entry)
+    except _WrongKindError as error:
+        return Server(name, fault=str(error))
+
+
+class _WrongKindError(ValueError):
+    """Something in an entry is of a kind that no client writes."""
+
+
+def _understood(name: str, entry: Mapping[str, Any]) -> Server:
+    command, url = _text(entry, "command"), next((_text(entry, key) for key in _URLS if _text(entry, key)), "")
+    if str(entry.get("type", entry.get("transport", ""))).lower() == "sse":
+        raise _WrongKindError("it speaks SSE, which the hall does not")
+    if not command and not url:
+        raise _WrongKindError("it has neither a command nor an address")
+    return Server(
+        name,
+        command=command,
+        args=_texts(entry, "args"),
+        env={**{key: f"${{{key}}}" for key in _texts(entry, "env_vars")}, **_strings(entry, "env")},
+        cwd=_text(entry, "cwd"),
+        url="" if command else url,
+        headers=_headers(entry),
+        is_off=entry.get("disabled") is True or entry.get("enabled") is False,
+    )
+
+
+def _headers(entry: Mapping[str, Any]) -> dict[str, str]:
+    named = {header: f"${{{variable}}}" for header, variable in _strings(entry, "env_http_headers").items()}
+    if variable := _text(entry, "bearer_token_env_var"):
+        named["Authorization"] = f"Bearer ${{{variable}}}"
+    return {**_strings(entry, "headers"), **_strings(entry, "http_headers"), **named}
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    value = entry.get(key)
+    if value is not None and not isinstance(value, str):
+        raise _WrongKindError(f"its `{key}` is no text")
+    return value or ""
+
+
+def _texts(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = entry.get(key) or ()
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise _WrongKindError(f"its `{key}` is no list of texts")
+    return tuple(value)
+
+
+def _strings(entry: Mapping[str, Any], key: str) -> dict[str, str]:
+    """Give an object of strings; numbers are taken for what they are spelt as, nulls for nothing."""
+    value = entry.get(key) or {}
+    if not isinstance(value, Mapping):
+        raise _WrongKindError(f"its `{key}` is no object")
+    if any(isinstance(each, Mapping | list | bool) for each in value.values()):
+        raise _WrongKindError(f"its `{key}` is no object of texts")
+    return {name: str(each) for name, each in value.items() if each is not None}
+
+
+def _serving(command: str, args: Sequence[str]) -> Sequence[str] | None:
+    """Give what follows `serve` in the command of a hall; None if it is none."""
+    arguments = list(args)
+    if arguments[:2] == ["-m", "contexthall"]:
+        arguments = arguments[2:]
+    elif os.path.basename(command) != "context":
+        return None
+    return arguments[1:] if arguments[:1] == ["serve"] else None

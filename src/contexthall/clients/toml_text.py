@@ -1,0 +1,254 @@
+"""How does one table of a TOML text change without anything else changing? By its lines.
+
+Pure. A member is a table with a header of its own, `[path.name]`, and the tables below it. Comments, order and white
+space outside of their lines are the same bytes afterwards. The result is read again, and must say what was meant.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from contexthall.clients.change import Edit, Number, TextError, Way, error_at, put, spliced, take
+
+_MOST_LEVELS: Final = 128
+# The time that tomllib takes grows with the square of the parts of a key.
+_MOST_PARTS: Final = 32
+# Python reads no longer number, and TOML has none.
+_LONGEST_WORD: Final = 4000
+_SPACE: Final = " \t\r\n"
+_BYTE_ORDER_MARK: Final = "\ufeff"
+# A string matches even if it has no end, so no character is looked at twice and the time is linear.
+_LONG_STRING, _STRING = r'"""(?:[^"\\]++|\\.|"{1,2}+(?!"))*+"{0,5}+', r'"(?:[^"\\\n]++|\\[^\n])*+"?'
+_LONG_LITERAL, _LITERAL = r"'''(?:[^']++|'{1,2}+(?!'))*+'{0,5}+", r"'[^'\n]*+'?"
+_COMMENT, _MARK, _WORD = r"#[^\n]*+", r"[\[\]{}=,.\n]", r"[^\s\"'#\[\]{}=,.]++"
+_PIECE = re.compile(f"{_LONG_STRING}|{_LONG_LITERAL}|{_STRING}|{_LITERAL}|{_COMMENT}|{_MARK}|{_WORD}", re.DOTALL)
+_STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
+_BETWEEN_KEYS: Final = frozenset("[]{}=,\n")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_BLANK_LINES = re.compile(r"(?:[ \t]*+\r?\n)*+")
+_COMPLAINT = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
+
+
+class _Statement(NamedTuple):
+    """A header, or a key with its value: the key in full, where its first line begins and where its last one ends."""
+
+    key: tuple[str, ...]
+    is_header: bool
+    start: int
+    end: int
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Read the text. Else TextError."""
+    return _values(text, float)
+
+
+def with_member(text: str, path: tuple[str, ...], name: str, value: Mapping[str, Any]) -> str:
+    """Give the table at `path` that member: in the place of the one of that name, else at the end of the text."""
+    before = _values(text, Number)
+    member, table = (*path, name), _table_at(text, before, path)
+    line_break = _line_break(text)
+    new = line_break.join(_lines(member, value))
+    wanted = put(before, path, name, _table_at(new, _values(new, Number), member))
+    if wanted == before:
+        return text
+    blocks = _blocks(text, member)
+    if name in table:
+        way = [block._replace(text=new) if block is blocks[0] else _cut(text, block, line_break) for block in blocks]
+    else:
+        way = [_appended(text, new, line_break)]
+    return _checked(text, way, member, wanted)
+
+
+def without_member(text: str, path: tuple[str, ...], name: str) -> str:
+    """Take the tables of a member out of the table at `path`; comments that are not between its lines stay."""
+    before = _values(text, Number)
+    if name not in _table_at(text, before, path):
+        return text
+    way = [_cut(text, block, _line_break(text)) for block in _blocks(text, (*path, name))]
+    return _checked(text, way, (*path, name), take(before, path, name))
+
+
+def _values(text: str, number: Callable[[str], object]) -> dict[str, Any]:
+    _check_size(text)
+    try:
+        return tomllib.loads(text.removeprefix(_BYTE_ORDER_MARK), parse_float=number)
+    except (ValueError, RecursionError) as error:
+        raise _complaint(text, error) from None
+
+
+def _check_size(text: str) -> None:
+    """Refuse what would take tomllib too long, or too deep."""
+    depth = dots = 0
+    for found in _PIECE.finditer(text):
+        piece = found[0]
+        depth += _STEPS.get(piece, 0)
+        dots = 0 if piece in _BETWEEN_KEYS else dots + (piece == ".")
+        is_word = piece[0] not in "\"'#"
+        if depth > _MOST_LEVELS or dots >= _MOST_PARTS or (is_word and len(piece) > _LONGEST_WORD):
+            raise error_at(text, found.start(), "nested too deeply, or too long a key or number")
+
+
+def _complaint(text: str, error: Exception) -> TextError:
+    found = _COMPLAINT.fullmatch(str(error))
+    words, line = (found[1], found[2]) if found else (str(error), None)
+    return TextError(f"line {line or text.count(chr(10)) + 1}: {words[:1].lower()}{words[1:]}")
+
+
+def _table_at(text: str, values: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+    """Give the table at `path`, an empty one if it is missing."""
+    for seen, name in enumerate(path, 1):
+        values = values.get(name, {})
+        if not isinstance(values, Mapping):
+            raise _error_about(text, path[:seen], "is no table")
+    return values
+
+
+def _checked(text: str, way: Way, member: tuple[str, ...], wanted: dict[str, Any]) -> str:
+    """Give the changed text, if it says what is wanted; a table that only its members speak of goes with the last."""
+    with suppress(TextError):
+        changed = spliced(text, way)
+        if way and _without_empty(_values(changed, Number), member[:-1]) == _without_empty(wanted, member[:-1]):
+            return changed
+    raise _error_about(text, member, "is written inline: change it by hand")
+
+
+def _without_empty(values: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+    if not path or path[0] not in values:
+        return values
+    inner = _without_empty(values[path[0]], path[1:])
+    return {**values, path[0]: inner} if inner else take(values, (), path[0])
+
+
+def _error_about(text: str, key: tuple[str, ...], words: str) -> TextError:
+    """Complain where the text gives a key a value; a header that only leads there does not."""
+    leading = (each for each in _statements(text) if each.key[: len(key)] == key[: len(each.key)])
+    first = next(each for each in leading if not each.is_header or len(each.key) >= len(key))
+    return error_at(text, first.start, f"`{_dotted(first.key[: len(key)])}` {words}")
+
+
+def _blocks(text: str, member: tuple[str, ...]) -> Way:
+    """Say which lines are a member's own: from a header of it, or below it, to the last value under that header."""
+    blocks: Way = []
+    is_own = False
+    for statement in _statements(text):
+        is_own = statement.key[: len(member)] == member if statement.is_header else is_own
+        if is_own and statement.is_header and not (blocks and _is_blank(text, blocks[-1].end, statement.start)):
+            blocks.append(Edit(statement.start, statement.end))
+        elif is_own:
+            blocks[-1] = blocks[-1]._replace(end=statement.end)
+    return blocks
+
+
+def _statements(text: str) -> Iterator[_Statement]:
+    """Yield the headers and values of a text that tomllib has read."""
+    table: tuple[str, ...] = ()
+    for pieces, start, end in _logical_lines(text):
+        is_header = pieces[0] == "["
+        key = tuple(_part(piece) for piece in pieces if piece not in "[].")
+        table, key = (key, key) if is_header else (table, (*table, *key))
+        yield _Statement(key, is_header, start, end)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[list[str], int, int]]:
+    """Yield the pieces before the `=` of every line that has any, and where it begins and ends, brackets closed."""
+    start = len(text) - len(text.removeprefix(_BYTE_ORDER_MARK))
+    pieces: list[str] = []
+    depth, is_value = 0, False
+    for found in _PIECE.finditer(text + "\n", start):
+        piece = found[0]
+        depth += _STEPS.get(piece, 0)
+        is_value = is_value or piece == "="
+        if piece == "\n" and not depth:
+            if pieces:
+                yield pieces, start, found.start() - (text[found.start() - 1] == "\r")
+            pieces, start, is_value = [], found.end(), False
+        elif piece[0] != "#" and not is_value:
+            pieces.append(piece)
+
+
+def _part(piece: str) -> str:
+    """Give what a part of a key says."""
+    if piece[0] not in "\"'":
+        return piece
+    return str(tomllib.loads(f"key = {piece}")["key"]) if "\\" in piece else piece[1:-1]
+
+
+def _appended(text: str, new: str, line_break: str) -> Edit:
+    """Write lines at the end of a text, behind an empty line; the last line ends as it did."""
+    if not text.removeprefix(_BYTE_ORDER_MARK):
+        new = new + line_break
+    elif text.endswith("\n"):
+        new = line_break + new + line_break
+    else:
+        new = 2 * line_break + new
+    return Edit(len(text), len(text), new)
+
+
+def _cut(text: str, block: Edit, line_break: str) -> Edit:
+    """Cut lines out, with the empty line that set them apart."""
+    start, end = block.start, block.end
+    if end == len(text):
+        for _ in range(2):
+            start -= len(line_break) if text.endswith(line_break, 0, start) else 0
+        return Edit(start, end)
+    next_line = text.index("\n", end) + 1
+    if _is_blank(text, end, len(text)):
+        is_apart = text.endswith("\n" + line_break, 0, start)
+        return Edit(start - len(line_break) if is_apart else start, next_line)
+    # What stands directly above stays, and must not seem to speak of what comes below.
+    is_apart = _is_blank(text, text.rfind("\n", 0, max(start - 1, 0)) + 1, start)
+    return Edit(start, _past_blank_lines(text, end) if is_apart else next_line)
+
+
+def _past_blank_lines(text: str, index: int) -> int:
+    found = _BLANK_LINES.match(text, index)
+    return found.end() if found else index
+
+
+def _is_blank(text: str, start: int, end: int) -> bool:
+    return not text[start:end].strip(_BYTE_ORDER_MARK + _SPACE)
+
+
+def _line_break(text: str) -> str:
+    return "\r\n" if "\r\n" in text[: text.find("\n") + 1] else "\n"
+
+
+def _lines(key: tuple[str, ...], table: Mapping[str, Any]) -> Iterator[str]:
+    """Spell a table: its values, then the tables in it."""
+    yield f"[{_dotted(key)}]"
+    yield from (f"{_dotted((name,))} = {_spelt(each)}" for name, each in table.items() if not isinstance(each, Mapping))
+    for name, each in table.items():
+        if isinstance(each, Mapping):
+            yield ""
+            yield from _lines((*key, name), each)
+
+
+def _dotted(key: tuple[str, ...]) -> str:
+    return ".".join(part if _BARE_KEY.fullmatch(part) else _spelt(part) for part in key)
+
+
+def _spelt(value: object) -> str:
+    match value:
+        case str():
+            return _spelt_text(value)
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return repr(value)
+        case list() | tuple():
+            return f"[{', '.join(map(_spelt, value))}]"
+        case Mapping():
+            return f"{{ {', '.join(f'{_dotted((name,))} = {_spelt(each)}' for name, each in value.items())} }}"
+        case _:
+            raise TextError(f"TOML has no word for {value!r}")
+
+
+def _spelt_text(text: str) -> str:
+    """Spell text as JSON does, which escapes no less than TOML, but for one character."""
+    if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
+        raise TextError("TOML cannot spell half of a surrogate pair")
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

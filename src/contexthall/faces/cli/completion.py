@@ -1,0 +1,172 @@
+"""`context completion`: how does a shell learn to complete what is typed?
+
+By a script, which hands the line up to the cursor back to this command and gets an answer: on its first line whether
+the shell shall add `dirs` or `files` of its own, then a candidate a line.
+
+Candidates may be names that others chose. None of them makes a shell do anything: one that a terminal would not show
+is left out, so a line is a candidate; zsh and fish quote what they insert, and for bash it is done here.
+"""
+
+from collections.abc import Sequence
+from itertools import dropwhile
+from typing import NamedTuple, Self
+
+import click
+from click.shell_completion import CompletionItem, ShellComplete
+
+from contexthall.core.characters import is_printable
+from contexthall.faces.cli.output import print_data
+from contexthall.faces.cli.table import context
+
+BASH = r"""
+_context_completion() {
+    local IFS=$'\n' answer
+    mapfile -t answer < <(command context completion bash -- "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+    COMPREPLY=("${answer[@]:1}")
+    case ${answer[0]} in
+        dirs) compopt -o dirnames ;;
+        files) compopt -o default ;;
+    esac
+}
+complete -o nosort -F _context_completion context
+"""
+
+ZSH = r"""
+#compdef context
+_context() {
+    local -a answer found shown
+    local line="${(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" candidate
+    answer=("${(@f)$(command context completion zsh -- "$line" 2>/dev/null)}")
+    for candidate in "${(@)answer[2,-1]}"; do
+        found+=("${candidate%%$'\t'*}")
+        shown+=("${candidate/$'\t'/  -- }")
+    done
+    compadd -V context -l -d shown -a found
+    [[ $PREFIX == -*=* ]] && compset -P '*='
+    case $answer[1] in
+        dirs) _files -/ ;;
+        files) _files ;;
+    esac
+}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+    _context "$@"
+else
+    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }
+    compdef _context context
+fi
+"""
+
+FISH = r"""
+function __context_completion
+    set -l line (commandline -cp)
+    set -l answer (command context completion fish -- "$line" 2>/dev/null)
+    set -l option (string match -r '^-[^=]*=' -- (commandline -ct))
+    set -l value (string replace -r '^-[^=]*=' '' -- (commandline -ct))
+    switch "$answer[1]"
+        case dirs
+            string join \n -- "$option"(__fish_complete_directories "$value" '')
+        case files
+            string join \n -- "$option"(__fish_complete_path "$value" '')
+    end
+    set -e answer[1]
+    string join \n -- $answer
+end
+complete -c context -f -k -a '(__context_completion)'
+"""
+
+LINES = """\b
+Put one line where your shell finds it at its start:
+  bash  source <(context completion bash)     in ~/.bashrc
+  zsh   source <(context completion zsh)      in ~/.zshrc
+  fish  context completion fish | source      in ~/.config/fish/config.fish
+"""
+
+SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
+_OPEN_TO = {"'": "'", '"': '"$`\\!'}
+"""What has a meaning to bash within quotes."""
+_PLAIN = "_-./,@%+"
+"""What has none outside of them, beside letters and digits."""
+_BREAKS = "=:@<>;|&("
+"""Where a word ends for bash when it completes one: COMP_WORDBREAKS."""
+
+
+@click.command(epilog=LINES)
+@click.argument("shell", type=click.Choice([*SCRIPTS]))
+@click.argument("line", required=False)
+def completion(shell: str, line: str | None) -> None:
+    """Print what teaches your shell to complete commands.
+
+    What it prints calls this command again, with the LINE that is to be completed.
+    """
+    print_data(SCRIPTS[shell].lstrip("\n") if line is None else answer(shell, line))
+
+
+class Typed(NamedTuple):
+    """A line up to the cursor, as a shell reads it, and how far it got with the last word."""
+
+    words: tuple[str, ...]
+    """The last one is incomplete, and empty if nothing of it has been typed."""
+    kept: int = 0
+    """How much of the last word stands before what bash would replace."""
+    quote: str = ""
+    """The quote that is still open."""
+
+    @classmethod
+    def read(cls, line: str) -> Self:
+        """Read a line, forgiving what is not closed yet."""
+        words, kept, quote, outside, is_escaped = [""], 0, "", 0, False
+        for each in line:
+            if is_escaped or (quote and each not in {quote, "\\"}) or (quote == "'" and each == "\\"):
+                words[-1] += each
+                is_escaped = False
+            elif each == "\\":
+                is_escaped = True
+            elif quote:
+                quote, kept = "", outside
+            elif each in _OPEN_TO:
+                quote, outside, kept = each, kept, len(words[-1])
+            elif each.isspace():
+                words, kept = [*words, ""], 0
+            else:
+                words[-1] += each
+                kept = len(words[-1]) if each in _BREAKS else kept
+        return cls((*filter(None, words[:-1]), words[-1]), kept, quote)
+
+
+def answer(shell: str, line: str) -> str:
+    """Answer the script of a shell; nothing at all if anything is wrong, for nobody asked for a message."""
+    typed = Typed.read(line)
+    try:
+        items = candidates(typed.words)
+    except Exception:  # noqa: BLE001 - whatever it is, the person is in the middle of a word
+        return ""
+    kind = next((f"{item.type}s" for item in items if item.type != "plain"), "words")
+    plain = [item for item in items if item.type == "plain" and is_printable(item.value)]
+    spelt = _for_bash(plain, typed) if shell == "bash" else map(_with_help, plain)
+    return "\n".join([kind, *spelt])
+
+
+def candidates(words: Sequence[str]) -> list[CompletionItem[str]]:
+    """Give what the last of the words could become."""
+    before, incomplete = [*dropwhile(_is_assignment, words[:-1])][1:], words[-1]
+    option = incomplete[: incomplete.find("=") + 1] if incomplete.startswith("-") else ""
+    found = ShellComplete(context, {}, "context", "").get_completions(before, incomplete)
+    items = [CompletionItem(option + item.value, type=item.type, help=item.help) for item in found]
+    return [item for item in items if item.type != "plain" or item.value.startswith(incomplete)]
+
+
+def _is_assignment(word: str) -> bool:
+    return "=" in word
+
+
+def _with_help(item: CompletionItem[str]) -> str:
+    words = " ".join((item.help or "").split())
+    return f"{item.value}\t{words}" if words and is_printable(words) else item.value
+
+
+def _for_bash(items: Sequence[CompletionItem[str]], typed: Typed) -> list[str]:
+    """Spell what bash puts in place of the end of the line, as it is: it quotes nothing but names of files."""
+    ends = [item.value[typed.kept :] for item in items]
+    if typed.quote:
+        return [end for end in ends if not set(end) & set(_OPEN_TO[typed.quote])]
+    return ["".join(each if each.isalnum() or each in _PLAIN else f"\\{each}" for each in end) for end in ends]

@@ -1,0 +1,118 @@
+"""`context doctor`."""
+
+from collections.abc import Mapping, Sequence
+
+import click
+
+from contexthall.core.errors import CheckFailedError
+from contexthall.core.wire import compact
+from contexthall.faces.cli.examination import Examination
+from contexthall.faces.cli.findings import Finding, counted, examined
+from contexthall.faces.cli.options import HallChoice, rooms_options
+from contexthall.faces.cli.output import on_one_line, print_data, print_json, say
+
+_TITLES = {
+    "hall": "The hall",
+    "roots": "Roots and settings",
+    "caches": "Caches",
+    "contexts": "Contexts",
+    "guild": "Guild",
+    "clients": "Clients",
+    "port": "Port",
+}
+_DEFAULT_PORT = 8321
+_MOST_SHOWN = 5
+_WIDEST_SUBJECT, _LONGEST_SENTENCE = 16, 300
+
+
+@click.command
+@click.option("--no-start", is_flag=True, help="Start no member of the guild.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65_535),
+    default=_DEFAULT_PORT,
+    show_default=True,
+    help="Where the hall would listen.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@rooms_options
+def doctor(no_start: bool, port: int, as_json: bool, hall: HallChoice) -> None:
+    """Say what is wrong here, and what to type.
+
+    Looks at the installation, the roots and settings, every cache, context and member of the guild, the clients that
+    know the hall, and the port. Members are started, asked for their tools and stopped. Nothing is written. Exits with
+    8 if something is wrong; a note is not.
+    """
+    findings: dict[str, Sequence[Finding]] = {}
+    for name, examine in Examination.of(hall, port=port, starts_members=not no_start).sections().items():
+        findings[name] = examined(name, examine)
+        if not as_json:
+            print_data(_section(_TITLES[name], findings[name]))
+    if as_json:
+        print_json(_spelt(findings))
+    wrong, notes = _count(findings, "wrong"), _count(findings, "note")
+    if wrong:
+        told = f"{wrong} wrong, {counted(notes, 'note')}"
+        raise CheckFailedError(told, hint="type what stands below each line that is marked `wrong`")
+    if not as_json:
+        say(f"nothing is wrong; {counted(notes, 'note')}")
+
+
+def _count(findings: Mapping[str, Sequence[Finding]], mark: str) -> int:
+    return sum(each.mark == mark for found in findings.values() for each in found)
+
+
+# What people read:
+
+
+def _section(title: str, findings: Sequence[Finding]) -> str:
+    """Lay out a section: of what is sound, the first few and how many more."""
+    shown = _worth_showing(findings)
+    width = min(_WIDEST_SUBJECT, max((len(on_one_line(each.subject)) for each in shown), default=0))
+    lines = [line for each in shown for line in _lines(each, width)]
+    if rest := [each for each in findings if not _is_among(each, shown)]:
+        notes = sum(each.mark == "note" for each in rest)
+        lines.append(
+            f"         and {len(rest)} more, {f'{notes} with a note' if notes else 'all sound'}; --json has all"
+        )
+    return "\n".join([title, *lines]) + "\n"
+
+
+def _worth_showing(findings: Sequence[Finding]) -> list[Finding]:
+    """Choose all that is wrong, and in its order the first few of the rest; one alone is not worth summing up."""
+    rest = [each for each in findings if each.mark != "wrong"]
+    kept = rest if len(rest) <= _MOST_SHOWN + 1 else rest[:_MOST_SHOWN]
+    return [each for each in findings if each.mark == "wrong" or _is_among(each, kept)]
+
+
+def _is_among(finding: Finding, others: Sequence[Finding]) -> bool:
+    return any(finding is other for other in others)  # two may say the same
+
+
+def _lines(finding: Finding, width: int) -> list[str]:
+    line = f"  {finding.mark:<5}  {on_one_line(finding.subject):<{width}}  {_short(finding.found)}"
+    return [line, f"         type: {on_one_line(finding.remedy)}"] if finding.remedy else [line]
+
+
+def _short(text: str) -> str:
+    shown = on_one_line(text)
+    return shown if len(shown) <= _LONGEST_SENTENCE else shown[: _LONGEST_SENTENCE - 1] + "…"
+
+
+# What machines read:
+
+
+def _spelt(findings: Mapping[str, Sequence[Finding]]) -> str:
+    wrong, notes = _count(findings, "wrong"), _count(findings, "note")
+    sections = {name: [_as_json(each) for each in found] for name, found in findings.items()}
+    return compact({"sound": not wrong, "wrong": wrong, "notes": notes, **sections})
+
+
+def _as_json(finding: Finding) -> dict[str, object]:
+    return {
+        "mark": finding.mark,
+        "subject": finding.subject,
+        "found": finding.found,
+        "type": finding.remedy or None,
+        "facts": dict(finding.facts),
+    }

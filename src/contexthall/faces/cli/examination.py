@@ -1,0 +1,236 @@
+"""How is a hall? Its roots and settings, its caches, contexts, members and clients, one section after another.
+
+Nothing is written: what is seen is not remembered, and what a member says when it is tried changes no list. A room is
+opened when its section is, so that one that cannot be opened hides no other.
+"""
+
+import os
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from contexthall.faces.cli.findings import Finding, command, counted, editing, few
+from contexthall.faces.cli.options import HallChoice
+from contexthall.faces.cli.output import ProgressBar
+from contexthall.faces.cli.surroundings import examine_command, examine_installation, examine_port, requirements
+from contexthall.faces.cli.trial import examine_guild
+from contexthall.hall import Hall, Source, open_despite_faults
+from contexthall.settings import SETTINGS_FILE
+
+if TYPE_CHECKING:
+    from contexthall.caches.library import Library
+    from contexthall.clients.register import Known
+
+_DIGITS = 12
+_STEP = 100
+_FLAGS = {"path": "--path", "cache_root": "--cache-root", "guild": "--guild"}
+_MENDING = {"stale": "regen", "missing": "init"}
+
+
+class Examination(NamedTuple):
+    """A hall that is examined, and how far."""
+
+    hall: Hall
+    sources: Sequence[Source]
+    choice: HallChoice
+    port: int
+    starts_members: bool
+
+    @classmethod
+    def of(cls, choice: HallChoice, *, port: int, starts_members: bool) -> "Examination":
+        """Open the hall that is meant, whatever its settings are like."""
+        flags = {name: value for name, value in choice._asdict().items() if name != "path" and value is not None}
+        hall, sources = open_despite_faults(choice.path, flags)
+        return cls(hall, sources, choice, port, starts_members)
+
+    def sections(self) -> Mapping[str, Callable[[], Iterator[Finding]]]:
+        """Give what there is to examine, in the order in which people need it."""
+        return {
+            "hall": self._installation,
+            "roots": self._roots,
+            "caches": self._caches,
+            "contexts": self._contexts,
+            "guild": self._guild,
+            "clients": self._clients,
+            "port": self._port,
+        }
+
+    def typed(self, *words: str, about: Sequence[str] = ("path",)) -> str:
+        """Spell a command about this very hall: what was typed to name it is typed again."""
+        named = ((_FLAGS[name], getattr(self.choice, name)) for name in about)
+        return command("context", *words, *(part for flag, value in named if value for part in (flag, value)))
+
+    # The hall, and where it lives:
+
+    def _installation(self) -> Iterator[Finding]:
+        yield from examine_installation(requirements())
+        places = (sys.argv[0], os.path.join(sysconfig.get_path("scripts"), "context"))
+        ours = {self.hall.real(place): place for place in places if os.path.basename(place) == "context"}
+        yield examine_command(self.hall.find_command("context"), ours, self.hall.real)
+
+    def _port(self) -> Iterator[Finding]:
+        yield examine_port(self.port)
+
+    def _roots(self) -> Iterator[Finding]:
+        settings = self.hall.settings
+        yield self._root("project", settings.project_root)
+        yield self._cache_root(settings.cache_root)
+        yield from map(_source, self.sources)
+        for subject, path in (("user cache", settings.user_cache), ("user state", settings.user_state)):
+            yield from self._memory(subject, path)
+
+    def _root(self, subject: str, path: str) -> Finding:
+        place, facts = self.hall.look_at(path), {"path": path}
+        if place.fault:
+            return Finding("wrong", subject, f"{path}: {place.fault}", command("ls", "-ld", path), facts)
+        if not place.is_writable:
+            return Finding("note", subject, f"{path}: not yours to write", command("ls", "-ld", path), facts)
+        return Finding("ok", subject, path, facts=facts)
+
+    def _cache_root(self, path: str) -> Finding:
+        """Judge the cache root, which the first build makes; one that somebody named should be there."""
+        if self.hall.look_at(path).is_there:
+            return self._root("cache root", path)
+        if self.hall.settings.cache_root_is_named:
+            told = f"{path}: named, but not there"
+            return Finding("wrong", "cache root", told, self._building("NAME"), {"path": path})
+        return Finding("ok", "cache root", f"{path}: not there yet", facts={"path": path})
+
+    def _memory(self, subject: str, path: str) -> Iterator[Finding]:
+        """Say where nothing can be remembered; a directory that is not there yet is made when it is needed."""
+        if not path:
+            yield Finding("note", subject, "there is no home, so nothing is remembered", "export HOME=DIR")
+            return
+        place = self.hall.look_at(path)
+        if place.fault or not place.is_writable:
+            told = f"{path}: {place.fault or 'not yours to write'}, so nothing is remembered"
+            yield Finding("note", subject, told, command("ls", "-ld", path), {"path": path})
+
+    # The rooms:
+
+    def _caches(self) -> Iterator[Finding]:
+        place = self.hall.look_at(self.hall.settings.cache_root)
+        if place.fault:
+            yield Finding("note", "caches", "not examined, because of the cache root")
+            return
+        library = self.hall.caches
+        entries = library.list_caches() if place.is_there else ()
+        if not entries:
+            yield Finding("note", "caches", "none yet", self._building("NAME"))
+        caches = [entry.path for entry in entries if entry.has_manifest]
+        total = sum(library.inspect(library.locate(name)).document_count for name in caches)
+        with ProgressBar("verifying", time.monotonic()) as bar:
+            tally = _Tally(bar, total)
+            for name in caches:
+                yield self._cache(library, name, tally)
+        for name in (entry.path for entry in entries if not entry.has_manifest):
+            yield Finding("note", name, "a directory without a manifest: no cache")
+        for name in library.leftovers():
+            told = "a build is under way, or was killed: the next one clears what that left"
+            yield Finding("note", name, told, self._building(name, "--force"))
+
+    def _cache(self, library: "Library", name: str, tally: "_Tally") -> Finding:
+        directory = library.locate(name)
+        violations, said = library.verify(directory, tally.count), library.inspect(directory)
+        facts: dict[str, object] = {"documents": said.document_count, "version": said.cache_version}
+        building = self._building(name, "--force")
+        if violations:
+            told = f"{violations[0]}{_more(violations)}"
+            return Finding("wrong", name, told, building, {**facts, "violations": len(violations)})
+        version = said.cache_version.removeprefix("sha256:")[:_DIGITS]
+        told = f"{counted(said.document_count, 'document')}, version {version}"
+        doubts = library.doubts(directory)
+        facts |= {"violations": 0, "index": doubts or "used"}
+        if doubts:
+            told += f"; no index is used ({doubts}), so each query reads every document"
+            return Finding("note", name, told, building, facts)
+        return Finding("ok", name, told, facts=facts)
+
+    def _building(self, name: str, *more: str) -> str:
+        settings = self.hall.settings
+        path = os.path.join(settings.cache_root, name)
+        near = os.path.relpath(path, settings.working_directory)
+        target = path if near.startswith("..") else near
+        return command("context", "build", "--sources", "DIR", "--cache", target, *more)
+
+    def _contexts(self) -> Iterator[Finding]:
+        if self.hall.look_at(self.hall.settings.project_root).fault:
+            yield Finding("note", "contexts", "not examined, because of the project")
+            return
+        entries, report = self.hall.survey_contexts()
+        invalid = {finding.scope for finding in report.findings}
+        states: dict[str, list[str]] = {"fresh": [], "stale": [], "missing": [], "invalid": sorted(invalid)}
+        for entry in entries:
+            if entry["scope"] not in invalid:
+                states[entry["state"]].append(entry["scope"])
+        counts = {state: len(scopes) for state, scopes in states.items()}
+        told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+        yield Finding("ok", "directories", f"{len(entries)}: {told}", facts=counts)
+        for state, mending in _MENDING.items():
+            if states[state]:
+                yield Finding("note", state, few(states[state]), self.typed(mending))
+        if report.findings:
+            scope, _, field, message = report.findings[0]
+            told = ": ".join(filter(None, (scope, field, message)))
+            yield Finding("wrong", "invalid", f"{told}{_more(report.findings)}", self.typed("validate"))
+
+    def _guild(self) -> Iterator[Finding]:
+        def typed(*words: str) -> str:
+            return self.typed("guild", *words, about=("path", "guild"))
+
+        return examine_guild(self.hall, typed, starts_members=self.starts_members)
+
+    def _clients(self) -> Iterator[Finding]:
+        known = self.hall.clients.known()
+        yield from (self._client(each) for each in known if each.state != "absent")
+        absent = [each for each in known if each.state == "absent"]
+        facts = {"absent": [each.client for each in absent]}
+        if not any(each.state == "this" for each in known):
+            yield Finding("note", "clients", "none knows this hall", self._connecting("CLIENT"), facts)
+        elif absent:
+            yield Finding("ok", "others", f"not told: {', '.join(each.title for each in absent)}", facts=facts)
+
+    def _client(self, known: "Known") -> Finding:
+        facts = {"client": known.client, "file": known.file, "state": known.state}
+        if known.state == "broken":
+            return Finding("wrong", known.title, known.detail, editing(known.file), facts)
+        if known.state == "other":
+            told = f"knows another hall: {known.detail} ({known.file})"
+            return Finding("note", known.title, told, self._connecting(known.client), facts)
+        told = ", ".join(filter(None, ("knows this hall", known.detail)))
+        return Finding("ok", known.title, f"{told} ({known.file})", facts=facts)
+
+    def _connecting(self, client: str) -> str:
+        return self.typed("connect", client, "--write", about=("path", "cache_root"))
+
+
+class _Tally:
+    """How many documents were read, shown in a bar."""
+
+    def __init__(self, bar: ProgressBar, total: int) -> None:
+        self._bar = bar
+        self._total = total
+        self._done = 0
+
+    def count(self) -> None:
+        self._done += 1
+        if not self._done % _STEP:
+            self._bar.show(self._done, self._total)
+
+
+def _source(source: Source) -> Finding:
+    """Say how a source of settings is: a file, a variable, or what they come to."""
+    facts = {"source": source.name, "there": source.is_there}
+    if source.fault is None:
+        return Finding("ok", "settings", source.name if source.is_there else f"no {source.name}", facts=facts)
+    if os.path.basename(source.name) == SETTINGS_FILE:
+        remedy = editing(source.name)
+    else:
+        remedy = command("unset", source.name) if "/" not in source.name else command("ls", "-ld", source.name)
+    return Finding("wrong", "settings", f"{source.fault.detail}; the rest goes on without", remedy, facts)
+
+
+def _more(found: Sequence[object]) -> str:
+    return f" (and {len(found) - 1} more)" if len(found) > 1 else ""

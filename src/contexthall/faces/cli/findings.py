@@ -1,0 +1,94 @@
+"""What does an examination find? Values: something that was looked at, how it is, and what to type if it is not well.
+
+An examination that fails is a finding as well: one bad thing never hides the others.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from shlex import join
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias
+
+from contexthall.core.errors import HallError
+
+Mark: TypeAlias = Literal["ok", "note", "wrong"]
+
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+_MOST_NAMED = 3
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    mark: Mark
+    """`wrong` is what has to be mended; a `note` may stay as it is."""
+    subject: str
+    found: str
+    remedy: str = ""
+    """A command that mends it, or says more; capitals in it stand for what only the user knows."""
+    facts: Mapping[str, object] = _NOTHING
+    """The same for machines."""
+
+
+def command(*words: str) -> str:
+    """Spell a command so that it can be pasted."""
+    return join(words)
+
+
+def editing(file: str) -> str:
+    """Spell a command that opens a file to be mended by hand."""
+    return f"${{EDITOR:-vi}} {command(file)}"
+
+
+def examined(subject: str, examine: Callable[[], Iterable[Finding]]) -> Sequence[Finding]:
+    """Take in what an examination finds, and how it failed if it did; what was found before that stays."""
+    found: list[Finding] = []
+    with _warnings_noted(subject, found):
+        try:
+            for finding in examine():  # one by one: a failure must not take with it what was found before
+                found.append(finding)  # noqa: PERF402 - see above
+        except HallError as error:
+            found.append(Finding("wrong", subject, f"{error}; {error.hint}" if error.hint else str(error)))
+        except Exception as error:
+            if os.environ.get("CONTEXT_DEBUG"):
+                raise
+            found.append(Finding("wrong", subject, f"cannot be examined: {error!r}", "CONTEXT_DEBUG=1 context doctor"))
+    return found
+
+
+class _Notes(logging.Handler):
+    """Keeps what the rooms warn of, each sentence once."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.sentences: dict[str, None] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.sentences[record.getMessage()] = None
+
+
+@contextmanager
+def _warnings_noted(subject: str, found: list[Finding]) -> Iterator[None]:
+    logger, notes = logging.getLogger("contexthall"), _Notes()
+    logger.addHandler(notes)
+    try:
+        yield
+    finally:
+        logger.removeHandler(notes)
+    found += [Finding("note", subject, sentence) for sentence in notes.sentences]
+
+
+# How it is worded:
+
+
+def counted(count: int, noun: str) -> str:
+    """Say how many there are."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def few(names: Sequence[str]) -> str:
+    """Name the first of many."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more

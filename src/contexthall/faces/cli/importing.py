@@ -1,0 +1,104 @@
+"""`context guild import`: which servers of a client's file become members of the guild?"""
+
+from collections.abc import Sequence
+from shlex import join, quote
+
+import click
+
+from contexthall.clients.register import Found
+from contexthall.core.errors import DiskError, HallError
+from contexthall.core.wire import compact
+from contexthall.faces.cli.options import HallChoice, guild_options
+from contexthall.faces.cli.output import harmless_json, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.tools import counted
+from contexthall.hall import Hall
+
+_WIDEST_SENTENCE = 100
+
+
+@click.command(
+    "import",
+    epilog="""\b
+Examples:
+  context guild import .mcp.json --guild guild-members
+  context guild import ~/.codex/config.toml --guild guild-members --write""",
+)
+@click.argument("file")
+@click.option("--write", is_flag=True, help="Write the manifests; without it, they are only shown.")
+@click.option(
+    "--keep", multiple=True, metavar="VARIABLE", help="Copy the value of this variable: it is no secret. Repeatable."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@guild_options
+def import_members(file: str, write: bool, keep: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
+    """Make members of the servers that an MCP client's file names.
+
+    FILE is a .mcp.json, claude_desktop_config.json, .cursor/mcp.json, .vscode/mcp.json, settings.json of Gemini CLI or
+    config.toml of Codex. What would be written is shown first. Values that may be secrets stay where they are: the
+    member gets a reference such as ${GITHUB_TOKEN}, and the hall's environment must have that variable.
+    """
+    opened = hall.open()
+    found = opened.members_in(file, keep=keep)
+    if write:
+        found = tuple(_written(opened, each) for each in found)
+    if as_json:
+        print_json(harmless_json(compact({"members": [_as_json(each) for each in found], "written": write})))
+    else:
+        print_data("\n".join(map(_line, found)))
+    _tell(found, opened.settings.guild, is_done=write, repeated=f"context guild import {quote(file)}")
+    if any(each.reason.startswith(_FAILED) for each in found):
+        raise DiskError("some members could not be written")
+
+
+_FAILED = "not written: "
+
+
+def _written(hall: Hall, found: Found) -> Found:
+    """Write a member, unless it cannot be one; a failure is its own, and the others are done."""
+    if found.reason:
+        return found
+    try:
+        hall.import_member(found)
+    except HallError as error:
+        return found._replace(reason=f"{_FAILED}{error.detail}")
+    return found
+
+
+def _line(found: Found) -> str:
+    if found.reason:
+        return on_one_line(f"-  {found.name}: left out: {found.reason}")
+    needs = f"; needs {', '.join(found.needs)}" if found.needs else ""
+    return on_one_line(f"+  {found.name}: {_short(found.url or join(found.command))}{needs}")
+
+
+def _tell(found: Sequence[Found], guild: str, *, is_done: bool, repeated: str) -> None:
+    """Say what was done, and what to type next."""
+    members = [each for each in found if not each.reason]
+    where = on_one_line(guild)
+    if not members:
+        say("nothing to import")
+    elif is_done:
+        say(f"wrote {counted(len(members), 'member')} to {where}")
+        say(f"\nhint: `context guild refresh --guild {quote(where)}` asks them for their tools")
+    else:
+        say(f"{counted(len(members), 'member')} would be written to {where}; nothing is written yet")
+        say(f"\nhint: `{on_one_line(repeated)} --guild {quote(where)} --write`")
+    needs = dict.fromkeys(name for each in members for name in each.needs)
+    if needs:
+        say(f"the hall's environment must have {', '.join(needs)}")
+
+
+def _as_json(found: Found) -> dict[str, object]:
+    return {
+        "name": found.name,
+        "command": list(found.command),
+        "env": dict(found.env),
+        "url": found.url,
+        "headers": dict(found.headers),
+        "needs": list(found.needs),
+        "reason": found.reason,
+    }
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDEST_SENTENCE else text[: _WIDEST_SENTENCE - 1] + "…"

@@ -1,0 +1,21 @@
+"""`context serve` without `--http`: how is one agent served over standard input and output?"""
+
+import anyio
+
+from contexthall.faces.cli.serving import server_of, settle
+from contexthall.faces.mcp import stdio
+from contexthall.faces.mcp.server import HallServer
+from contexthall.hall import Hall
+
+
+def serve_stdio(hall: Hall) -> None:
+    """Serve an agent until it closes standard input, or a signal comes."""
+    server = server_of(hall, hall.caller, only_unicode=False)
+    pipes = stdio.claim_standard_streams()
+    settle()
+    anyio.run(_run_stdio, hall, server, pipes)
+
+
+async def _run_stdio(hall: Hall, server: HallServer, pipes: stdio.Pipes) -> None:
+    async with hall.at_work(refresh=True):
+        await stdio.serve(server, pipes)

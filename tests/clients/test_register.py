@@ -1,0 +1,247 @@
+"""The hall is written into real-looking files of every client, and nothing else in them changes."""
+
+import json
+import os
+import tomllib
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.clients.making import CODEX, CURSOR, FILES, of, reach_in, register_in, write_file
+
+from contexthall.clients import jsonc
+from contexthall.clients.config_file import BACKUP_SUFFIX, MOST_BYTES
+from contexthall.clients.register import CLIENTS, Client, Reach
+from contexthall.core.errors import UsageError
+
+WITH_FILES = [pytest.param(CLIENTS[name], text, id=name) for name, text in FILES.items()]
+
+
+def servers(client: Client, text: str) -> dict[str, Any]:
+    values = tomllib.loads(text) if client.name == "codex" else jsonc.parse(text)
+    for key in client.keys:
+        values = values[key]
+    return values
+
+
+def backup_of(file: Path) -> Path:
+    return file.with_name(file.name + BACKUP_SUFFIX)
+
+
+@pytest.mark.parametrize(("client", "text"), WITH_FILES)
+def test_the_hall_is_added_and_everything_else_stays(client: Client, text: str, tmp_path: Path) -> None:
+    file = write_file(tmp_path, client, text)
+    change = register_in(tmp_path).introduce(client, reach_in(tmp_path))
+    assert (change.file, change.is_needed, change.backup) == (str(file), True, str(backup_of(file)))
+    after = file.read_bytes().decode()
+    assert servers(client, after) == {**servers(client, text), "context-hall": client.entry(reach_in(tmp_path))}
+    assert backup_of(file).read_bytes() == text.encode()
+
+
+@pytest.mark.parametrize(("client", "text"), WITH_FILES)
+def test_what_was_written_is_taken_out_again_to_the_byte(client: Client, text: str, tmp_path: Path) -> None:
+    file, register = write_file(tmp_path, client, text), register_in(tmp_path)
+    register.introduce(client, reach_in(tmp_path))
+    change = register.forget(client)
+    assert file.read_bytes() == text.encode()
+    assert change.is_needed
+    assert not register.forget(client).is_needed
+
+
+@pytest.mark.parametrize("client", [client for client in CLIENTS.values() if client.place], ids=lambda each: each.name)
+def test_a_missing_file_is_made_with_its_directory_and_goes_again(client: Client, tmp_path: Path) -> None:
+    register = register_in(tmp_path)
+    change = register.introduce(client, reach_in(tmp_path))
+    file = Path(change.file)
+    assert servers(client, file.read_text()) == {"context-hall": client.entry(reach_in(tmp_path))}
+    assert change.backup == ""
+    assert register.spelling(client, reach_in(tmp_path)) == file.read_text()
+    assert register.forget(client).is_needed
+    assert os.listdir(file.parent) == []
+
+
+@pytest.mark.parametrize(("client", "text"), WITH_FILES)
+def test_nothing_is_written_where_the_hall_is_known(client: Client, text: str, tmp_path: Path) -> None:
+    file, register = write_file(tmp_path, client, text), register_in(tmp_path)
+    register.introduce(client, reach_in(tmp_path))
+    backup_of(file).unlink()
+    before = file.stat()
+    assert not register.introduce(client, reach_in(tmp_path)).is_needed
+    assert file.stat() == before
+    assert not backup_of(file).exists()
+
+
+@pytest.mark.parametrize(("client", "text"), WITH_FILES)
+def test_the_hall_is_written_anew_in_its_place(client: Client, text: str, tmp_path: Path) -> None:
+    file, register = write_file(tmp_path, client, text), register_in(tmp_path)
+    register.introduce(client, reach_in(tmp_path))
+    wider = Reach("/bin/sh", (*reach_in(tmp_path).args, "--guild", "/g"))
+    register.introduce(client, wider)
+    after = file.read_text()
+    assert servers(client, after)["context-hall"] == client.entry(wider)
+    assert list(servers(client, after)) == [*servers(client, text), "context-hall"]
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "where"),
+    [
+        ("claude-code", '{"mcpServers": {"a": {"command": "x"}', "line 1"),
+        ("cursor", '{\n  "mcpServers": {\n    "a" {}\n  }\n}', "line 3"),
+        ("claude-desktop", "{'mcpServers': {}}", "line 1"),
+        ("vscode", '{"servers": []}', "servers"),
+        ("vscode", '{"servers": {}, "servers": {}}', "servers"),
+        ("gemini-cli", "[]", "line 1"),
+        ("windsurf", "\0", "line 1"),
+        ("codex", '[mcp_servers.a\ncommand = "x"\n', "line 1"),
+        ("codex", "mcp_servers = 3\n", "mcp_servers"),
+    ],
+)
+def test_a_broken_file_is_refused_and_untouched(name: str, broken: str, where: str, tmp_path: Path) -> None:
+    file = write_file(tmp_path, of(name), broken)
+    with pytest.raises(UsageError) as caught:
+        register_in(tmp_path).introduce(of(name), reach_in(tmp_path))
+    assert str(file) in caught.value.detail
+    assert where in caught.value.detail
+    assert "left as it is" in caught.value.hint
+    with suppress(UsageError):
+        register_in(tmp_path).forget(of(name))
+    assert file.read_bytes() == broken.encode()
+    assert not backup_of(file).exists()
+
+
+def test_a_file_that_is_not_utf_8_or_too_large_is_refused(tmp_path: Path) -> None:
+    file = write_file(tmp_path, of("cursor"), "{}")
+    file.write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(UsageError, match="not UTF-8"):
+        register_in(tmp_path).introduce(of("cursor"), reach_in(tmp_path))
+    file.write_bytes(b" " * (MOST_BYTES + 1))
+    with pytest.raises(UsageError, match="larger than 16 MiB"):
+        register_in(tmp_path).introduce(of("cursor"), reach_in(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["", "\n", "{}", "\ufeff{}", "// nothing yet\n{}\n"])
+def test_an_empty_file_gets_the_hall(text: str, tmp_path: Path) -> None:
+    file = write_file(tmp_path, of("cursor"), text)
+    register_in(tmp_path).introduce(of("cursor"), reach_in(tmp_path))
+    after = file.read_text()
+    assert list(jsonc.parse(after)["mcpServers"]) == ["context-hall"]
+    assert after.startswith("\ufeff") == text.startswith("\ufeff")
+
+
+def test_line_ends_stay_what_they_are(tmp_path: Path) -> None:
+    for name, text in (("cursor", CURSOR), ("codex", CODEX)):
+        file = write_file(tmp_path, of(name), text.replace("\n", "\r\n"))
+        register_in(tmp_path).introduce(of(name), reach_in(tmp_path))
+        assert file.read_bytes().count(b"\n") == file.read_bytes().count(b"\r\n")
+
+
+def test_the_file_keeps_its_permissions_and_so_does_the_backup(tmp_path: Path) -> None:
+    file = write_file(tmp_path, of("codex"), CODEX)
+    file.chmod(0o600)
+    register_in(tmp_path).introduce(of("codex"), reach_in(tmp_path))
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert backup_of(file).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_user_s_own_file_may_be_a_symlink(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles" / "codex.toml").write_text(CODEX)
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "config.toml").symlink_to("../dotfiles/codex.toml")
+    register_in(tmp_path).introduce(of("codex"), reach_in(tmp_path))
+    assert (tmp_path / ".codex" / "config.toml").is_symlink()
+    assert "context-hall" in (tmp_path / "dotfiles" / "codex.toml").read_text()
+
+
+def test_a_file_of_the_project_that_leads_out_of_it_is_refused(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text("{}")
+    register = register_in(tmp_path)
+    (tmp_path / "shop" / ".mcp.json").symlink_to(mine)
+    with pytest.raises(UsageError, match="leads out of the project"):
+        register.introduce(of("claude-code"), reach_in(tmp_path))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "shop" / ".cursor").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="leads out of the project"):
+        register.introduce(of("cursor"), reach_in(tmp_path))
+    assert mine.read_text() == "{}"
+    assert os.listdir(tmp_path / "elsewhere") == []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"command": "/bin/context", "args": ["serve", "--path", "/home/me/other"]}, {"command": "npx", "args": ["x"]}],
+)
+def test_another_server_of_the_same_name_is_not_replaced(entry: dict[str, Any], tmp_path: Path) -> None:
+    text = json.dumps({"mcpServers": {"context-hall": entry}})
+    file = write_file(tmp_path, of("windsurf"), text)
+    with pytest.raises(UsageError, match="under the name context-hall") as caught:
+        register_in(tmp_path).introduce(of("windsurf"), reach_in(tmp_path))
+    assert "--name" in caught.value.hint
+    assert file.read_text() == text
+    register_in(tmp_path).introduce(of("windsurf"), reach_in(tmp_path), name="context-hall-2")
+    assert list(json.loads(file.read_text())["mcpServers"]) == ["context-hall", "context-hall-2"]
+
+
+def test_a_client_that_takes_no_address_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="takes no address"):
+        register_in(tmp_path).introduce(of("claude-desktop"), Reach(url="http://127.0.0.1:8321/mcp"))
+
+
+def test_a_client_without_a_known_file_needs_one_to_be_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not known where") as caught:
+        register_in(tmp_path).introduce(of("generic"), reach_in(tmp_path))
+    assert "--file" in caught.value.hint
+    named = str(tmp_path / "own.json")
+    register_in(tmp_path).introduce(of("generic"), reach_in(tmp_path), file=named)
+    assert "context-hall" in json.loads(Path(named).read_text())["mcpServers"]
+
+
+def states(root: Path) -> dict[str, tuple[str, str]]:
+    return {known.client: (known.state, known.detail) for known in register_in(root).known()}
+
+
+def test_which_clients_know_the_hall_is_seen(tmp_path: Path) -> None:
+    assert set(states(tmp_path).values()) == {("absent", "")}
+    register = register_in(tmp_path)
+    register.introduce(of("claude-code"), reach_in(tmp_path))
+    register.introduce(of("cursor"), Reach(url="http://127.0.0.1:8321/mcp"))
+    register.introduce(of("codex"), Reach("/no/such/context", ("serve", "--path", str(tmp_path / "shop"))))
+    write_file(tmp_path, of("vscode"), "{")
+    other = {"command": "context", "args": ["serve", "--path", "/other"]}
+    write_file(tmp_path, of("windsurf"), json.dumps({"mcpServers": {"context-hall": other}}))
+    found = states(tmp_path)
+    assert found["claude-code"] == ("this", "")
+    assert found["cursor"] == ("this", "at http://127.0.0.1:8321/mcp")
+    assert found["codex"] == ("other", "its command is gone: /no/such/context")
+    assert found["vscode"][0] == "broken"
+    assert found["windsurf"] == ("other", "a hall of /other")
+    assert found["gemini-cli"] == ("absent", "")
+    assert "generic" not in found
+
+
+def test_a_client_may_know_the_hall_from_another_file_of_its_own(tmp_path: Path) -> None:
+    entry = of("claude-code").entry(reach_in(tmp_path))
+    project = str(tmp_path / "shop")
+    (tmp_path / ".claude.json").write_text(json.dumps({"projects": {project: {"mcpServers": {"hall": entry}}}}))
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"hall": {**entry, "disabled": True}}}))
+    assert states(tmp_path)["claude-code"] == ("this", "")
+    assert states(tmp_path)["cursor"] == ("this", "switched off")
+
+
+def test_words_that_a_killed_run_had_taken_are_given_back_first(tmp_path: Path) -> None:
+    """A run that died between the exchange and the look leaves somebody's words under a name that tells of it."""
+    file = write_file(tmp_path, of("codex"), CODEX)
+    register = register_in(tmp_path)
+    register.introduce(of("codex"), reach_in(tmp_path))
+    after = file.read_bytes()
+    digits = [sha256(data).hexdigest()[:16] for data in (CODEX.encode(), after)]
+    theirs = CODEX + "# saved in that very moment\n"
+    (file.parent / f".contexthall-1-00000000-{digits[0]}-{digits[1]}").write_text(theirs)
+    register_in(tmp_path).introduce(of("codex"), Reach("/bin/sh", (*reach_in(tmp_path).args, "--confine")))
+    assert "# saved in that very moment" in file.read_text()
+    assert "--confine" in file.read_text()
+    assert sorted(os.listdir(file.parent)) == ["config.toml", f"config.toml{BACKUP_SUFFIX}"]

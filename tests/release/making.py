@@ -1,0 +1,86 @@
+"""Archives and environments: what a release consists of, made the way a release makes it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+REPOSITORY: Final = Path(__file__).parents[2]
+PYPROJECT: Final[dict[str, Any]] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+# Read at once: what a test sees of the environment is emptied.
+MUST_RUN: Final = bool(os.environ.get("CI") or os.environ.get("CONTEXT_CI"))
+# A Python that can build and nothing else: whatever a Makefile says, it cannot install over our own environment.
+BUILDER: Final = f'#!/bin/sh\ntest "$2" = build && exec "{sys.executable}" "$@"\n'
+ALWAYS_IN_AN_SDIST: Final = ("pyproject.toml", "LICENSE", ".gitignore")
+
+
+class Dist(NamedTuple):
+    """What `make dist` makes."""
+
+    wheel: Path
+    sdist: Path
+
+    def content(self) -> tuple[bytes, bytes]:
+        return self.wheel.read_bytes(), self.sdist.read_bytes()
+
+
+def must_be_here(is_here: object, sentence: str) -> None:
+    """Skip what this machine cannot show, and fail where nothing may be skipped."""
+    if not is_here:
+        (pytest.fail if MUST_RUN else pytest.skip)(sentence)
+
+
+def package_files(sources: Path = REPOSITORY) -> dict[str, bytes]:
+    """Give the files of the package by their names in a wheel."""
+    files = (path for path in (sources / "src").rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {path.relative_to(sources / "src").as_posix(): path.read_bytes() for path in files}
+
+
+def supported_pythons() -> list[str]:
+    """Give the versions that the classifiers name."""
+    return re.findall(r"Python :: (3\.\d+)", "\n".join(PYPROJECT["project"]["classifiers"]))
+
+
+def make_targets() -> set[str]:
+    phony = re.search(r"^\.PHONY: (.*)$", (REPOSITORY / "Makefile").read_text(), flags=re.MULTILINE)
+    assert phony is not None
+    return set(phony[1].split())
+
+
+def checkout(target: Path) -> Path:
+    """Copy the sources as a clone would have them, without what was made beside them."""
+    target.mkdir(parents=True)
+    patterns = [each.lstrip("/") for each in PYPROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]]
+    for source in (found for pattern in (*patterns, *ALWAYS_IN_AN_SDIST) for found in REPOSITORY.glob(pattern)):
+        if source.is_dir():
+            shutil.copytree(source, target / source.name, ignore=shutil.ignore_patterns("__pycache__", ".context"))
+        else:
+            shutil.copy2(source, target)
+    return target
+
+
+def make_dist(sources: Path, env: Mapping[str, str] | None = None, *, umask: int = 0o022, python: str = BUILDER) -> str:
+    """Type `make dist`, where everything that it needs seems to be installed already; give what it printed."""
+    venv = sources / ".venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin" / "python").write_text(python)
+    (venv / "bin" / "python").chmod(0o755)
+    (venv / "installed-dev").touch()
+    clean = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **(env or {})}
+    ran = subprocess.run(
+        ["make", "dist"], cwd=sources, env=clean, umask=umask, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def dist_of(sources: Path) -> Dist:
+    [wheel], [sdist] = sources.glob("dist/*.whl"), sources.glob("dist/*.tar.gz")
+    return Dist(wheel, sdist)
