@@ -7,13 +7,15 @@ PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 PACKAGE := $(shell find src -type f ! -name '*.pyc')
 BENCHMARKS := startup stdio_calls caches contexts guild web
 
-.PHONY: help run test members browser pythons locales check dist docs bench bench-large $(BENCHMARKS:%=bench-%) torture clean
+.PHONY: help run test members clients browser shells pythons locales check dist docs bench bench-large $(BENCHMARKS:%=bench-%) torture clean
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
 	@echo "make test     install what the tests need and run every test"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
+	@echo "make clients  install Claude Code, Codex and Gemini CLI, which some tests connect to the hall; without them these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
+	@echo "make shells   install Debian's bash, zsh and fish, which the tests of completion want; without one its test is skipped"
 	@echo "make pythons  install the wheel for every Python from 3.11 up that is here, which some tests want; without it these are skipped"
 	@echo "make locales  compile the locales, Turkish among them, that some tests want"
 	@echo "make check    lint, types, import rules, documentation"
@@ -34,11 +36,19 @@ test: .venv/installed-dev
 
 members: .members/installed
 
+clients: .clients/installed
+
 # Elsewhere than on Debian, CONTEXT_CHROMIUM names the browser to test with.
 browser:
 	@test -x /usr/bin/chromium || { \
 		if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
 		$$as apt-get update && $$as apt-get install --yes --no-install-recommends chromium; \
+	}
+
+shells:
+	@{ bash -c true && zsh -fc true && fish --no-config -c true; } 2>/dev/null || { \
+		if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+		$$as apt-get update && $$as apt-get install --yes --no-install-recommends bash zsh fish; \
 	}
 
 pythons: .pythons/installed
@@ -76,7 +86,7 @@ dist: .venv/installed-dev
 		$(BIN)/python -m build --no-isolation
 
 clean:
-	rm -rf .venv .bench .bench-peers .members .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .bench .bench-peers .members .clients .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -100,6 +110,14 @@ PYPI_MEMBERS := mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
 		$(addprefix @modelcontextprotocol/,$(NPM_MEMBERS))
 	test -d .members/venv || $(PYTHON) -m venv .members/venv
 	.members/venv/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt $(PYPI_MEMBERS)
+	@touch $@
+
+NPM_CLIENTS := @anthropic-ai/claude-code@2.1.197 @google/gemini-cli@0.61.0 @openai/codex@0.166.0
+
+.clients/installed: Makefile
+	@command -v npm >/dev/null || { echo "make clients needs npm, which comes with Node.js" >&2; exit 1; }
+	@mkdir -p .clients
+	npm install --no-audit --no-fund --no-progress --loglevel=error --save-exact --prefix .clients $(NPM_CLIENTS)
 	@touch $@
 
 # Another gateway to MCP servers, in an environment of its own because it wants other versions of what we use.

@@ -37,7 +37,9 @@ def claims_table(title: str, claims: Sequence[Claim]) -> Table:
 
 
 def add_page_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="a page whose part of this name becomes the result")
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="a page; its part that is named after this script becomes the result"
+    )
 
 
 def publish(table: Table, part: str = "", page: Path | None = None) -> None:

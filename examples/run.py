@@ -26,43 +26,25 @@ SERVE = [
     *("--guild", str(GUILD)),
 ]
 READY = "Context Hall at "
-NAME = "context-hall"
 PROTOCOL = "2025-11-25"
 PATIENCE_SECONDS = 30
 RECIPES = """
 Look at it: {page}
 
-Connect an agent to it, over HTTP
-  Claude Code                  claude mcp add --transport http {name} {mcp}
-  Cursor, .cursor/mcp.json     {cursor_http}
-  VS Code, .vscode/mcp.json    {code_http}
-  any other                    {mcp}
+Connect an agent to it: claude-code, cursor, vscode, codex, windsurf, gemini-cli, or generic for any other
+  all share this hall          {share}
+  each starts one of its own   {start}
 
-Or let an agent start a hall of its own, over stdio
-  Claude Code                  claude mcp add {name} -- {command}
-  Cursor, .cursor/mcp.json     {cursor_stdio}
-  VS Code, .vscode/mcp.json    {code_stdio}
-  any other                    {command}
-
-With a project of your own: `serve --path YOUR_PROJECT`; its caches are in .context/caches, and no guild is loaded
-unless --guild names one.
+Each prints what to put where; with --write it is put there, with --remove it is taken out again. An agent that asks
+for an address wants {page}mcp.
 """
 
 
 def recipes(page: str) -> str:
     """Say how to connect to the hall at `page`, or to start another, ready to be pasted."""
-    mcp = f"{page}mcp"
-    started = {"command": CONTEXT, "args": SERVE}
-    return RECIPES.format(
-        page=page,
-        name=NAME,
-        mcp=mcp,
-        command=shlex.join([CONTEXT, *SERVE]),
-        cursor_http=json.dumps({"mcpServers": {NAME: {"url": mcp}}}),
-        cursor_stdio=json.dumps({"mcpServers": {NAME: started}}),
-        code_http=json.dumps({"servers": {NAME: {"type": "http", "url": mcp}}}),
-        code_stdio=json.dumps({"servers": {NAME: {"type": "stdio", **started}}}),
-    )
+    port = page.rstrip("/").rpartition(":")[2]
+    connect = [CONTEXT, "connect", "claude-code", *SERVE[1:]]
+    return RECIPES.format(page=page, share=shlex.join([*connect, "--http", "--at", port]), start=shlex.join(connect))
 
 
 class Visitor:

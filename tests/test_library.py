@@ -292,6 +292,8 @@ def test_a_program_with_an_event_loop_is_told_to_let_a_thread_wait(tmp_path: Pat
         with pytest.raises(UsageError, match="hold up the event loop") as refused:
             zoo.hall.invoke("zoo", "echo")
         assert "asyncio.to_thread(hall.invoke" in refused.value.hint
+        with pytest.raises(UsageError, match="hold up the event loop"), zoo.hall.guild_at_work():
+            pass
         assert zoo.starts == []
         return (await asyncio.to_thread(zoo.hall.invoke, "zoo", "echo", {"text": "hi"})).text
 

@@ -527,7 +527,7 @@ class Directory(_Opened):
     def _temporary(self, name: str, data: bytes, *, sync: bool) -> Iterator[str]:
         """Write a file that shall be called `name`; it is removed if it is not, and what fails is told of that name."""
         self.share()
-        temporary = f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
+        temporary = temporary_name()
         try:
             self.write(temporary, data, sync=sync)
             yield temporary
@@ -552,6 +552,11 @@ class Directory(_Opened):
 
     def _do_at(self, name: str, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
         return self._disk.do(os.path.join(self.path, name), call, *arguments, **options)
+
+
+def temporary_name() -> str:
+    """Make up the name of a file that gets its real one later, or has just lost it."""
+    return f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
 
 
 def is_temporary(name: str) -> bool:

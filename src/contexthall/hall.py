@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 
+ALREADY_THERE = "the guild has a member of that name already"
 _FIRST_YEAR, _LAST_YEAR = 1000, 9999
 _LARGEST_SETTINGS, _MOST_DOTS = 1 << 16, 1000
 _OUR_VARIABLES = "CONTEXT_"
@@ -439,13 +440,14 @@ class Hall:
     def find_command(self, name: str) -> str:
         """Say what is run when `name` is typed, as an absolute path; empty if nothing is."""
         folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-        return next(filter(self._is_command, (os.path.join(folder, name) for folder in folders if folder)), "")
+        return next(filter(self.is_command, (os.path.join(folder, name) for folder in folders if folder)), "")
 
     def real(self, path: str) -> str:
         """Say where a path really leads."""
         return self._disk.real(path)
 
-    def _is_command(self, path: str) -> bool:
+    def is_command(self, path: str) -> bool:
+        """Say whether a path is that of a program."""
         try:
             return self._disk.kind(path) == "file" and self._disk.may(path, os.X_OK)
         except DiskError:
@@ -475,8 +477,9 @@ class Hall:
         taken = discover_guild_members(_named_guild(self.settings), self._disk)
         found = self.clients.members_in(absolute(file, self.settings.working_directory), keep=keep)
         named = [each._replace(name=suitable(each.name)) for each in found]
-        reason = "the guild has a member of that name already"
-        return tuple(each._replace(reason=each.reason or reason) if each.name in taken else each for each in named)
+        return tuple(
+            each._replace(reason=each.reason or ALREADY_THERE) if each.name in taken else each for each in named
+        )
 
     def import_member(self, found: "Found") -> None:
         """Write the manifest of a member that was found in a client's file."""

@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from contexthall import kernel
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
-from contexthall.disk import Directory
+from contexthall.disk import Directory, temporary_name
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +30,23 @@ def rewrite(opened: Directory, name: str, before: bytes, after: bytes) -> None:
         raise
     if not is_done:
         settle(opened, aside, (name,))
-        raise UsageError(f"somebody else is writing {os.path.join(opened.path, name)}", hint="try again")
+        raise _changed(opened, name)
     with suppress(DiskError):  # it holds what was read, as its name tells whoever finds it
         opened.remove_if_there(aside)
+
+
+def remove(opened: Directory, name: str, before: bytes) -> None:
+    """Take a file away that holds `before`; UsageError if it does not any more."""
+    aside = f"{temporary_name()}-{_digits(before)}-{_digits(b'')}"
+    opened.rename(name, aside)
+    if opened.read(aside) != before:
+        opened.rename(aside, name)
+        raise _changed(opened, name)
+    opened.remove_if_there(aside)
+
+
+def _changed(opened: Directory, name: str) -> UsageError:
+    return UsageError(f"somebody else is writing {os.path.join(opened.path, name)}", hint="try again")
 
 
 def settle(opened: Directory, aside: str, names: Sequence[str]) -> None:

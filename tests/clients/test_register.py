@@ -84,6 +84,23 @@ def test_the_hall_is_written_anew_in_its_place(client: Client, text: str, tmp_pa
     assert list(servers(client, after)) == [*servers(client, text), "context-hall"]
 
 
+def test_the_backup_is_of_the_time_before_the_hall_was_in_the_file(tmp_path: Path) -> None:
+    file, register = write_file(tmp_path, of("codex"), CODEX), register_in(tmp_path)
+    register.introduce(of("codex"), reach_in(tmp_path))
+    register.introduce(of("codex"), Reach(url="http://127.0.0.1:8321/mcp"))
+    register.forget(of("codex"))
+    assert backup_of(file).read_text() == CODEX
+    backup_of(file).unlink()
+    file.write_text(CODEX + "# more\n")
+    register.introduce(of("codex"), reach_in(tmp_path))
+    assert backup_of(file).read_text() == CODEX + "# more\n"
+
+
+def test_forgetting_makes_nothing(tmp_path: Path) -> None:
+    assert not register_in(tmp_path).forget(of("cursor")).is_needed
+    assert os.listdir(tmp_path / "shop") == []
+
+
 @pytest.mark.parametrize(
     ("name", "broken", "where"),
     [

@@ -116,10 +116,12 @@ def copy_clone(clone: Path) -> None:
 
 
 def install(programs: Path) -> None:
-    """Put `context` and the Pythons of a virtual environment there, which are those of the tests."""
+    """Put `context` and Python there, as in a virtual environment: those of the tests."""
     programs.mkdir(parents=True)
-    for name, command in {"context": "-m contexthall", "python": "", "python3": ""}.items():
-        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {command} "$@"\n')
+    (programs / "context").symlink_to(Path(sys.executable).with_name("context"))
+    for name in ("python", "python3"):
+        # A link would be a Python without the packages of the environment that it leads to.
+        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
         (programs / name).chmod(0o755)
 
 

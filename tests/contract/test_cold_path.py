@@ -19,8 +19,10 @@ HEAVY = SDK | {"ctypes", "pickle", "anyio", "asyncio", "jsonschema", "pydantic",
 
 ARGUMENTS = {
     "connect": ["connect", "cursor", "--write"],
+    "doctor": ["doctor", "--no-start", "--guild", "guild-members"],
     "tools": ["tools"],
     "call": ["call", "context.list_caches"],
+    "completion": ["completion", "bash"],
     "guild": ["guild", "list", "--guild", "guild-members"],
     "build": ["build", "--sources", "handbook", "--cache", "built"],
     "resolve": ["resolve", "--cache", "cache", "--query", "a", "--budget", "9"],
@@ -84,6 +86,10 @@ def test_every_command_that_ends_is_looked_at() -> None:
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_only_serve_loads_the_sdk(name: str, project: Path) -> None:
     assert not SDK & modules_loaded_by(ARGUMENTS[name], project)
+
+
+def test_asking_how_to_serve_loads_nothing_that_serves(project: Path) -> None:
+    assert not (SDK | {"anyio", "asyncio", "pydantic"}) & modules_loaded_by(["serve", "--help"], project)
 
 
 def test_every_command_of_the_guild_that_starts_nothing_is_looked_at() -> None:

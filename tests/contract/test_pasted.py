@@ -13,6 +13,9 @@ ELSEWHERE = {
     "npm install": "needs a registry; `make members` installs the same servers, and tests talk to them",
     "python3 -m venv": "for what is then installed",
     r"\S+/pip install": "needs a package index; tests/release installs the wheel, `make members` the servers of others",
+    "sha256sum dist/|/tmp/hall/": "looks at what `make dist` has built, as tests/release do",
+    "git (commit|tag|push)|python3 -m (pip install twine|twine)": "publishes",
+    "docker": "needs a daemon; tests/release take the steps of the Containerfile",
 }
 """Commands that are not run here, by how they begin, and why."""
 

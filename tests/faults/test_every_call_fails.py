@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.caches.making import compile_folder, write_sources
+from tests.clients.making import CLAUDE_DESKTOP, FILES, of, reach_in, register_in, write_file
 from tests.contexts.making import write_files
 from tests.faults.failing import (
     CRASHES,
@@ -47,12 +48,13 @@ from contexthall.contexts.ledger import Ledger
 from contexthall.contexts.project import Project
 from contexthall.contexts.writing import rehash
 from contexthall.disk import Disk
+from contexthall.faces.cli.importing import written
 from contexthall.guild.lists import ToolLists
 from contexthall.guild.manager import discover_guild_members
 from contexthall.guild.memory import Failure, Memory
 from contexthall.guild.roster import Member
 from contexthall.guild.tools_cache import ToolsCaches
-from contexthall.hall import GuildChoice, open_hall
+from contexthall.hall import ALREADY_THERE, GuildChoice, open_hall
 
 pytestmark = pytest.mark.timeout(240 if IS_LONG else 60)
 
@@ -312,6 +314,38 @@ def is_added(ending: Ending) -> bool:
     return not ending.errors or "has a member echo already" in ending.errors[0]
 
 
+def introduce(client: str) -> Callable[[Path, Disk], object]:
+    return lambda root, disk: register_in(root, disk).introduce(of(client), reach_in(root))
+
+
+def forget(client: str) -> Callable[[Path, Disk], object]:
+    return lambda root, disk: register_in(root, disk).forget(of(client))
+
+
+def prepare_client(client: str) -> Callable[[Path], object]:
+    """Have the file of a client as people have it, which others may not read."""
+    return lambda root: write_file(root, of(client), FILES[client]).chmod(0o600)
+
+
+def prepare_introduced(client: str, *, alone: bool = False) -> Callable[[Path], object]:
+    def prepare(root: Path) -> None:
+        if not alone:
+            prepare_client(client)(root)
+        introduce(client)(root, Disk())
+
+    return prepare
+
+
+def import_members(root: Path, disk: Disk) -> list[str]:
+    hall = open_hall(str(root), guild=GuildChoice(guild=str(root / "guild")), disk=disk)
+    done = [written(hall, found) for found in hall.members_in(str(root / "mcp.json"))]
+    return [each.reason for each in done if each.reason not in {"", ALREADY_THERE}]
+
+
+def prepare_servers(root: Path) -> None:
+    write_files(root, {"mcp.json": CLAUDE_DESKTOP})
+
+
 def prepare_guild(root: Path) -> None:
     (root / "guild").mkdir()
 
@@ -338,6 +372,12 @@ OPERATIONS = {
     "forget a failure": Operation(prepare_failure, forget_failure),
     "add a member": Operation(prepare_guild, add_member, is_one_step=False, is_done_again=is_added),
     "add the first member": Operation(prepare_nothing, add_member, is_one_step=False, is_done_again=is_added),
+    "import members": Operation(prepare_servers, import_members, is_one_step=False),
+    "connect a new client": Operation(prepare_nothing, introduce("cursor"), is_one_step=False),
+    "connect a client": Operation(prepare_client("cursor"), introduce("cursor"), is_one_step=False),
+    "connect Codex": Operation(prepare_client("codex"), introduce("codex"), is_one_step=False),
+    "disconnect a client": Operation(prepare_introduced("codex"), forget("codex"), is_one_step=False),
+    "disconnect the only one": Operation(prepare_introduced("cursor", alone=True), forget("cursor"), is_one_step=False),
 }
 
 

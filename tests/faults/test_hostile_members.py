@@ -98,6 +98,8 @@ def test_everything_is_printed_in_one_place() -> None:
 
 
 COMMANDS_SHOWN = (
+    ["completion", "fish", "--", "context show "],
+    ["completion", "zsh", "--", "context inspect --cache "],
     ["status"],
     ["status", "--json"],
     ["status", "--check"],

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 from tests.caches.making import write_sources
+from tests.clients.making import CURSOR
 from tests.contexts.making import write_files
 from tests.faults.failing import Tree, snapshot, without_leftovers
 from tests.faults.scale import IS_LONG, SEED, record
@@ -65,6 +66,15 @@ def prepare_member(root: Path) -> None:
     make_member(root / "guild", "echo")
 
 
+def prepare_client(root: Path) -> None:
+    write_files(root, {".cursor/mcp.json": CURSOR})
+
+
+def prepare_connected(root: Path) -> None:
+    prepare_client(root)
+    assert run_context("connect", "cursor", "--write", cwd=root).returncode == 0
+
+
 COMMANDS = {
     "build": Command(prepare_sources, ("build", "--sources", "sources", "--cache", "cache"), (0, 1)),
     "build --force": Command(prepare_cache, ("build", "--sources", "sources", "--cache", "cache", "--force")),
@@ -73,6 +83,9 @@ COMMANDS = {
     "rehash": Command(prepare_contexts, ("rehash", ".")),
     "guild refresh": Command(prepare_member, ("guild", "refresh", "--guild", "guild"), most_faults=3),
     "guild add": Command(prepare_member, ("guild", "add", "more", "--guild", "guild", "--", "server"), (0, 1)),
+    "guild import": Command(prepare_client, ("guild", "import", ".cursor/mcp.json", "--guild", "guild", "--write")),
+    "connect": Command(prepare_client, ("connect", "cursor", "--write")),
+    "connect --remove": Command(prepare_connected, ("connect", "cursor", "--remove")),
 }
 
 

@@ -1,5 +1,6 @@
 """Archives and environments: what a release consists of, made the way a release makes it."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -27,8 +28,13 @@ class Dist(NamedTuple):
     wheel: Path
     sdist: Path
 
-    def content(self) -> tuple[bytes, bytes]:
-        return self.wheel.read_bytes(), self.sdist.read_bytes()
+    @property
+    def digests(self) -> dict[str, str]:
+        return {path.name: digest(path.read_bytes()) for path in self}
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def must_be_here(is_here: object, sentence: str) -> None:
@@ -37,10 +43,10 @@ def must_be_here(is_here: object, sentence: str) -> None:
         (pytest.fail if MUST_RUN else pytest.skip)(sentence)
 
 
-def package_files(sources: Path = REPOSITORY) -> dict[str, bytes]:
-    """Give the files of the package by their names in a wheel."""
+def package_files(sources: Path = REPOSITORY) -> dict[str, str]:
+    """Give the digests of the package's files by their names in a wheel."""
     files = (path for path in (sources / "src").rglob("*") if path.is_file() and path.suffix != ".pyc")
-    return {path.relative_to(sources / "src").as_posix(): path.read_bytes() for path in files}
+    return {path.relative_to(sources / "src").as_posix(): digest(path.read_bytes()) for path in files}
 
 
 def supported_pythons() -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.faces.web.serving import HttpHall, RawSession
 from tests.processes import PATIENCE_SECONDS, RawServer
-from tests.release.making import PYPROJECT, REPOSITORY, must_be_here, package_files, supported_pythons
+from tests.release.making import PYPROJECT, REPOSITORY, digest, must_be_here, package_files, supported_pythons
 
 from contexthall import __version__, open_hall
 
@@ -41,8 +41,8 @@ def environment(request: pytest.FixtureRequest) -> Path:
     """A place with nothing but the wheel, of the sources as they are now."""
     place: Path = request.param
     [site] = place.glob("lib/python*/site-packages")
-    installed = {path.relative_to(site).as_posix(): path for path in (site / "contexthall").rglob("*.*")}
-    is_current = all(name in installed and installed[name].read_bytes() == it for name, it in package_files().items())
+    installed = {name: site / name for name in package_files()}
+    is_current = {name: digest(it.read_bytes()) for name, it in installed.items() if it.is_file()} == package_files()
     must_be_here(is_current, f"STALE: .pythons/{place.name} has another hall than this; type `make pythons`")
     return place
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from contexthall import rewriting
 from contexthall.clients import jsonc, toml_text
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
-from contexthall.disk import Directory, Disk, is_set_aside
+from contexthall.disk import Directory, Disk, is_set_aside, is_temporary
 
 BACKUP_SUFFIX = ".before-context-hall"
 MOST_BYTES = 16 << 20
@@ -57,37 +57,55 @@ class ConfigFile:
         """Spell a server as a file of this kind that has no other."""
         return self._language.with_member("", self._keys, name, entry)
 
-    def put(self, name: str, entry: Mapping[str, Any]) -> Change:
+    def put(self, server: str, entry: Mapping[str, Any]) -> Change:
         """Have the file name this server; whatever else it says stays."""
-        return self._change(lambda text: self._language.with_member(text, self._keys, name, entry))
 
-    def drop(self, name: str) -> Change:
+        def edit(text: str) -> str:
+            return self._language.with_member(text, self._keys, server, entry)
+
+        real = self._real()
+        with self._entered(os.path.dirname(real)) as opened:
+            return self._changed(opened, os.path.basename(real), server, edit)
+
+    def drop(self, server: str) -> Change:
         """Have the file not name this server any more; a file that would say nothing at all is taken away."""
 
         def edit(text: str) -> str:
-            return self._language.without_member(text, self._keys, name)
+            return self._language.without_member(text, self._keys, server)
 
-        return self._change(edit, blank=edit(self.spelt(name, {})))
-
-    def _change(self, edit: Callable[[str], str], blank: str | None = None) -> Change:
         real = self._real()
-        directory, name = os.path.split(real)
-        with self._entered(directory) as opened:
-            self._tidy(opened, name)
-            before = self._read()
-            after = self._edited(before or b"", edit)
-            if after == (before or b""):
-                return Change(self.path, is_needed=False)
-            if before is None:
-                self._create(opened, name, after)
-                return Change(self.path, is_needed=True)
-            backup = name + BACKUP_SUFFIX
-            if after.decode() == blank:
-                _take_away(opened, name, backup, before)
-                return Change(self.path, is_needed=True)
+        if self._disk.kind(os.path.dirname(real)) is None:
+            return Change(self.path, is_needed=False)
+        with self._disk.enter(os.path.dirname(real), follow=False) as opened:
+            return self._changed(opened, os.path.basename(real), server, edit, blank=edit(self.spelt(server, {})))
+
+    def _changed(
+        self, opened: Directory, name: str, server: str, edit: Callable[[str], str], blank: str = ""
+    ) -> Change:
+        """Change the file, unless there is nothing to change; as `blank`, it would say nothing and goes."""
+        self._tidy(opened, name)
+        before = self._read()
+        after = self._edited(before or b"", edit)
+        if after == (before or b""):
+            return Change(self.path, is_needed=False)
+        if before is None:
+            self._create(opened, name, after)
+            return Change(self.path, is_needed=True)
+        if after.decode() == blank:
+            rewriting.remove(opened, name, before)
+            return Change(self.path, is_needed=True)
+        backup = name + BACKUP_SUFFIX
+        # What was kept before the hall was in the file is worth more than a copy that has the hall in it.
+        if server not in self._servers(before) or backup not in opened.names():
             _keep(opened, name, backup, before)
-            rewriting.rewrite(opened, name, before, after)
-            return Change(self.path, is_needed=True, backup=os.path.join(directory, backup))
+        rewriting.rewrite(opened, name, before, after)
+        return Change(self.path, is_needed=True, backup=os.path.join(opened.path, backup))
+
+    def _servers(self, data: bytes) -> Mapping[str, Any]:
+        found: Any = self._parsed(data)
+        for key in self._keys:
+            found = found.get(key, {})
+        return found if isinstance(found, Mapping) else {}
 
     def _create(self, opened: Directory, name: str, data: bytes) -> None:
         if not opened.put(name, data, sync=True):
@@ -152,9 +170,9 @@ class ConfigFile:
     def _tidy(opened: Directory, name: str) -> None:
         """Clear away what runs that were killed have left, and give back whose words they had taken."""
         with suppress(DiskError):
-            leftovers = list(filter(is_set_aside, opened.names()))
+            leftovers = list(filter(is_temporary, opened.names()))
             if leftovers and opened.tidy():
-                for aside in leftovers:
+                for aside in filter(is_set_aside, leftovers):
                     rewriting.settle(opened, aside, (name,))
 
 
@@ -167,13 +185,6 @@ def _keep(opened: Directory, name: str, backup: str, data: bytes) -> None:
         with suppress(DiskError):
             opened.remove_if_there(temporary)
         raise
-
-
-def _take_away(opened: Directory, name: str, backup: str, before: bytes) -> None:
-    """Remove a file that said nothing else; what somebody has saved there meanwhile is kept."""
-    opened.rename(name, backup)
-    if opened.read(backup) == before:
-        opened.remove_if_there(backup)
 
 
 def _make_missing(disk: Disk, directory: str) -> Sequence[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shlex
 import socket
 import threading
@@ -17,7 +18,7 @@ import pytest
 from tests.caches.making import build_cache
 from tests.contexts.making import make_project, write_context, write_files
 from tests.faces.web.serving import HttpHall
-from tests.guild.making import FakeFactory, FakeServer, make_member, manager_of, read_cache, tool, write_cache
+from tests.guild.making import FakeFactory, FakeServer, is_alive, make_member, manager_of, read_cache, tool, write_cache
 from tests.processes import run_context
 
 from contexthall import __version__
@@ -33,6 +34,7 @@ from contexthall.faces.cli.surroundings import (
 )
 from contexthall.faces.cli.table import context, run
 from contexthall.guild.manager import Member, Trial
+from contexthall.guild.manifest import Launch, variables
 from contexthall.hall import Hall
 
 Typed: TypeAlias = Callable[..., tuple[int, str, str]]
@@ -250,6 +252,20 @@ def test_a_cache_root_that_cannot_be_read_is_one_wrong_line(project: Path, asked
 
 
 @pytest.mark.usefixtures("bound_by_permissions")
+def test_a_cache_that_cannot_be_read_hides_no_other(project: Path, asked: Asked) -> None:
+    locked = add_cache(project, "locked")
+    (add_cache(project, "later") / "index.json").unlink()
+    locked.chmod(0)
+    try:
+        report = asked()
+    finally:
+        locked.chmod(0o755)
+    assert wrongs(report) == [("caches", "later"), ("caches", "locked")]
+    assert "Permission denied" in finding(report, "caches", "locked")["found"]
+    assert finding(report, "caches", "locked")["type"] == "context verify --cache locked"
+
+
+@pytest.mark.usefixtures("bound_by_permissions")
 def test_a_project_that_cannot_be_read_hides_nothing_else(project: Path, asked: Asked, tmp_path: Path) -> None:
     make_project(tmp_path / "locked", {})
     add_cache(project, "more")
@@ -403,6 +419,37 @@ def test_nothing_is_written(asked: Asked, tmp_path: Path) -> None:
     assert files_below(tmp_path) == before
 
 
+def test_a_user_without_a_home_is_told_that_nothing_is_remembered(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOME")
+    report = asked()
+    assert report["sound"]
+    assert finding(report, "roots", "user state")["type"] == "export HOME=DIR"
+
+
+def test_a_place_where_nothing_can_be_remembered_is_a_note(asked: Asked, tmp_path: Path) -> None:
+    (tmp_path / "home" / ".cache").mkdir()
+    (tmp_path / "home" / ".cache" / "contexthall").write_text("no directory")
+    report = asked()
+    assert report["sound"]
+    told = finding(report, "roots", "user cache")
+    assert (told["mark"], told["type"]) == ("note", f"ls -ld {tmp_path}/home/.cache/contexthall")
+
+
+def test_clients_that_know_this_hall_or_another_are_named(project: Path, asked: Asked, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    assert run(["connect", "cursor", "--write"]) == 0
+    assert run(["connect", "codex", "--write", "--path", str(tmp_path / "other")]) == 0
+    report = asked()
+    assert report["sound"]
+    cursor, codex = finding(report, "clients", "Cursor"), finding(report, "clients", "Codex")
+    assert (cursor["mark"], cursor["facts"]["file"]) == ("ok", str(project / ".cursor" / "mcp.json"))
+    assert (codex["mark"], codex["type"]) == ("note", "context connect codex --write")
+    assert f"a hall of {tmp_path}/other" in codex["found"]
+    assert "claude-code" in finding(report, "clients", "others")["facts"]["absent"]
+
+
 # The guild:
 
 
@@ -417,8 +464,11 @@ def test_each_member_is_started_and_asked_and_its_list_stays_as_it_was(asked: As
     report = asked("--guild", str(guild))
     assert wrongs(report) == [("guild", name) for name in ("ends", "hangs", "lists-badly", "needs")]
     echo = finding(report, "guild", "echo")
-    assert echo["found"].startswith(f"starts in {echo['facts']['seconds']:.2f} s, 2 tools")
-    assert [line.split()[0] for line in record.read_text().splitlines()] == ["started", "stopped"]
+    assert re.fullmatch(r"starts in \d+\.\d\d s, 2 tools", echo["found"])
+    assert echo["facts"]["seconds"] > 0
+    started, pid = record.read_text().splitlines()[0].split()
+    assert started == "started"
+    assert not is_alive(int(pid))
     assert "within 0.5 s" in finding(report, "guild", "hangs")["found"]
     assert finding(report, "guild", "ends")["type"] == f"context guild why ends --guild {guild}"
     assert finding(report, "guild", "needs")["type"] == "export NOBODY_HAS_SET_IT=VALUE"
@@ -458,6 +508,37 @@ def test_lists_that_are_old_changed_or_held_are_notes(asked: Asked, tmp_path: Pa
     assert told["changed"]["type"] == f"context guild why changed --guild {guild}"
     assert [told[name]["facts"]["list"] for name in ("old", "unknown")] == ["outdated", "missing"]
     assert told["old"]["type"] == f"context guild refresh old --guild {guild}"
+
+
+def test_what_is_left_out_of_a_list_or_lost_is_a_note(asked: Asked, tmp_path: Path) -> None:
+    guild = tmp_path / "guild"
+    make_member(guild, "bad-schema", "--bad-schema")
+    make_member(guild, "forgotten")
+    run(["guild", "refresh", "--guild", str(guild)])
+    state = tmp_path / "home" / ".local" / "state" / "contexthall" / "guild"
+    next(state.glob("forgotten-*.json")).write_text("{")
+    report = asked("--guild", str(guild), "--no-start")
+    assert report["sound"]
+    assert finding(report, "guild", "bad-schema")["mark"] == "note"
+    assert "inputSchema" in finding(report, "guild", "bad-schema")["found"]
+    assert any("what was remembered of forgotten is ignored" in each["found"] for each in report["guild"])
+
+
+def test_a_failure_of_the_past_is_told_only_of_who_was_not_tried(asked: Asked, tmp_path: Path) -> None:
+    guild, tools = tmp_path / "guild", tmp_path / "tools.json"
+    tools.write_text(json.dumps([tool("echo")]))
+    make_member(guild, "echo", "--tools-file", str(tools))
+    run(["guild", "refresh", "--guild", str(guild)])
+    tools.unlink()
+    assert run(["guild", "refresh", "--guild", str(guild)]) == 8
+    tools.write_text(json.dumps([tool("echo")]))
+    assert "failed at " in finding(asked("--guild", str(guild), "--no-start"), "guild", "echo")["found"]
+    assert finding(asked("--guild", str(guild)), "guild", "echo")["mark"] == "ok"
+
+
+def test_every_variable_that_a_launch_needs_is_named_once() -> None:
+    launch = Launch(env={"A": "${TOKEN}", "B": "$${NOT}"}, headers={"Authorization": "Bearer ${TOKEN} ${OTHER}"})
+    assert variables(launch) == ["OTHER", "TOKEN"]
 
 
 @pytest.mark.parametrize("guild", ["nowhere", "empty"])
@@ -591,7 +672,7 @@ def test_a_hall_that_was_not_installed_as_a_package_cannot_say_what_it_needs() -
 
 def test_the_command_on_the_path_is_this_one_another_or_none() -> None:
     links = {"/usr/bin/context": "/opt/hall/bin/context"}
-    ours = {"/opt/hall/bin/context": "/home/me/my venv/bin/context"}
+    ours = ["/home/me/my venv/bin/context", "/opt/hall/bin/context"]
 
     def real(path: str) -> str:
         return links.get(path, path)
@@ -602,7 +683,7 @@ def test_the_command_on_the_path_is_this_one_another_or_none() -> None:
     assert "another command: /usr/local/bin/context" in other.found
     assert other.remedy == "export PATH='/home/me/my venv/bin':\"$PATH\""
     assert examine_command("", ours, real).found.startswith("not on the PATH")
-    assert examine_command("", {}, real).remedy == ""
+    assert examine_command("", [], real).remedy == ""
 
 
 def test_what_is_typed_is_found_as_a_shell_finds_it(

@@ -1,6 +1,8 @@
 """The process edge: usage, help, exit codes, pipes and signals."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -13,7 +15,7 @@ from tests.processes import CONTEXT, run_context
 
 from contexthall import __version__
 from contexthall.faces.cli.output import harmless
-from contexthall.faces.cli.table import COMMANDS, context, run
+from contexthall.faces.cli.table import COMMANDS, EXAMPLES, context, run
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["-h"], ["--help"], ["tools", "--help"]])
@@ -44,6 +46,51 @@ def test_the_table_says_of_each_command_what_the_command_says_of_itself(name: st
     assert command is not None
     assert command.name == name
     assert (command.help or "").splitlines()[0] == COMMANDS[name].summary
+
+
+def test_a_wrong_name_of_a_command_brings_the_nearest(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["reslove"]) == 1
+    assert "No such command 'reslove'. Did you mean 'resolve'?" in capfd.readouterr().err
+    assert run(["xyzzy"]) == 1
+    assert "Did you mean" not in capfd.readouterr().err
+
+
+def test_help_gives_every_command_one_line_in_its_group(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    run(["--help"])
+    lines, width = capfd.readouterr().out.splitlines(), max(map(len, COMMANDS))
+    assert [line for line in lines if len(line) > 80] == []
+    for name, entry in COMMANDS.items():
+        above = lines[: lines.index(f"  {name:<{width}}  {entry.summary}")]
+        assert [line for line in above if line.endswith(":") and not line.startswith(" ")][-1] == f"{entry.group}:"
+
+
+def test_every_command_that_help_names_is_there(capfd: pytest.CaptureFixture[str]) -> None:
+    run(["--help"])
+    named = re.findall(r"(?:`|^  )context ([a-z]+)", capfd.readouterr().out, flags=re.MULTILINE)
+    assert len(named) > len(EXAMPLES)
+    assert set(named) <= set(COMMANDS)
+
+
+def test_every_example_in_help_can_be_typed() -> None:
+    loaded = [context.get_command(click.Context(context), name) for name in COMMANDS]
+    below = [each for group in loaded if isinstance(group, click.Group) for each in group.commands.values()]
+    epilogs = "\n".join(command.epilog or "" for command in (*loaded, *below) if command is not None)
+    examples = re.findall(r"^  (context .+?)(?:   .*)?$", epilogs, flags=re.MULTILINE)
+    assert examples
+    for example in (*EXAMPLES, *examples):
+        understand(shlex.split(example)[1:])
+
+
+def understand(arguments: list[str]) -> None:
+    """Read what was typed, down to the command that is meant, and run nothing."""
+    opened = context.make_context("context", arguments)
+    while isinstance(opened.command, click.Group):
+        name, command, rest = opened.command.resolve_command(opened, [*opened._protected_args, *opened.args])
+        assert command is not None
+        opened = command.make_context(name, rest, parent=opened)
 
 
 def test_help_lists_every_command_without_loading_any(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ _CACHE = click.option(
     epilog="""\b
 Examples:
   context build --sources docs --cache .context/caches/docs
-  context build --sources docs --cache .context/caches/docs --include "*.txt" --force"""
+  context build --sources notes --cache notes-cache --include "*.txt" --force"""
 )
 @click.option(
     "--sources",
@@ -58,7 +58,7 @@ def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> No
     epilog="""\b
 Examples:
   context resolve --cache docs --query "rotate keys" --budget 4000
-  context resolve --cache docs --query "rotate keys" --budget 4000 --why-not keys.md"""
+  context resolve --cache docs --query keys --budget 4000 --why-not keys.md"""
 )
 @_CACHE
 @click.option("--query", required=True, metavar="TEXT", help="Words that the documents should contain.")

@@ -7,7 +7,7 @@ Candidates may be names that others chose. None of them makes a shell do anythin
 is left out, so a line is a candidate; zsh and fish quote what they insert, and for bash it is done here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import dropwhile
 from typing import NamedTuple, Self
 
@@ -20,10 +20,12 @@ from contexthall.faces.cli.table import context
 
 BASH = r"""
 _context_completion() {
-    local IFS=$'\n' answer
-    mapfile -t answer < <(command context completion bash -- "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+    local answer
+    mapfile -t answer < <(
+        command context completion bash -- "${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" 2>/dev/null
+    )
     COMPREPLY=("${answer[@]:1}")
-    case ${answer[0]} in
+    case ${answer[0]-} in
         dirs) compopt -o dirnames ;;
         files) compopt -o default ;;
     esac
@@ -39,7 +41,7 @@ _context() {
     answer=("${(@f)$(command context completion zsh -- "$line" 2>/dev/null)}")
     for candidate in "${(@)answer[2,-1]}"; do
         found+=("${candidate%%$'\t'*}")
-        shown+=("${candidate/$'\t'/  -- }")
+        shown+=("${candidate#*$'\t'}")
     done
     compadd -V context -l -d shown -a found
     [[ $PREFIX == -*=* ]] && compset -P '*='
@@ -86,19 +88,21 @@ _OPEN_TO = {"'": "'", '"': '"$`\\!'}
 """What has a meaning to bash within quotes."""
 _PLAIN = "_-./,@%+"
 """What has none outside of them, beside letters and digits."""
-_BREAKS = "=:@<>;|&("
-"""Where a word ends for bash when it completes one: COMP_WORDBREAKS."""
+_NOT_ITSELF = {"": "\\'\" \t\n", "'": "'", '"': '\\"'}
+"""What a shell does not read as itself, outside of quotes and within."""
 
 
 @click.command(epilog=LINES)
 @click.argument("shell", type=click.Choice([*SCRIPTS]))
 @click.argument("line", required=False)
-def completion(shell: str, line: str | None) -> None:
+@click.argument("breaks", required=False, default="")
+def completion(shell: str, line: str | None, breaks: str) -> None:
     """Print what teaches your shell to complete commands.
 
-    What it prints calls this command again, with the LINE that is to be completed.
+    What it prints calls this command again, with the LINE that is to be completed and, from bash, the characters at
+    which a word BREAKS.
     """
-    print_data(SCRIPTS[shell].lstrip("\n") if line is None else answer(shell, line))
+    print_data(SCRIPTS[shell].lstrip("\n") if line is None else answer(shell, Typed.read(line, breaks)))
 
 
 class Typed(NamedTuple):
@@ -112,12 +116,13 @@ class Typed(NamedTuple):
     """The quote that is still open."""
 
     @classmethod
-    def read(cls, line: str) -> Self:
-        """Read a line, forgiving what is not closed yet."""
+    def read(cls, line: str, breaks: str = "") -> Self:
+        """Read a line, forgiving what is not closed yet. At `breaks` a word goes on, but bash replaces what follows."""
         words, kept, quote, outside, is_escaped = [""], 0, "", 0, False
         for each in line:
-            if is_escaped or (quote and each not in {quote, "\\"}) or (quote == "'" and each == "\\"):
+            if is_escaped or each not in _NOT_ITSELF[quote]:
                 words[-1] += each
+                kept = len(words[-1]) if each in breaks and not (quote or is_escaped) else kept
                 is_escaped = False
             elif each == "\\":
                 is_escaped = True
@@ -125,25 +130,21 @@ class Typed(NamedTuple):
                 quote, kept = "", outside
             elif each in _OPEN_TO:
                 quote, outside, kept = each, kept, len(words[-1])
-            elif each.isspace():
-                words, kept = [*words, ""], 0
             else:
-                words[-1] += each
-                kept = len(words[-1]) if each in _BREAKS else kept
+                words, kept = [*words, ""], 0
         return cls((*filter(None, words[:-1]), words[-1]), kept, quote)
 
 
-def answer(shell: str, line: str) -> str:
+def answer(shell: str, typed: Typed) -> str:
     """Answer the script of a shell; nothing at all if anything is wrong, for nobody asked for a message."""
-    typed = Typed.read(line)
     try:
         items = candidates(typed.words)
     except Exception:  # noqa: BLE001 - whatever it is, the person is in the middle of a word
         return ""
     kind = next((f"{item.type}s" for item in items if item.type != "plain"), "words")
     plain = [item for item in items if item.type == "plain" and is_printable(item.value)]
-    spelt = _for_bash(plain, typed) if shell == "bash" else map(_with_help, plain)
-    return "\n".join([kind, *spelt])
+    meanings = {item.value: " ".join((item.help or "").split()) for item in plain}
+    return "\n".join([kind, *_SPELLINGS[shell](meanings, typed)])
 
 
 def candidates(words: Sequence[str]) -> list[CompletionItem[str]]:
@@ -159,14 +160,23 @@ def _is_assignment(word: str) -> bool:
     return "=" in word
 
 
-def _with_help(item: CompletionItem[str]) -> str:
-    words = " ".join((item.help or "").split())
-    return f"{item.value}\t{words}" if words and is_printable(words) else item.value
-
-
-def _for_bash(items: Sequence[CompletionItem[str]], typed: Typed) -> list[str]:
+def _for_bash(meanings: Mapping[str, str], typed: Typed) -> list[str]:
     """Spell what bash puts in place of the end of the line, as it is: it quotes nothing but names of files."""
-    ends = [item.value[typed.kept :] for item in items]
+    ends = [value[typed.kept :] for value in meanings]
     if typed.quote:
         return [end for end in ends if not set(end) & set(_OPEN_TO[typed.quote])]
     return ["".join(each if each.isalnum() or each in _PLAIN else f"\\{each}" for each in end) for end in ends]
+
+
+def _for_zsh(meanings: Mapping[str, str], _typed: Typed) -> list[str]:
+    """Spell each value, and how it is listed."""
+    width = max(map(len, meanings), default=0)
+    return [f"{value}\t{value:<{width}}  {meaning}" for value, meaning in meanings.items()]
+
+
+def _for_fish(meanings: Mapping[str, str], _typed: Typed) -> list[str]:
+    """Spell each value, and what it means."""
+    return [f"{value}\t{meaning}" for value, meaning in meanings.items()]
+
+
+_SPELLINGS = {"bash": _for_bash, "zsh": _for_zsh, "fish": _for_fish}

@@ -10,7 +10,7 @@ from contexthall.clients.register import CLIENTS, NAME, Change, Client, Reach
 from contexthall.core.characters import is_printable
 from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
-from contexthall.faces.cli.options import HallChoice, hall_options
+from contexthall.faces.cli.options import HallChoice, completed_by, hall_options
 from contexthall.faces.cli.output import print_data, say
 from contexthall.faces.web.address import Address
 from contexthall.settings import Settings
@@ -34,7 +34,12 @@ Examples:
 @click.option("--http", is_flag=True, help="Have the client ask a hall that is served over HTTP.")
 @click.option("--at", metavar="[HOST:]PORT", default=_PORT, show_default=True, help="Where that hall listens.")
 @click.option("--name", metavar="TEXT", default=NAME, show_default=True, help="What the client shall call the hall.")
-@click.option("--file", metavar="FILE", help="Another file of the client's than the usual one.")
+@click.option(
+    "--file",
+    metavar="FILE",
+    help="Another file of the client's than the usual one.",
+    shell_complete=completed_by("files"),
+)
 @hall_options
 def connect(
     client: str, action: str | None, http: bool, at: str, name: str, file: str | None, hall: HallChoice

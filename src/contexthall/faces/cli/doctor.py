@@ -7,7 +7,7 @@ import click
 from contexthall.core.errors import CheckFailedError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.examination import Examination
-from contexthall.faces.cli.findings import Finding, counted, examined
+from contexthall.faces.cli.findings import Finding, counted
 from contexthall.faces.cli.options import HallChoice, rooms_options
 from contexthall.faces.cli.output import on_one_line, print_data, print_json, say
 
@@ -44,10 +44,10 @@ def doctor(no_start: bool, port: int, as_json: bool, hall: HallChoice) -> None:
     8 if something is wrong; a note is not.
     """
     findings: dict[str, Sequence[Finding]] = {}
-    for name, examine in Examination.of(hall, port=port, starts_members=not no_start).sections().items():
-        findings[name] = examined(name, examine)
+    for name, found in Examination.of(hall, port=port, starts_members=not no_start).sections():
+        findings[name] = found
         if not as_json:
-            print_data(_section(_TITLES[name], findings[name]))
+            print_data(_section(_TITLES[name], found))
     if as_json:
         print_json(_spelt(findings))
     wrong, notes = _count(findings, "wrong"), _count(findings, "note")

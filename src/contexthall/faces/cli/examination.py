@@ -9,9 +9,11 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from contexthall.faces.cli.findings import Finding, command, counted, editing, few
+from contexthall.core.errors import HallError
+from contexthall.faces.cli.findings import Finding, command, counted, editing, examined, few
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import ProgressBar
 from contexthall.faces.cli.surroundings import examine_command, examine_installation, examine_port, requirements
@@ -20,7 +22,7 @@ from contexthall.hall import Hall, Source, open_despite_faults
 from contexthall.settings import SETTINGS_FILE
 
 if TYPE_CHECKING:
-    from contexthall.caches.library import Library
+    from contexthall.caches.library import CacheEntry, Library
     from contexthall.clients.register import Known
 
 _DIGITS = 12
@@ -45,17 +47,19 @@ class Examination(NamedTuple):
         hall, sources = open_despite_faults(choice.path, flags)
         return cls(hall, sources, choice, port, starts_members)
 
-    def sections(self) -> Mapping[str, Callable[[], Iterator[Finding]]]:
-        """Give what there is to examine, in the order in which people need it."""
-        return {
-            "hall": self._installation,
-            "roots": self._roots,
-            "caches": self._caches,
-            "contexts": self._contexts,
-            "guild": self._guild,
-            "clients": self._clients,
-            "port": self._port,
+    def sections(self) -> Iterator[tuple[str, Sequence[Finding]]]:
+        """Examine one part after another, in the order in which people need them."""
+        parts: Mapping[str, tuple[Callable[[], Iterator[Finding]], str]] = {
+            "hall": (self._installation, ""),
+            "roots": (self._roots, ""),
+            "caches": (self._caches, self.typed("caches", about=("path", "cache_root"))),
+            "contexts": (self._contexts, self.typed("status")),
+            "guild": (self._guild, self.typed("guild", "list", about=("path", "guild"))),
+            "clients": (self._clients, ""),
+            "port": (self._port, ""),
         }
+        for name, (examine, remedy) in parts.items():
+            yield name, examined(name, examine, remedy)
 
     def typed(self, *words: str, about: Sequence[str] = ("path",)) -> str:
         """Spell a command about this very hall: what was typed to name it is typed again."""
@@ -67,7 +71,7 @@ class Examination(NamedTuple):
     def _installation(self) -> Iterator[Finding]:
         yield from examine_installation(requirements())
         places = (sys.argv[0], os.path.join(sysconfig.get_path("scripts"), "context"))
-        ours = {self.hall.real(place): place for place in places if os.path.basename(place) == "context"}
+        ours = [place for place in places if os.path.basename(place) == "context" and self.hall.is_command(place)]
         yield examine_command(self.hall.find_command("context"), ours, self.hall.real)
 
     def _port(self) -> Iterator[Finding]:
@@ -119,34 +123,34 @@ class Examination(NamedTuple):
         entries = library.list_caches() if place.is_there else ()
         if not entries:
             yield Finding("note", "caches", "none yet", self._building("NAME"))
-        caches = [entry.path for entry in entries if entry.has_manifest]
-        total = sum(library.inspect(library.locate(name)).document_count for name in caches)
         with ProgressBar("verifying", time.monotonic()) as bar:
-            tally = _Tally(bar, total)
-            for name in caches:
-                yield self._cache(library, name, tally)
-        for name in (entry.path for entry in entries if not entry.has_manifest):
-            yield Finding("note", name, "a directory without a manifest: no cache")
+            tally = _Tally(bar, sum(_document_count(library, entry) for entry in entries))
+            for entry in entries:
+                examine = partial(self._cache, library, entry, tally)
+                verifying = self.typed("verify", "--cache", entry.path, about=("path", "cache_root"))
+                yield from examined(entry.path, examine, verifying)
         for name in library.leftovers():
             told = "a build is under way, or was killed: the next one clears what that left"
             yield Finding("note", name, told, self._building(name, "--force"))
 
-    def _cache(self, library: "Library", name: str, tally: "_Tally") -> Finding:
-        directory = library.locate(name)
-        violations, said = library.verify(directory, tally.count), library.inspect(directory)
-        facts: dict[str, object] = {"documents": said.document_count, "version": said.cache_version}
+    def _cache(self, library: "Library", entry: "CacheEntry", tally: "_Tally") -> Iterator[Finding]:
+        name, directory = entry.path, library.locate(entry.path)
+        said = library.inspect(directory)  # which fails if it cannot even be listed
+        if not entry.has_manifest:
+            yield Finding("note", name, "a directory without a manifest: no cache")
+            return
+        violations = library.verify(directory, tally.count)
+        doubts = "" if violations else library.doubts(directory)
+        facts = {"documents": said.document_count, "version": said.cache_version, "violations": len(violations)}
+        told = f"{counted(said.document_count, 'document')}, version {_short(said.cache_version)}"
         building = self._building(name, "--force")
         if violations:
-            told = f"{violations[0]}{_more(violations)}"
-            return Finding("wrong", name, told, building, {**facts, "violations": len(violations)})
-        version = said.cache_version.removeprefix("sha256:")[:_DIGITS]
-        told = f"{counted(said.document_count, 'document')}, version {version}"
-        doubts = library.doubts(directory)
-        facts |= {"violations": 0, "index": doubts or "used"}
-        if doubts:
+            yield Finding("wrong", name, f"{violations[0]}{_more(violations)}", building, facts)
+        elif doubts:
             told += f"; no index is used ({doubts}), so each query reads every document"
-            return Finding("note", name, told, building, facts)
-        return Finding("ok", name, told, facts=facts)
+            yield Finding("note", name, told, building, {**facts, "index": doubts})
+        else:
+            yield Finding("ok", name, told, facts={**facts, "index": "used"})
 
     def _building(self, name: str, *more: str) -> str:
         settings = self.hall.settings
@@ -203,7 +207,7 @@ class Examination(NamedTuple):
         return Finding("ok", known.title, f"{told} ({known.file})", facts=facts)
 
     def _connecting(self, client: str) -> str:
-        return self.typed("connect", client, "--write", about=("path", "cache_root"))
+        return self.typed("connect", client, "--write", about=("path", "cache_root", "guild"))
 
 
 class _Tally:
@@ -230,6 +234,18 @@ def _source(source: Source) -> Finding:
     else:
         remedy = command("unset", source.name) if "/" not in source.name else command("ls", "-ld", source.name)
     return Finding("wrong", "settings", f"{source.fault.detail}; the rest goes on without", remedy, facts)
+
+
+def _document_count(library: "Library", entry: "CacheEntry") -> int:
+    """Say how many documents will have to be read; what cannot be told now will be told then."""
+    try:
+        return library.inspect(library.locate(entry.path)).document_count if entry.has_manifest else 0
+    except HallError:
+        return 0
+
+
+def _short(version: str) -> str:
+    return version.rpartition(":")[2][:_DIGITS]
 
 
 def _more(found: Sequence[object]) -> str:

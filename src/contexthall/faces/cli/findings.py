@@ -42,19 +42,23 @@ def editing(file: str) -> str:
     return f"${{EDITOR:-vi}} {command(file)}"
 
 
-def examined(subject: str, examine: Callable[[], Iterable[Finding]]) -> Sequence[Finding]:
-    """Take in what an examination finds, and how it failed if it did; what was found before that stays."""
+def examined(subject: str, examine: Callable[[], Iterable[Finding]], remedy: str = "") -> Sequence[Finding]:
+    """Take in what an examination finds, and how it failed if it did; what was found before that stays.
+
+    The `remedy` is a command that says more of such a failure.
+    """
     found: list[Finding] = []
     with _warnings_noted(subject, found):
         try:
             for finding in examine():  # one by one: a failure must not take with it what was found before
                 found.append(finding)  # noqa: PERF402 - see above
         except HallError as error:
-            found.append(Finding("wrong", subject, f"{error}; {error.hint}" if error.hint else str(error)))
+            found.append(Finding("wrong", subject, "; ".join(filter(None, (str(error), error.hint))), remedy))
         except Exception as error:
             if os.environ.get("CONTEXT_DEBUG"):
                 raise
-            found.append(Finding("wrong", subject, f"cannot be examined: {error!r}", "CONTEXT_DEBUG=1 context doctor"))
+            told = f"cannot be examined: {error!r}"
+            found.append(Finding("wrong", subject, told, "CONTEXT_DEBUG=1 context doctor"))
     return found
 
 

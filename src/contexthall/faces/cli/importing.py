@@ -8,10 +8,10 @@ import click
 from contexthall.clients.register import Found
 from contexthall.core.errors import DiskError, HallError
 from contexthall.core.wire import compact
-from contexthall.faces.cli.options import HallChoice, guild_options
+from contexthall.faces.cli.options import HallChoice, completed_by, guild_options
 from contexthall.faces.cli.output import harmless_json, on_one_line, print_data, print_json, say
 from contexthall.faces.cli.tools import counted
-from contexthall.hall import Hall
+from contexthall.hall import ALREADY_THERE, Hall
 
 _WIDEST_SENTENCE = 100
 
@@ -23,7 +23,7 @@ Examples:
   context guild import .mcp.json --guild guild-members
   context guild import ~/.codex/config.toml --guild guild-members --write""",
 )
-@click.argument("file")
+@click.argument("file", shell_complete=completed_by("files"))
 @click.option("--write", is_flag=True, help="Write the manifests; without it, they are only shown.")
 @click.option(
     "--keep", multiple=True, metavar="VARIABLE", help="Copy the value of this variable: it is no secret. Repeatable."
@@ -40,7 +40,7 @@ def import_members(file: str, write: bool, keep: tuple[str, ...], as_json: bool,
     opened = hall.open()
     found = opened.members_in(file, keep=keep)
     if write:
-        found = tuple(_written(opened, each) for each in found)
+        found = tuple(written(opened, each) for each in found)
     if as_json:
         print_json(harmless_json(compact({"members": [_as_json(each) for each in found], "written": write})))
     else:
@@ -53,14 +53,14 @@ def import_members(file: str, write: bool, keep: tuple[str, ...], as_json: bool,
 _FAILED = "not written: "
 
 
-def _written(hall: Hall, found: Found) -> Found:
+def written(hall: Hall, found: Found) -> Found:
     """Write a member, unless it cannot be one; a failure is its own, and the others are done."""
-    if found.reason:
+    if found.reason not in {"", ALREADY_THERE}:
         return found
     try:
-        hall.import_member(found)
+        hall.import_member(found)  # also where one is there, perhaps because we were killed just before the end
     except HallError as error:
-        return found._replace(reason=f"{_FAILED}{error.detail}")
+        return found._replace(reason=found.reason or f"{_FAILED}{error.detail}")
     return found
 
 

@@ -121,11 +121,11 @@ def examine_installation(
     yield Finding("ok", "packages", f"{sound} of {len(wanted)} fit: {telling}", facts={"packages": versions})
 
 
-def examine_command(found: str, ours: Mapping[str, str], real: Callable[[str], str]) -> Finding:
-    """Say whether `context`, typed, is this hall; `ours` are the places of its command, by where they really are."""
-    if found and real(found) in ours:
+def examine_command(found: str, ours: Sequence[str], real: Callable[[str], str]) -> Finding:
+    """Say whether `context`, typed, is this hall; `ours` are the places of its command, `real` follows symlinks."""
+    if found and real(found) in map(real, ours):
         return Finding("ok", "context", f"on the PATH: {found}", facts={"command": found})
-    place = next(iter(ours.values()), "")
+    place = next(iter(ours), "")
     folder = place.rpartition("/")[0]
     remedy = f'export PATH={command(folder)}:"$PATH"' if folder else ""
     told = f"typed, it is another command: {found}" if found else "not on the PATH"
@@ -139,7 +139,6 @@ def examine_port(port: int) -> Finding:
         with socket.socket() as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind((LOOPBACK, port))
-            tried.listen()
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             told = f"cannot be used: {error.strerror}"
