@@ -426,16 +426,14 @@ class Hall:
             await self.guild.try_members(on_tried)
 
     def look_at(self, path: str) -> Place:
-        """Say what this user may do in a directory."""
+        """Say what this user may do in a directory; a file in its place, or a symlink to nowhere, is a fault."""
         try:
+            if self._disk.kind(path, follow=False) is None:
+                return Place(path, is_there=False)
             self._disk.list(path)
-        except PathMissingError as error:
-            # A file in the place of a directory is something, and so is a symlink to nowhere.
-            is_there = self._disk.kind(path, follow=False) is not None
-            return Place(path, is_there, error.cause if is_there else "")
+            return Place(path, is_there=True, is_writable=self._disk.may(path, os.W_OK | os.X_OK))
         except DiskError as error:
             return Place(path, is_there=True, fault=error.cause or error.detail)
-        return Place(path, is_there=True, is_writable=self._disk.may(path, os.W_OK | os.X_OK))
 
     def find_command(self, name: str) -> str:
         """Say what is run when `name` is typed, as an absolute path; empty if nothing is."""

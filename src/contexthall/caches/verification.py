@@ -49,9 +49,7 @@ def _disagreements(index: dict[str, object], files: dict[str, str]) -> Iterator[
             yield f"{INDEX} and {MANIFEST} do not agree on {each}"
 
 
-def _document_violations(
-    cache: Directory, listed: Sequence[Listed], on_document: Callable[[], None]
-) -> Iterator[str]:
+def _document_violations(cache: Directory, listed: Sequence[Listed], on_document: Callable[[], None]) -> Iterator[str]:
     files, audit = DocumentFiles(cache), Audit()
     for each in listed:
         on_document()

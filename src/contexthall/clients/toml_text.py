@@ -111,7 +111,7 @@ def _checked(text: str, way: Way, member: tuple[str, ...], wanted: dict[str, Any
     """Give the changed text, if it says what is wanted; a table that only its members speak of goes with the last."""
     with suppress(TextError):
         changed = spliced(text, way)
-        if way and _without_empty(_values(changed, Number), member[:-1]) == _without_empty(wanted, member[:-1]):
+        if _without_empty(_values(changed, Number), member[:-1]) == _without_empty(wanted, member[:-1]):
             return changed
     raise _error_about(text, member, "is written inline: change it by hand")
 

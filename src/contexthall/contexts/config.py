@@ -28,16 +28,20 @@ def read_config(data: bytes) -> Config:
     try:
         values = read_value(data)
     except ContextCorruptError as error:
-        raise SettingsError(f"{CONFIG_FILE}: {error.detail}") from None
+        raise _bad(error.detail) from None
     if values is None:
         return Config()
     if not isinstance(values, dict):
-        raise SettingsError(f"{CONFIG_FILE}: not a mapping")
+        raise _bad("not a mapping")
     for name, value in values.items():
         if name in _RULES and value is not None and not _RULES[name][0](value):
-            raise SettingsError(f"{CONFIG_FILE}: `{name}` must be {_RULES[name][1]}")
+            raise _bad(f"`{name}` must be {_RULES[name][1]}")
     chosen = {name: values[name] for name in _RULES if values.get(name) is not None}
     return Config(**chosen | ({"ignore": tuple(chosen["ignore"])} if "ignore" in chosen else {}))
+
+
+def _bad(reason: str) -> SettingsError:
+    return SettingsError(f"{CONFIG_FILE}: {reason}", hint="mend the file in the project root, or remove it")
 
 
 def _is_whole_number(value: Value, least: int) -> bool:

@@ -37,11 +37,12 @@ class HallError(Exception):
     code: ClassVar[str]
     message: ClassVar[str]
     exit_code: ClassVar[int]
+    usual_hint: ClassVar[str] = ""
 
     def __init__(self, detail: str = "", *, hint: str = "") -> None:
         super().__init__(detail)
         self.detail = detail
-        self.hint = hint
+        self.hint = hint or self.usual_hint
 
     def __str__(self) -> str:
         return f"{self.message}: {self.detail}" if self.detail else self.message
@@ -111,6 +112,7 @@ class CacheInvalidError(HallError):
     code = "cache_invalid"
     message = "Cache exists but is invalid"
     exit_code = 5
+    usual_hint = "`context verify --cache CACHE` names every violation, `context build` makes a new one"
 
 
 class DiskError(HallError):

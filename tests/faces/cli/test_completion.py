@@ -43,7 +43,7 @@ def test_a_real_shell_completes_and_obeys_no_name(shell: str, grounds: Path, tmp
     with Shell(shell, grounds, tmp_path / "home") as opened:
         assert opened.completed("context caches; context resolve --for") == ["resolve", "--format"]
         assert opened.completed("A=b context resolve --format=pr") == ["resolve", "--format=pretty"]
-        assert opened.completed('context inspect --cache "hand') == ["inspect", "--cache", "handbook"]
+        assert opened.completed('context inspect --cache "space at') == ["inspect", "--cache", "space at the end "]
         assert opened.completed("context inspect --cache ev") == ["inspect", "--cache", EVIL]
         assert opened.completed("context inspect --cache=ev") == ["inspect", f"--cache={EVIL}"]
         assert opened.completed("context guild why --guild guild ev")[-1] == EVIL

@@ -5,8 +5,11 @@ import json
 import os
 import re
 import shlex
+import signal
 import socket
+import subprocess
 import threading
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +22,7 @@ from tests.caches.making import build_cache
 from tests.contexts.making import make_project, write_context, write_files
 from tests.faces.web.serving import HttpHall
 from tests.guild.making import FakeFactory, FakeServer, is_alive, make_member, manager_of, read_cache, tool, write_cache
-from tests.processes import run_context
+from tests.processes import CONTEXT, NOBODY, run_context
 
 from contexthall import __version__
 from contexthall.faces.cli.findings import Finding, examined
@@ -97,6 +100,16 @@ def asked(typed: Typed) -> Asked:
         return report
 
     return asked
+
+
+@pytest.fixture
+def bound(project: Path, asked: Asked, request: pytest.FixtureRequest) -> None:
+    """The project is that of somebody whom permissions bind, who might not be allowed to load what was not yet."""
+    assert asked()["sound"]
+    if os.geteuid() == 0:
+        for path in (project, *project.rglob("*"), *project.parent.iterdir()):
+            os.chown(path, NOBODY, NOBODY)
+    request.getfixturevalue("bound_by_permissions")
 
 
 def wrongs(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -238,7 +251,15 @@ def test_a_cache_root_that_leads_out_of_a_confined_project_is_wrong(
     assert ("roots", "settings") in wrongs(asked())
 
 
-@pytest.mark.usefixtures("bound_by_permissions")
+def test_a_symlink_to_nowhere_in_the_place_of_the_cache_root_is_wrong(project: Path, asked: Asked) -> None:
+    (project / ".context" / "caches").rename(project / "moved")
+    (project / ".context" / "caches").symlink_to("nowhere")
+    report = asked()
+    assert wrongs(report) == [("roots", "cache root")]
+    assert finding(report, "roots", "cache root")["found"].endswith("No such file or directory")
+
+
+@pytest.mark.usefixtures("bound")
 def test_a_cache_root_that_cannot_be_read_is_one_wrong_line(project: Path, asked: Asked) -> None:
     root = project / ".context" / "caches"
     root.chmod(0)
@@ -251,7 +272,7 @@ def test_a_cache_root_that_cannot_be_read_is_one_wrong_line(project: Path, asked
     assert finding(report, "contexts", "directories")["facts"]["fresh"] == 1
 
 
-@pytest.mark.usefixtures("bound_by_permissions")
+@pytest.mark.usefixtures("bound")
 def test_a_cache_that_cannot_be_read_hides_no_other(project: Path, asked: Asked) -> None:
     locked = add_cache(project, "locked")
     (add_cache(project, "later") / "index.json").unlink()
@@ -265,7 +286,7 @@ def test_a_cache_that_cannot_be_read_hides_no_other(project: Path, asked: Asked)
     assert finding(report, "caches", "locked")["type"] == "context verify --cache locked"
 
 
-@pytest.mark.usefixtures("bound_by_permissions")
+@pytest.mark.usefixtures("bound")
 def test_a_project_that_cannot_be_read_hides_nothing_else(project: Path, asked: Asked, tmp_path: Path) -> None:
     make_project(tmp_path / "locked", {})
     add_cache(project, "more")
@@ -278,7 +299,7 @@ def test_a_project_that_cannot_be_read_hides_nothing_else(project: Path, asked: 
     assert [each["subject"] for each in report["caches"]] == ["handbook", "more"]
 
 
-@pytest.mark.usefixtures("bound_by_permissions")
+@pytest.mark.usefixtures("bound")
 def test_what_can_be_read_but_not_written_is_a_note(project: Path, asked: Asked) -> None:
     project.chmod(0o555)
     try:
@@ -412,7 +433,9 @@ def test_a_bad_configuration_of_contexts_is_wrong(project: Path, asked: Asked) -
     assert wrongs(asked()) == [("contexts", "contexts")]
 
 
-def test_nothing_is_written(asked: Asked, tmp_path: Path) -> None:
+def test_nothing_is_written(asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Late enough for everything that is seen to be worth remembering.
+    monkeypatch.setattr("contexthall.hall.time.time_ns", lambda: 2**62)
     write_cache(make_member(tmp_path / "guild", "echo"), tool("echo"))
     before = files_below(tmp_path)
     asked("--no-start", "--guild", str(tmp_path / "guild"))
@@ -761,6 +784,20 @@ def test_a_hall_at_the_port_is_known_with_and_without_its_token(project: Path, a
             told = finding(asked("--port", port), "port", f"port {port}")
             assert (told["mark"], told["facts"]["state"]) == ("ok", "hall")
             assert words in told["found"]
+
+
+def test_an_interrupt_stops_the_member_that_is_tried_and_is_130(project: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "record")
+    make_member(tmp_path / "guild", "hangs", "--mute", "--record", str(tmp_path / "record"), startTimeoutSeconds=50)
+    command = [*CONTEXT, "doctor", "--port", str(free_port()), "--guild", str(tmp_path / "guild")]
+    with (tmp_path / "record").open("r+b", buffering=0) as record:
+        process = subprocess.Popen(command, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        started = record.readline().decode()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+        assert (process.returncode, err) == (130, b"")
+        while is_alive(int(started.split()[1])):
+            time.sleep(0.01)
 
 
 def test_it_is_a_command_like_others(project: Path) -> None:

@@ -89,8 +89,9 @@ def test_an_age_is_told_in_the_largest_unit_that_fits(cached_at: str, words: str
 
 def test_help_lists_the_commands_in_the_order_in_which_they_are_needed(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["guild", "--help"]) == 0
-    listed = capfd.readouterr().out.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed] == ["list", "tools", "refresh", "call", "why", "logs", "approve", "add"]
+    listed = capfd.readouterr().out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    order = ["list", "tools", "refresh", "call", "why", "logs", "approve", "add", "import"]
+    assert [line.split()[0] for line in listed] == order
     assert not any(line.endswith("...") for line in listed)
 
 
@@ -214,7 +215,7 @@ def test_tools_as_json_gives_whole_definitions(guild: Path, capfd: pytest.Captur
 def test_a_member_without_tools_is_a_sentence(guild: Path, capfd: pytest.CaptureFixture[str]) -> None:
     make_member(guild, "my member")
     assert run(["guild", "tools", "my member", "--guild", "guild"]) == 0
-    hint = "`context guild why 'my member'`"
+    hint = "`context guild why 'my member' --guild guild`"
     assert capfd.readouterr() == ("", f"my member has no tools that are known\n\nhint: {hint}\n")
 
 
@@ -423,7 +424,7 @@ def test_a_member_that_fails_says_why_and_what_to_type(
     code, out, err = typed("call", "my zoo", "echo")
     assert (code, out) == (9, "")
     assert err.startswith(f"error[tool_failed]: The member failed: my zoo: {words}")
-    assert err.endswith("\nhint: `context guild why 'my zoo'`, `context guild logs 'my zoo'`\n")
+    assert err.endswith("\nhint: `context guild why 'my zoo' --guild guild`, `context guild logs 'my zoo' --guild guild`\n")
 
 
 @pytest.mark.parametrize(
@@ -452,7 +453,7 @@ def test_an_interrupt_stops_the_server_and_is_130(
 
 def test_why_says_where_the_list_comes_from_and_whether_it_is_true(guild: Path, typed: Typed) -> None:
     directory = add_echo(guild)
-    asking = "`context guild refresh echo`"
+    asking = "`context guild refresh echo --guild guild`"
     assert typed("why", "echo") == (0, f"echo has no list of tools: no list yet. {asking} asks for one.\n", "")
     typed("refresh")
     cached_at = json.loads((directory / "tools-cache.json").read_text())["cachedAt"]
@@ -521,7 +522,7 @@ def test_what_changed_without_a_new_version_is_shown_until_it_is_approved(guild:
     lines = typed("why", "zoo")[1].splitlines()
     assert '-  "description": "Sends mail.",' in lines
     assert '+  "description": "Sends mail to me.",' in lines
-    assert "The new definitions are in force; `context guild approve zoo` says that they may be." in lines
+    assert "The new definitions are in force; `context guild approve zoo --guild guild` says that they may be." in lines
     assert any(line.startswith("Note: ") and "inputSchema" in line for line in lines)
     assert '"Sends mail to me."' in json.loads(typed("why", "zoo", "--json")[1])["difference"]
 
@@ -538,7 +539,7 @@ def test_what_is_held_is_not_in_force_until_it_is_approved(guild: Path, typed: T
     held = typed("tools", "zoo", "--guild-trust", "hold")[1]
     assert "more" not in held
     assert "Sends mail.\n" in held
-    words = "The approved definitions are held in force until `context guild approve zoo`."
+    words = "The approved definitions are held in force until `context guild approve zoo --guild guild`."
     assert words in typed("why", "zoo", "--guild-trust", "hold")[1].splitlines()
     assert typed("approve", "zoo", "--guild-trust", "hold")[0] == 0
     assert "Sends mail to me.\n" in typed("tools", "zoo", "--guild-trust", "hold")[1]
@@ -551,7 +552,7 @@ def test_add_writes_a_manifest_that_works(guild: Path, typed: Typed) -> None:
     guild.rmdir()
     server = str(EXAMPLES / "echo" / "echo.py")
     code, out, err = typed("add", "my echo", "--version", "2", "--", "python3", server, "--guild", "-n")
-    hint = "`context guild refresh 'my echo'` asks it for its tools"
+    hint = "`context guild refresh 'my echo' --guild guild` asks it for its tools"
     assert (code, out, err) == (0, "", f"added my echo\n\nhint: {hint}\n")
     assert json.loads((guild / "my echo" / "plugin.json").read_text()) == {
         "name": "my echo",

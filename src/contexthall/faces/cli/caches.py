@@ -7,7 +7,7 @@ import click
 from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
 from contexthall.core.wire import compact, indent, parse, pretty
 from contexthall.faces.cli.options import HallChoice, completed_by, roots_options
-from contexthall.faces.cli.output import ProgressBar, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_data, print_json, say
 
 _CACHE = click.option(
     "--cache",
@@ -21,7 +21,7 @@ _CACHE = click.option(
 @click.command(
     epilog="""\b
 Examples:
-  context build --sources docs --cache .context/caches/docs
+  context build --sources docs --cache .context/caches/handbook
   context build --sources notes --cache notes-cache --include "*.txt" --force"""
 )
 @click.option(
@@ -49,7 +49,7 @@ def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> No
     with ProgressBar("building", begun) as bar:
         built = HallChoice().open().build_cache(sources, cache, include=include, force=force, progress=bar.show)
     seconds = time.monotonic() - begun
-    say(f"built {built.document_count} documents, version {built.cache_version}, in {seconds:.1f} s")
+    say(f"built {counted(built.document_count, 'document')}, version {built.cache_version}, in {seconds:.1f} s")
     if built.left_behind:
         say(on_one_line(f"warning: what was there before could not be removed: {built.left_behind}"))
 
@@ -57,8 +57,8 @@ def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> No
 @click.command(
     epilog="""\b
 Examples:
-  context resolve --cache docs --query "rotate keys" --budget 4000
-  context resolve --cache docs --query keys --budget 4000 --why-not keys.md"""
+  context resolve --cache handbook --query "rotate keys" --budget 4000
+  context resolve --cache handbook --query keys --budget 4000 --why-not keys.md"""
 )
 @_CACHE
 @click.option("--query", required=True, metavar="TEXT", help="Words that the documents should contain.")
@@ -83,7 +83,7 @@ def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | Non
     print_json(text if layout == "json" else indent(text))
 
 
-@click.command(epilog="\b\nExample:\n  context verify --cache docs")
+@click.command(epilog="\b\nExample:\n  context verify --cache handbook")
 @_CACHE
 @click.option("--json", "as_json", is_flag=True, help="Print the violations as JSON.")
 @roots_options

@@ -8,7 +8,6 @@ is left out, so a line is a candidate; zsh and fish quote what they insert, and 
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import dropwhile
 from typing import NamedTuple, Self
 
 import click
@@ -149,15 +148,11 @@ def answer(shell: str, typed: Typed) -> str:
 
 def candidates(words: Sequence[str]) -> list[CompletionItem[str]]:
     """Give what the last of the words could become."""
-    before, incomplete = [*dropwhile(_is_assignment, words[:-1])][1:], words[-1]
+    before, incomplete = [*words[1:-1]], words[-1]
     option = incomplete[: incomplete.find("=") + 1] if incomplete.startswith("-") else ""
     found = ShellComplete(context, {}, "context", "").get_completions(before, incomplete)
     items = [CompletionItem(option + item.value, type=item.type, help=item.help) for item in found]
     return [item for item in items if item.type != "plain" or item.value.startswith(incomplete)]
-
-
-def _is_assignment(word: str) -> bool:
-    return "=" in word
 
 
 def _for_bash(meanings: Mapping[str, str], typed: Typed) -> list[str]:

@@ -44,7 +44,7 @@ Examples:
 def connect(
     client: str, action: str | None, http: bool, at: str, name: str, file: str | None, hall: HallChoice
 ) -> None:
-    """Tell an agent of this hall: print its configuration, or write it.
+    """Tell an agent of the hall: print its configuration, or write it.
 
     CLIENT is claude-code, claude-desktop, cursor, vscode, codex, windsurf, gemini-cli or generic.
 

@@ -7,9 +7,9 @@ import click
 from contexthall.core.errors import CheckFailedError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.examination import Examination
-from contexthall.faces.cli.findings import Finding, counted
+from contexthall.faces.cli.findings import Finding
 from contexthall.faces.cli.options import HallChoice, rooms_options
-from contexthall.faces.cli.output import on_one_line, print_data, print_json, say
+from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, say
 
 _TITLES = {
     "hall": "The hall",
@@ -32,6 +32,7 @@ _WIDEST_SUBJECT, _LONGEST_SENTENCE = 16, 300
     type=click.IntRange(1, 65_535),
     default=_DEFAULT_PORT,
     show_default=True,
+    metavar="PORT",
     help="Where the hall would listen.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -40,8 +41,8 @@ def doctor(no_start: bool, port: int, as_json: bool, hall: HallChoice) -> None:
     """Say what is wrong here, and what to type.
 
     Looks at the installation, the roots and settings, every cache, context and member of the guild, the clients that
-    know the hall, and the port. Members are started, asked for their tools and stopped. Nothing is written. Exits with
-    8 if something is wrong; a note is not.
+    know the hall, and the port. Members are started, asked for their tools and stopped; but for their logs, nothing is
+    written. Exits with 8 if something is wrong; a note is not.
     """
     findings: dict[str, Sequence[Finding]] = {}
     for name, found in Examination.of(hall, port=port, starts_members=not no_start).sections():

@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.core.errors import HallError
-from contexthall.faces.cli.findings import Finding, command, counted, editing, examined, few
+from contexthall.faces.cli.findings import Finding, command, editing, examined, few
 from contexthall.faces.cli.options import HallChoice
-from contexthall.faces.cli.output import ProgressBar
+from contexthall.faces.cli.output import ProgressBar, counted
 from contexthall.faces.cli.surroundings import examine_command, examine_installation, examine_port, requirements
 from contexthall.faces.cli.trial import examine_guild
 from contexthall.hall import Hall, Source, open_despite_faults

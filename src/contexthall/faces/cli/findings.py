@@ -87,11 +87,6 @@ def _warnings_noted(subject: str, found: list[Finding]) -> Iterator[None]:
 # How it is worded:
 
 
-def counted(count: int, noun: str) -> str:
-    """Say how many there are."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def few(names: Sequence[str]) -> str:
     """Name the first of many."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""

@@ -18,8 +18,8 @@ from contexthall.core.errors import CheckFailedError, DiskError, MemberError, To
 from contexthall.core.wire import compact
 from contexthall.faces.cli.importing import import_members
 from contexthall.faces.cli.options import HallChoice, completed_by, guild_options
-from contexthall.faces.cli.output import harmless, harmless_json, on_one_line, print_data, print_json, say
-from contexthall.faces.cli.tools import ALL_ARGUMENTS, ONE_ARGUMENT, counted, read_arguments, tokens
+from contexthall.faces.cli.output import counted, harmless, harmless_json, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.tools import ALL_ARGUMENTS, ONE_ARGUMENT, read_arguments, tokens
 from contexthall.guild.manager import Change, Event, MCPManager, MemberView
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -392,8 +392,10 @@ def _named(view: MemberView) -> str:
 
 
 def _typed(command: str, member: str) -> str:
-    """Give a command that can be pasted."""
-    return f"`context guild {command} {quote(on_one_line(member))}`"
+    """Give a command that can be pasted: it names the guild if that was typed."""
+    named = click.get_current_context().params.get("guild")
+    where = f" --guild {quote(on_one_line(named))}" if named else ""
+    return f"`context guild {command} {quote(on_one_line(member))}{where}`"
 
 
 def _short(text: str) -> str:

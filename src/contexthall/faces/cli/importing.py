@@ -9,8 +9,7 @@ from contexthall.clients.register import Found
 from contexthall.core.errors import DiskError, HallError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.options import HallChoice, completed_by, guild_options
-from contexthall.faces.cli.output import harmless_json, on_one_line, print_data, print_json, say
-from contexthall.faces.cli.tools import counted
+from contexthall.faces.cli.output import counted, harmless_json, on_one_line, print_data, print_json, say
 from contexthall.hall import ALREADY_THERE, Hall
 
 _WIDEST_SENTENCE = 100

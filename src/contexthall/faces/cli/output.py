@@ -62,6 +62,11 @@ def harmless(text: str) -> str:
     return "".join(each if is_printable(each) or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
+def counted(count: int, noun: str) -> str:
+    """Say how many there are."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def on_one_line(text: str) -> str:
     """Escape what a terminal would obey, line ends too: a name may contain one."""
     return harmless(text).replace("\n", "\\n")

@@ -63,8 +63,8 @@ COMMANDS = {
 
 EXAMPLES = (
     "context connect claude-code --write",
-    "context build --sources docs --cache .context/caches/docs",
-    'context resolve --cache docs --query "rotate keys" --budget 4000',
+    "context build --sources docs --cache .context/caches/handbook",
+    'context resolve --cache handbook --query "rotate keys" --budget 4000',
     "context init --dry-run",
 )
 

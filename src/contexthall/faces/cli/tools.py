@@ -11,7 +11,7 @@ from contexthall.core.errors import UsageError, exit_code_of
 from contexthall.core.wire import compact, parse
 from contexthall.faces.cli.log import show_log
 from contexthall.faces.cli.options import HallChoice, hall_options
-from contexthall.faces.cli.output import on_one_line, print_data, print_json, say
+from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, say
 from contexthall.hall import Hall
 
 if TYPE_CHECKING:
@@ -96,10 +96,6 @@ def _wants_text(schema: JsonObject, name: str) -> bool:
     properties = schema.get("properties")
     argument = properties.get(name) if isinstance(properties, dict) else None
     return isinstance(argument, dict) and argument.get("type") == "string"
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def tokens(text: str) -> int:

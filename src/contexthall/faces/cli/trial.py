@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from contexthall.faces.cli.findings import Finding, command, counted, few
-from contexthall.faces.cli.output import ProgressBar
+from contexthall.faces.cli.findings import Finding, command, few
+from contexthall.faces.cli.output import ProgressBar, counted
 from contexthall.hall import Hall
 
 if TYPE_CHECKING:
