@@ -9,13 +9,15 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from contexthall.core.errors import DiskError, HallError, PathMissingError, SettingsError, UsageError
+from contexthall.core.errors import SettingsError, UsageError
 from contexthall.core.paths import absolute
 from contexthall.disk import Disk
-from contexthall.settings import SETTINGS_FILE, Settings, SettingsFile, resolve, user_directory
+from contexthall.machine import Machine
+from contexthall.settings import Settings
+from contexthall.settings_files import Source, load_despite_faults, load_settings
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -35,8 +37,6 @@ AnyPath: TypeAlias = str | os.PathLike[str]
 
 ALREADY_THERE = "the guild has a member of that name already"
 _FIRST_YEAR, _LAST_YEAR = 1000, 9999
-_LARGEST_SETTINGS, _MOST_DOTS = 1 << 16, 1000
-_OUR_VARIABLES = "CONTEXT_"
 
 
 class GuildChoice(NamedTuple):
@@ -48,24 +48,6 @@ class GuildChoice(NamedTuple):
     guild_budget: int | None = None
     guild_trust: str | None = None
     guild_pin: Sequence[str] | None = None
-
-
-class Source(NamedTuple):
-    """Where settings may stand, a file or a variable: whether any do, and what is wrong with them."""
-
-    name: str
-    is_there: bool
-    fault: HallError | None = None
-
-
-class Place(NamedTuple):
-    """A directory that the hall uses, as this user finds it."""
-
-    path: str
-    is_there: bool
-    fault: str = ""
-    """Why nothing can be read there."""
-    is_writable: bool = True
 
 
 def open_hall(
@@ -95,96 +77,13 @@ def _as_text(path: AnyPath | None) -> str | None:
     return None if path is None else os.fspath(path)
 
 
-def load_settings(
-    path: str | None, flags: Mapping[str, object], environment: Mapping[str, str], disk: Disk
-) -> Settings:
-    """Find the settings files that count and merge them with flags and environment."""
-    working_directory = disk.working_directory()
-    project_root = _project_root(path, working_directory, disk)
-    homes = _settings_directories(project_root, environment)
-    files = [_read_file(directory, disk, trusted=trusted) for directory, trusted in homes]
-    settings = resolve(
-        flags=flags,
-        environment=environment,
-        files=[file for file in files if file is not None],
-        working_directory=working_directory,
-        project_root=project_root,
-    )
-    _check_stays_in_project(settings, disk)
-    return settings
-
-
 def open_despite_faults(
     path: str | None, flags: Mapping[str, object], disk: Disk | None = None
 ) -> "tuple[Hall, tuple[Source, ...]]":
     """Open the hall without the settings that cannot be used, and say how each source of settings is."""
     disk = disk or Disk()
-    working_directory = disk.working_directory()
-    project_root = _project_root(path, working_directory, disk)
-    read = partial(resolve, working_directory=working_directory, project_root=project_root)
-    files, sources = [], []
-    for directory, trusted in _settings_directories(project_root, os.environ):
-        file, source = _tried_file(directory, disk, read, trusted=trusted)
-        files += [file] if file is not None else []
-        sources.append(source)
-    faulty = _faulty_variables(os.environ, read)
-    environment = {name: value for name, value in os.environ.items() if name not in {each.name for each in faulty}}
-    settings = read(flags=flags, environment=environment, files=files)
-    return Hall(settings, disk), (*sources, *faulty, *_faulty_cache_root(settings, disk))
-
-
-def _tried_file(
-    directory: str, disk: Disk, read: Callable[..., Settings], *, trusted: bool
-) -> tuple[SettingsFile | None, Source]:
-    """Read a settings file on its own; give it if there is one that can be used."""
-    name = os.path.join(directory, SETTINGS_FILE)
-    try:
-        file = _read_file(directory, disk, trusted=trusted)
-        if file is not None:
-            read(flags={}, environment={}, files=[file])
-    except HallError as error:
-        return None, Source(name, is_there=True, fault=error)
-    return file, Source(name, is_there=file is not None)
-
-
-def _faulty_variables(environment: Mapping[str, str], read: Callable[..., Settings]) -> list[Source]:
-    faulty = []
-    for name in sorted(name for name in environment if name.startswith(_OUR_VARIABLES)):
-        try:
-            read(flags={}, environment={name: environment[name]}, files=[])
-        except SettingsError as error:
-            faulty.append(Source(name, is_there=True, fault=error))
-    return faulty
-
-
-def _faulty_cache_root(settings: Settings, disk: Disk) -> list[Source]:
-    try:
-        _check_stays_in_project(settings, disk)
-    except HallError as error:
-        return [Source(settings.cache_root, is_there=True, fault=error)]
-    return []
-
-
-def _project_root(path: str | None, working_directory: str, disk: Disk) -> str:
-    project_root = absolute(path or "", working_directory)
-    if path is not None and (not path or not _is_directory(project_root, disk)):
-        raise UsageError(f"the project root is not a directory: {path}", hint="name one with --path DIR")
-    return project_root
-
-
-def _settings_directories(project_root: str, environment: Mapping[str, str]) -> list[tuple[str, bool]]:
-    """Say where settings files may be, the strongest first, and which of them are trusted."""
-    own = user_directory(environment, "XDG_CONFIG_HOME", ".config")
-    return [(project_root, False), *([(own, True)] if own else [])]
-
-
-def _check_stays_in_project(settings: Settings, disk: Disk) -> None:
-    # Whoever wrote the project may have put a symlink there; callers would be confined to what it leads to.
-    is_theirs = settings.confine and not settings.cache_root_is_trusted
-    if is_theirs and not disk.is_within(settings.cache_root, settings.project_root):
-        raise SettingsError(
-            f"the cache root leads out of the project: {settings.cache_root}", hint="name it with --cache-root"
-        )
+    settings, sources = load_despite_faults(path, flags, os.environ, disk)
+    return Hall(settings, disk), sources
 
 
 def open_caches(settings: Settings, disk: Disk, is_home: Callable[[str], bool]) -> "Library":
@@ -216,7 +115,7 @@ def open_guild(settings: Settings, disk: Disk) -> "MCPManager":
     from contexthall.guild.manager import MCPManager, discover_guild_members
     from contexthall.guild.memory import Memory
 
-    if not _is_directory(_named_guild(settings), disk):
+    if disk.kind(_named_guild(settings)) != "directory":
         raise UsageError(f"the guild is not a directory: {settings.guild}", hint="name one with --guild DIR")
     memory = Memory(disk, os.path.join(settings.user_state, "guild") if settings.user_state else "")
     manager = MCPManager(
@@ -300,6 +199,11 @@ class Hall:
     def guild(self) -> "MCPManager":
         """The guild, its roster loaded; nothing runs yet."""
         return open_guild(self.settings, self._disk)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What this user finds on this machine."""
+        return Machine(self._disk, os.environ)
 
     @cached_property
     def clients(self) -> "Register":
@@ -425,32 +329,6 @@ class Hall:
         async with self.guild.at_work():
             await self.guild.try_members(on_tried)
 
-    def look_at(self, path: str) -> Place:
-        """Say what this user may do in a directory; a file in its place, or a symlink to nowhere, is a fault."""
-        try:
-            if self._disk.kind(path, follow=False) is None:
-                return Place(path, is_there=False)
-            self._disk.list(path)
-            return Place(path, is_there=True, is_writable=self._disk.may(path, os.W_OK | os.X_OK))
-        except DiskError as error:
-            return Place(path, is_there=True, fault=error.cause or error.detail)
-
-    def find_command(self, name: str) -> str:
-        """Say what is run when `name` is typed, as an absolute path; empty if nothing is."""
-        folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-        return next(filter(self.is_command, (os.path.join(folder, name) for folder in folders if folder)), "")
-
-    def real(self, path: str) -> str:
-        """Say where a path really leads."""
-        return self._disk.real(path)
-
-    def is_command(self, path: str) -> bool:
-        """Say whether a path is that of a program."""
-        try:
-            return self._disk.kind(path) == "file" and self._disk.may(path, os.X_OK)
-        except DiskError:
-            return False
-
     def make_cache_root(self) -> None:
         """Make the project's own place for caches, so that a hall which names it finds it there, empty."""
         if not self.settings.cache_root_is_named and not self._disk.is_there(self.settings.cache_root):
@@ -535,32 +413,3 @@ def _created_at(environment: Mapping[str, str], clock: Callable[[], float]) -> s
     if not _FIRST_YEAR <= moment.tm_year <= _LAST_YEAR:
         raise SettingsError(f"SOURCE_DATE_EPOCH must be in a year of four digits, not {moment.tm_year}")
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", moment)
-
-
-def _is_directory(path: str, disk: Disk) -> bool:
-    try:
-        return disk.look(path).kind == "directory"
-    except PathMissingError:
-        return False
-
-
-def _read_file(directory: str, disk: Disk, *, trusted: bool) -> SettingsFile | None:
-    path = os.path.join(directory, SETTINGS_FILE)
-    is_link = False
-    try:
-        is_link = disk.look(path, follow=False).kind == "symlink"
-        data = disk.read(path, follow=trusted)
-    except PathMissingError:
-        if is_link:
-            raise SettingsError(f"{path}: a symlink that is not followed", hint="put the file itself there") from None
-        return None
-    import tomllib
-
-    # The time that tomllib takes grows with the square of the parts of a key, and no setting has any.
-    if len(data) > _LARGEST_SETTINGS or any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):
-        raise SettingsError(f"{path}: too large to be settings", hint="mend the file or remove it")
-    try:
-        values = tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise SettingsError(f"{path}: {error}", hint="mend the file or remove it") from None
-    return SettingsFile(path=path, directory=directory, values=values, trusted=trusted)

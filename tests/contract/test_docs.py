@@ -12,7 +12,7 @@ import pytest
 from tests.contract import oracle
 from tests.contract.markdown import REPOSITORY, anchors_in, blocks_in, documents, links_in, passages_in, text_of
 
-from contexthall import disk, hall, open_hall
+from contexthall import disk, open_hall, settings_files
 from contexthall.caches import ranking
 from contexthall.contexts import context_file, ignore, yaml_text
 from contexthall.contexts.config import Config, read_config
@@ -221,7 +221,7 @@ BOUNDS = {
     "threads for native tools": [f"{workers.MOST_WORKERS} for agents", f"{workers.MOST_WORKERS} for pages"],
     "a document, an index, any file that is read whole": [f"{disk.LARGEST_FILE >> 30} GiB"],
     "a `.context.yaml`": [mebibytes(context_file.MOST_BYTES), f"{yaml_text.MOST_LEVELS} levels"],
-    "a `contexthall.toml`": [f"{hall._LARGEST_SETTINGS >> 10} KiB"],
+    "a `contexthall.toml`": [f"{settings_files.LARGEST_BYTES >> 10} KiB"],
     "an ignore rule": [f"{ignore._LONGEST_PATTERN:,} bytes", f"{ignore._MOST_EXPRESSIONS:,} rules"],
     "a member's manifest": [mebibytes(manifest.LARGEST_BYTES)],
     "a tools cache, the definitions that a server lists": [mebibytes(tools_cache.MOST_BYTES)],

@@ -25,8 +25,8 @@ from tests.guild.making import FakeFactory, FakeServer, is_alive, make_member, m
 from tests.processes import CONTEXT, NOBODY, run_context
 
 from contexthall import __version__
-from contexthall.faces.cli.findings import Finding, examined
-from contexthall.faces.cli.surroundings import (
+from contexthall.faces.cli.checkup.findings import Finding, examined
+from contexthall.faces.cli.checkup.surroundings import (
     Requirement,
     bounds,
     examine_command,
@@ -771,7 +771,7 @@ def test_whoever_has_the_port_is_asked_who_it_is(answer: bytes | None, mark: str
 
 
 def test_whoever_says_nothing_at_the_port_is_not_waited_for_long(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contexthall.faces.cli.surroundings._ASKING_SECONDS", 0.2)
+    monkeypatch.setattr("contexthall.faces.cli.checkup.surroundings._ASKING_SECONDS", 0.2)
     with listening(None) as port:
         report = asked("--port", str(port))
     assert finding(report, "port", f"port {port}")["facts"]["state"] == "taken"

@@ -424,7 +424,9 @@ def test_a_member_that_fails_says_why_and_what_to_type(
     code, out, err = typed("call", "my zoo", "echo")
     assert (code, out) == (9, "")
     assert err.startswith(f"error[tool_failed]: The member failed: my zoo: {words}")
-    assert err.endswith("\nhint: `context guild why 'my zoo' --guild guild`, `context guild logs 'my zoo' --guild guild`\n")
+    assert err.endswith(
+        "\nhint: `context guild why 'my zoo' --guild guild`, `context guild logs 'my zoo' --guild guild`\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import click
 
 from contexthall.core.errors import CheckFailedError
 from contexthall.core.wire import compact
-from contexthall.faces.cli.examination import Examination
-from contexthall.faces.cli.findings import Finding
+from contexthall.faces.cli.checkup.examination import Examination
+from contexthall.faces.cli.checkup.findings import Finding
 from contexthall.faces.cli.options import HallChoice, rooms_options
 from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, say
 

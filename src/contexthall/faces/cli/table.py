@@ -117,8 +117,7 @@ class CommandTable(click.Group):
 
     def format_epilog(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples"):
-            for example in EXAMPLES:
-                formatter.write(f"  {example}\n")
+            formatter.write_text("\b\n" + "\n".join(EXAMPLES))
         formatter.write_paragraph()
         formatter.write_text(READ_ON)
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from contexthall.faces.cli.findings import Finding, command, few
+from contexthall.faces.cli.checkup.findings import Finding, command, few
 from contexthall.faces.cli.output import ProgressBar, counted
 from contexthall.hall import Hall
 
@@ -29,7 +29,7 @@ def examine_guild(hall: Hall, typed: Typed, *, starts_members: bool) -> Iterator
     if not path:
         yield Finding("note", "guild", "none is named, by --guild or CONTEXT_GUILD", adding)
         return
-    place = hall.look_at(path)
+    place = hall.machine.look_at(path)
     if place.fault or not place.is_there:
         remedy = command("ls", "-ld", path) if place.fault else adding
         yield Finding("wrong", "guild", f"{path}: {place.fault or 'not there'}", remedy)

@@ -13,13 +13,14 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.core.errors import HallError
-from contexthall.faces.cli.findings import Finding, command, editing, examined, few
+from contexthall.faces.cli.checkup.findings import Finding, command, editing, examined, few
+from contexthall.faces.cli.checkup.surroundings import examine_command, examine_installation, examine_port, requirements
+from contexthall.faces.cli.checkup.trial import examine_guild
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import ProgressBar, counted
-from contexthall.faces.cli.surroundings import examine_command, examine_installation, examine_port, requirements
-from contexthall.faces.cli.trial import examine_guild
-from contexthall.hall import Hall, Source, open_despite_faults
+from contexthall.hall import Hall, open_despite_faults
 from contexthall.settings import SETTINGS_FILE
+from contexthall.settings_files import Source
 
 if TYPE_CHECKING:
     from contexthall.caches.library import CacheEntry, Library
@@ -71,8 +72,10 @@ class Examination(NamedTuple):
     def _installation(self) -> Iterator[Finding]:
         yield from examine_installation(requirements())
         places = (sys.argv[0], os.path.join(sysconfig.get_path("scripts"), "context"))
-        ours = [place for place in places if os.path.basename(place) == "context" and self.hall.is_command(place)]
-        yield examine_command(self.hall.find_command("context"), ours, self.hall.real)
+        ours = [
+            place for place in places if os.path.basename(place) == "context" and self.hall.machine.is_command(place)
+        ]
+        yield examine_command(self.hall.machine.find_command("context"), ours, self.hall.machine.real)
 
     def _port(self) -> Iterator[Finding]:
         yield examine_port(self.port)
@@ -86,7 +89,7 @@ class Examination(NamedTuple):
             yield from self._memory(subject, path)
 
     def _root(self, subject: str, path: str) -> Finding:
-        place, facts = self.hall.look_at(path), {"path": path}
+        place, facts = self.hall.machine.look_at(path), {"path": path}
         if place.fault:
             return Finding("wrong", subject, f"{path}: {place.fault}", command("ls", "-ld", path), facts)
         if not place.is_writable:
@@ -95,7 +98,7 @@ class Examination(NamedTuple):
 
     def _cache_root(self, path: str) -> Finding:
         """Judge the cache root, which the first build makes; one that somebody named should be there."""
-        if self.hall.look_at(path).is_there:
+        if self.hall.machine.look_at(path).is_there:
             return self._root("cache root", path)
         if self.hall.settings.cache_root_is_named:
             told = f"{path}: named, but not there"
@@ -107,7 +110,7 @@ class Examination(NamedTuple):
         if not path:
             yield Finding("note", subject, "there is no home, so nothing is remembered", "export HOME=DIR")
             return
-        place = self.hall.look_at(path)
+        place = self.hall.machine.look_at(path)
         if place.fault or not place.is_writable:
             told = f"{path}: {place.fault or 'not yours to write'}, so nothing is remembered"
             yield Finding("note", subject, told, command("ls", "-ld", path), {"path": path})
@@ -115,7 +118,7 @@ class Examination(NamedTuple):
     # The rooms:
 
     def _caches(self) -> Iterator[Finding]:
-        place = self.hall.look_at(self.hall.settings.cache_root)
+        place = self.hall.machine.look_at(self.hall.settings.cache_root)
         if place.fault:
             yield Finding("note", "caches", "not examined, because of the cache root")
             return
@@ -160,7 +163,7 @@ class Examination(NamedTuple):
         return command("context", "build", "--sources", "DIR", "--cache", target, *more)
 
     def _contexts(self) -> Iterator[Finding]:
-        if self.hall.look_at(self.hall.settings.project_root).fault:
+        if self.hall.machine.look_at(self.hall.settings.project_root).fault:
             yield Finding("note", "contexts", "not examined, because of the project")
             return
         entries, report = self.hall.survey_contexts()

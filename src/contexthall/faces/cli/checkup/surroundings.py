@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from contexthall import __version__
 from contexthall.core.wire import parse
-from contexthall.faces.cli.findings import Finding, command
+from contexthall.faces.cli.checkup.findings import Finding, command
 
 LOOPBACK = "127.0.0.1"
 _TELLING = ("mcp", "pydantic", "starlette")

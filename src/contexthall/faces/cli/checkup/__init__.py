@@ -1,0 +1,1 @@
+"""How is a hall, and what it runs on?"""
