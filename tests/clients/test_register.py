@@ -134,8 +134,16 @@ def test_a_file_that_is_not_utf_8_or_too_large_is_refused(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="not UTF-8"):
         register_in(tmp_path).introduce(of("cursor"), reach_in(tmp_path))
     file.write_bytes(b" " * (MOST_BYTES + 1))
-    with pytest.raises(UsageError, match="larger than 16 MiB"):
+    with pytest.raises(UsageError, match="larger than 8 MiB"):
         register_in(tmp_path).introduce(of("cursor"), reach_in(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "text"), [("cursor", f"[{'1,' * 200_000}1]"), ("codex", "[a]\n" * 20_001)])
+def test_a_file_that_nobody_can_have_written_is_not_even_read(name: str, text: str, tmp_path: Path) -> None:
+    write_file(tmp_path, of(name), text)
+    with pytest.raises(UsageError, match="more than anybody can have written"):
+        register_in(tmp_path).introduce(of(name), reach_in(tmp_path))
+    assert states(tmp_path)[name][0] == "broken"
 
 
 @pytest.mark.parametrize("text", ["", "\n", "{}", "\ufeff{}", "// nothing yet\n{}\n"])

@@ -14,6 +14,7 @@ from tests.contract.markdown import REPOSITORY, anchors_in, blocks_in, documents
 
 from contexthall import disk, open_hall, settings_files
 from contexthall.caches import ranking
+from contexthall.clients import config_file
 from contexthall.contexts import context_file, ignore, yaml_text
 from contexthall.contexts.config import Config, read_config
 from contexthall.contexts.schema import json_schema
@@ -222,6 +223,11 @@ BOUNDS = {
     "a document, an index, any file that is read whole": [f"{disk.LARGEST_FILE >> 30} GiB"],
     "a `.context.yaml`": [mebibytes(context_file.MOST_BYTES), f"{yaml_text.MOST_LEVELS} levels"],
     "a `contexthall.toml`": [f"{settings_files.LARGEST_BYTES >> 10} KiB"],
+    "a client's file (`context connect`, `guild import`, `doctor`)": [
+        mebibytes(config_file.MOST_BYTES),
+        f"{density.MOST_VALUES:,} values",
+        f"{config_file.MOST_LINES:,} lines of TOML",
+    ],
     "an ignore rule": [f"{ignore._LONGEST_PATTERN:,} bytes", f"{ignore._MOST_EXPRESSIONS:,} rules"],
     "a member's manifest": [mebibytes(manifest.LARGEST_BYTES)],
     "a tools cache, the definitions that a server lists": [mebibytes(tools_cache.MOST_BYTES)],

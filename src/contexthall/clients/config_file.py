@@ -11,11 +11,14 @@ from typing import Any, NamedTuple, Protocol
 
 from contexthall import rewriting
 from contexthall.clients import jsonc, toml_text
+from contexthall.core.density import has_too_many_values
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.disk import Directory, Disk, is_set_aside, is_temporary
 
 BACKUP_SUFFIX = ".before-context-hall"
-MOST_BYTES = 16 << 20
+MOST_BYTES = 8 << 20
+MOST_LINES = 20_000
+"""Of a TOML file; JSON is bounded by its values."""
 
 
 class _Language(Protocol):
@@ -143,6 +146,9 @@ class ConfigFile:
             return None
         if len(data) > MOST_BYTES:
             raise self._refused(f"it is larger than {MOST_BYTES >> 20} MiB")
+        is_dense = has_too_many_values(data) if self._language is jsonc else data.count(b"\n") > MOST_LINES
+        if is_dense:
+            raise self._refused("it says more than anybody can have written")
         return data
 
     def _real(self) -> str:
