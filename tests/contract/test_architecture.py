@@ -42,7 +42,7 @@ def test_the_house_is_in_order(copy: Path) -> None:
     ("module", "line", "contract"),
     [
         ("core/wire.py", "import contexthall.disk", "The house"),
-        ("disk.py", "import contexthall.settings", "The house"),
+        ("disk/opened.py", "import contexthall.settings", "The house"),
         ("caches/library.py", "import contexthall.guild", "The house"),
         ("contexts/__init__.py", "import contexthall.caches.format", "The house"),
         ("caches/capability.py", "import contexthall.hall", "The house"),

@@ -2,28 +2,30 @@
 
 A value that stands in the environment, in a header or behind an option such as `--token` may be a secret. It stays in
 the client's file; the member gets a reference to a variable instead, `${NAME}`, which the hall's environment must have.
+Two servers that give one variable different values get a variable each: neither shall be sent the secret of the other.
 
 Pure.
 """
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import pairwise
 from shlex import quote
 from types import MappingProxyType
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
+from contexthall.clients.discretion import has_secret, secret_in
 from contexthall.clients.servers import Server
 
 _SHELL = "/bin/sh"
-_REFERENCE = re.compile(r"\$\{(?:(env|input):)?([A-Za-z_][\w-]*)(?::-[^}]*)?\}|^\$([A-Za-z_]\w*)$", re.ASCII)
+_REFERENCE = re.compile(r"\$\{(?:(env|input):)?([A-Za-z_][\w-]*)(?::-[^}$]*)?\}|^\$([A-Za-z_]\w*)$", re.ASCII)
+_SPELT_REFERENCE = re.compile(r"(\$\{[A-Za-z_]\w*\})", re.ASCII)
 _PLACE = re.compile(r"\$\{(workspaceFolder|userHome)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SETTING = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _OTHER = re.compile(r"\$\{[^}]*\}")
-_SECRET_OPTION = re.compile(r"token|secret|passw|api.?key|access.?key|credential|bearer|authorization", re.IGNORECASE)
-_SECRET_LOOK = re.compile(r"(sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z]|AKIA|AIza|eyJ|hf|npm)[-_A-Za-z0-9]{12,}")
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -52,6 +54,17 @@ class Origin(NamedTuple):
     """Whether something stands at a path."""
     keep: Collection[str] = ()
     """Variables whose values are no secrets, and are copied."""
+    contested: Collection[str] = ()
+    """Variables to which servers of the file give different values."""
+
+
+def contested(servers: Iterable[Server]) -> frozenset[str]:
+    """Name the variables to which two servers give different values."""
+    values = defaultdict[str, set[str]](set)
+    for server in servers:
+        for name, value in server.env.items():
+            values[name].add(value)
+    return frozenset(name for name, given in values.items() if len(given) > 1)
 
 
 def as_member(server: Server, origin: Origin) -> Found:
@@ -78,7 +91,9 @@ class _Translation:
     def __init__(self, server: Server, origin: Origin) -> None:
         self._server = server
         self._origin = origin
-        self._prefix = re.sub(r"[^A-Z0-9]+", "_", server.name.upper()).strip("_") or "SERVER"
+        self._prefix = _as_variable(server.name).strip("_") or "SERVER"
+        if self._prefix[0].isdigit():
+            self._prefix = f"_{self._prefix}"
         self._needs: dict[str, None] = {}
 
     def member(self) -> Found:
@@ -91,7 +106,7 @@ class _Translation:
 
     def _remote(self) -> Found:
         url = self._placed(self._server.url)
-        if _OTHER.search(url) or _holds_secret(url):
+        if _OTHER.search(url) or has_secret(url):
             raise _UntranslatableError("its address holds a secret, or a variable, which a manifest cannot say")
         headers = {name: self._header(name, value) for name, value in self._server.headers.items()}
         return Found(self._server.name, url=url, headers=headers, needs=tuple(self._needs))
@@ -100,14 +115,18 @@ class _Translation:
         """Say what a variable of the server's environment shall be."""
         if not _VARIABLE.fullmatch(name):
             raise _UntranslatableError(f"its environment has {name!r}, which no reference can name")
-        if _REFERENCE.search(value):
+        if _refers(value):
             return self._referring(value)
-        return _literal(self._placed(value)) if name in self._origin.keep else self._need(name)
+        return _literal(self._placed(value)) if name in self._origin.keep else self._need(self._own(name))
+
+    def _own(self, name: str) -> str:
+        """Give the variable that has the value of this server, and of no other."""
+        return f"{self._prefix}_{name}" if name in self._origin.contested else name
 
     def _header(self, name: str, value: str) -> str:
-        if _REFERENCE.search(value):
+        if _refers(value):
             return self._referring(value)
-        variable = f"{self._prefix}_{re.sub(r'[^A-Z0-9]+', '_', name.upper())}"
+        variable = f"{self._prefix}_{_as_variable(name)}"
         if variable in self._origin.keep:
             return _literal(value)
         scheme = re.match(r"(?:Bearer|Basic|Token) ", value, re.IGNORECASE)
@@ -116,7 +135,8 @@ class _Translation:
     def _referring(self, value: str) -> str:
         """Spell the references in a value as a manifest does."""
         said = _REFERENCE.sub(self._reference, self._placed(value))
-        if set(_OTHER.findall(said)) - {f"${{{name}}}" for name in self._needs}:
+        # A manifest takes `$${` for `${` itself.
+        if "$${" in said or set(_OTHER.findall(said)) - {f"${{{name}}}" for name in self._needs}:
             raise _UntranslatableError("it uses a variable of its client that has no counterpart here")
         return said
 
@@ -135,34 +155,39 @@ class _Translation:
         """Give the command; through a shell if it needs another directory, or an argument from the environment."""
         words = [self._placed(word) for word in (self._server.command, *self._server.args)]
         directory = self._directory(words)
-        secret = [_is_secret(before, word) for before, word in pairwise(["", *words])]
-        if not directory and not any(secret) and not any(_OTHER.search(word) for word in words):
+        spoken = [self._word(number, *pair) for number, pair in enumerate(pairwise(["", *words]))]
+        if not directory and spoken == list(map(quote, words)):
             return tuple(words)
-        spoken = [
-            self._word(number, word, is_secret)
-            for number, (word, is_secret) in enumerate(zip(words, secret, strict=True))
-        ]
-        entering = f"cd {quote(directory)} && " if directory else ""
+        entering = f"cd {self._spoken(directory)} && " if directory else ""
         return (_SHELL, "-c", f"{entering}exec {' '.join(spoken)}")
 
-    def _word(self, number: int, word: str, is_secret: bool) -> str:
+    def _word(self, number: int, before: str, word: str) -> str:
         """Spell a word of the command for the shell."""
+        begin = secret_in(before, _REFERENCE.sub("", word))
+        if begin is None:
+            return self._spoken(word)
         if _REFERENCE.search(word):
-            parts = re.split(r"(\$\{\w+\})", self._referring(word), flags=re.ASCII)
-            return "".join(f'"{part}"' if part.startswith("${") else quote(part) for part in parts if part)
-        if _OTHER.search(word):
-            raise _UntranslatableError("it uses a variable of its client that has no counterpart here")
-        if not is_secret:
+            begin = 0
+        setting = _SETTING.fullmatch(word[:begin])
+        variable = self._own(setting[1]) if setting else f"{self._prefix}_ARGUMENT_{number}"
+        if variable in self._origin.keep:
+            return self._spoken(word)
+        return f'{quote(word[:begin]) if begin else ""}"{self._need(variable)}"'
+
+    def _spoken(self, word: str) -> str:
+        """Spell a word for the shell: what refers to a variable is its value, all else is itself."""
+        if not _OTHER.search(word) and not _REFERENCE.search(word):
             return quote(word)
-        option, equals, _ = word.partition("=") if word.startswith("-") else ("", "", word)
-        variable = self._need(f"{self._prefix}_ARGUMENT_{number}")
-        return f'{quote(option + equals) if option else ""}"{variable}"'
+        parts = _SPELT_REFERENCE.split(self._referring(word))
+        return "".join(f'"{part}"' if _SPELT_REFERENCE.fullmatch(part) else quote(part) for part in parts if part)
 
     def _directory(self, words: list[str]) -> str:
         """Say where the command must run; empty if it does not matter."""
-        if self._server.cwd:
-            return os.path.normpath(os.path.join(self._origin.project, self._placed(self._server.cwd)))
-        project = self._origin.project
+        project, named = self._origin.project, self._placed(self._server.cwd)
+        if _REFERENCE.match(named):
+            return named
+        if named:
+            return os.path.normpath(os.path.join(project, named))
         relative = (word for word in words if word and not word.startswith(("-", "/")))
         return project if any(self._origin.is_there(os.path.join(project, word)) for word in relative) else ""
 
@@ -177,20 +202,10 @@ def _literal(text: str) -> str:
     return text.replace("${", "$${")
 
 
-def _is_secret(before: str, word: str) -> bool:
-    """Say whether a word of a command line looks like a secret."""
-    option, equals, value = word.partition("=")
-    if word.startswith("-"):
-        return bool(equals and value and (_SECRET_OPTION.search(option) or _holds_secret(value)))
-    return bool(before.startswith("-") and "=" not in before and _SECRET_OPTION.search(before)) or _holds_secret(word)
+def _refers(value: str) -> bool:
+    """Say whether a value is all references, or what may be seen beside them."""
+    return bool(_REFERENCE.search(value)) and secret_in("", _REFERENCE.sub("", value)) is None
 
 
-def _holds_secret(text: str) -> bool:
-    """Say whether a text has the look of a secret: a well-known beginning, or a password or a key in an address."""
-    if _SECRET_LOOK.match(text):
-        return True
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return bool(parts.scheme and (parts.password or any(map(_SECRET_OPTION.search, parts.query.split("&")))))
+def _as_variable(name: str) -> str:
+    return re.sub(r"[^A-Z0-9]+", "_", name.upper())

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple
 
 from contexthall.clients.config_file import Change, ConfigFile
-from contexthall.clients.importing import Found, Origin, as_member
+from contexthall.clients.importing import Found, Origin, as_member, contested
 from contexthall.clients.servers import Server, server_of, servers_of
 from contexthall.clients.table import CLIENTS, NAME, Client, Place, Reach
 from contexthall.core.errors import HallError, UsageError
@@ -74,8 +74,9 @@ class Register:
         values = ConfigFile(self._disk, file, ()).values()
         if values is None:
             raise UsageError(f"no file is there: {file}", hint="name one such as .mcp.json or ~/.codex/config.toml")
-        origin = Origin(_project_of(file), self._environment.get("HOME", ""), self._disk.is_there, keep)
-        return [as_member(server, origin) for server in servers_of(values)]
+        servers, home = servers_of(values), self._environment.get("HOME", "")
+        origin = Origin(_project_of(file), home, self._disk.is_there, keep, contested(servers))
+        return [as_member(server, origin) for server in servers]
 
     def _config(self, client: Client, file: str | None) -> ConfigFile:
         place = file or self.place(client)

@@ -17,7 +17,7 @@ import pytest
 from tests.guild.making import is_alive, make_member, tool, write_cache
 from tests.processes import CONTEXT, run_context
 
-from contexthall.faces.cli.guild import age
+from contexthall.faces.cli.guild_report import age
 from contexthall.faces.cli.table import run
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "guild-members"

@@ -75,8 +75,6 @@ _ALLOW_ROOT = click.option(
     help="A directory that confinement allows. Repeatable.",
     shell_complete=completed_by("directories"),
 )
-
-
 _GUILD = click.option(
     "--guild",
     metavar="DIR",
@@ -101,6 +99,8 @@ _GUILD_PIN = click.option(
     help="A member that stays listed over the budget. Repeatable.",
     shell_complete=completed_by("members"),
 )
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 _FULL = click.option("--full", is_flag=True, help="Say what each file and interface is for as well.")
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")

@@ -54,7 +54,7 @@ def print_usage(error: click.ClickException) -> None:
     """Say what was typed wrongly."""
     words = StringIO()
     error.show(words)
-    say(words.getvalue().rstrip("\n"))
+    say(words.getvalue().rstrip("\n").expandtabs(4))  # click sets lists in with tabs
 
 
 def harmless(text: str) -> str:
@@ -70,6 +70,12 @@ def counted(count: int, noun: str) -> str:
 def on_one_line(text: str) -> str:
     """Escape what a terminal would obey, line ends too: a name may contain one."""
     return harmless(text).replace("\n", "\\n")
+
+
+def shortened(text: str, most: int) -> str:
+    """Give a text on one line of at most so many characters, with a mark where the rest was."""
+    line = on_one_line(text)
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def harmless_json(text: str) -> str:

@@ -35,6 +35,7 @@ from contexthall.core.errors import (
     UsageError,
 )
 from contexthall.core.paths import native
+from contexthall.faces.members import facts_of
 from contexthall.faces.web.guard import Refusal, error_response, json_response, wrong_method
 from contexthall.faces.workers import Workers
 from contexthall.guild.manager import MCPManager, MemberView, one_line
@@ -396,24 +397,8 @@ def _is_count(text: str) -> bool:
 
 
 def _member(view: MemberView, listed: Mapping[tuple[str, str], str]) -> JsonObject:
-    return {
-        "name": view.name,
-        "key": view.key,
-        "displayName": view.display_name,
-        "description": view.description,
-        "version": view.version,
-        "transport": view.transport,
-        "status": view.status,
-        "error": view.error,
-        "cachedAt": view.cached_at,
-        "freshness": view.freshness.state,
-        "reason": view.freshness.reason,
-        "tokens": view.tokens,
-        "notes": view.notes,
-        "changes": [change._asdict() for change in view.changes],
-        "held": view.is_held,
-        "tools": [_tool(tool, listed[view.name, tool["name"]]) for tool in view.tools],
-    }
+    tools = [_tool(tool, listed[view.name, tool["name"]]) for tool in view.tools]
+    return facts_of(view) | {"key": view.key, "tools": tools, "cachedAt": view.cached_at}
 
 
 def _tool(definition: JsonObject, listed_as: str) -> JsonObject:

@@ -1,0 +1,69 @@
+"""What of a command line or an address may be a secret? What is called one, what looks like one, and what came as one.
+
+Pure. Rather one word too many than one too few: a word that was none is only named by a variable.
+"""
+
+import re
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+_NAME: Final = (
+    r"token|secret|passw|passphrase|pwd|api.?key|access.?key|private.?key|credential|bearer|authorization|cookie|jwt"
+    r"|(?<![a-z])(?:auth|key|pass|pat|sig)(?![a-z])"
+)
+_SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
+_SECRET_LOOK = re.compile(
+    r"(?<![A-Za-z0-9])(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z]|AKIA|AIza|eyJ|hf|npm)[-_A-Za-z0-9]{12,}"
+)
+# In a script, in JSON, among the settings of a connection: a name and its value, or an option and what follows it.
+_SECRET_WITHIN = re.compile(
+    rf"""(?:{_NAME})[\w-]*["']?\s*[=:]\s*["']?[^\s"']|-[\w-]*(?:{_NAME})[\w-]*\s+[^\s-]""", re.IGNORECASE
+)
+_OPAQUE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[\w=-]{24,}", re.ASCII)
+_OPTION = re.compile(r"--?[\w.-]+[=:]|/[\w.-]+:", re.ASCII)
+_SETTING = re.compile(r"([A-Za-z_][\w.-]*)=", re.ASCII)
+_HEADER = re.compile(r"[\w-]+:\s*(?:(?:Bearer|Basic|Token)\s+)?", re.IGNORECASE | re.ASCII)
+_GIVES_SETTING = re.compile(r"-e|--env=?")
+_GIVES_HEADER = re.compile(r"-H|--headers?=?")
+
+
+def secret_in(before: str, word: str) -> int | None:
+    """Say where the secret of a word begins, which stands behind another in a command line; None if it has none."""
+    option = _OPTION.match(word)
+    if option:
+        begin = _begin(option[0], word[option.end() :])
+        return None if begin is None else option.end() + begin
+    return _begin(before if before.startswith("-") and "=" not in before else "", word)
+
+
+def has_secret(text: str) -> bool:
+    """Say whether a text, an address for instance, seems to hold a secret."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return True
+    return bool(_SECRET_LOOK.search(text) or _SECRET_WITHIN.search(text) or (parts.netloc and _opens(parts)))
+
+
+def _begin(option: str, value: str) -> int | None:
+    """Say where the secret begins in what an option is given; the option is empty if there is none."""
+    setting, header = _SETTING.match(value), _HEADER.match(value)
+    if setting and (_GIVES_SETTING.fullmatch(option) or _SECRET_NAME.search(setting[1])):
+        begin = setting.end()
+    elif header and _GIVES_HEADER.fullmatch(option):
+        begin = header.end()
+    else:
+        return 0 if value and (_SECRET_NAME.search(option) or has_secret(value)) else None
+    return begin if begin < len(value) else None
+
+
+def _opens(parts: SplitResult) -> bool:
+    """Say whether an address lets in whoever knows it: it names a password, a key, or what nobody could guess."""
+    is_web = parts.scheme in {"http", "https"}
+    given = (*parts.query.split("&"), *parts.fragment.split("&"))
+    return bool(
+        parts.password
+        or (is_web and parts.username)
+        or any(_SECRET_NAME.search(each.partition("=")[0]) and each.partition("=")[2] for each in given)
+        or (is_web and any(map(_OPAQUE.fullmatch, parts.path.split("/"))))
+    )

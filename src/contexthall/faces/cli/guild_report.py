@@ -1,0 +1,178 @@
+"""What is told of the guild? Tables and sentences for people, JSON for scripts; and what to type next.
+
+What members say of themselves was written by others: it is escaped before anybody reads it.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from shlex import quote
+from typing import Any
+
+import click
+
+from contexthall.core.catalog import JsonObject
+from contexthall.core.wire import compact
+from contexthall.faces.cli.output import counted, harmless, harmless_json, on_one_line, shortened
+from contexthall.faces.cli.tools import tokens
+from contexthall.faces.members import facts_of
+from contexthall.guild.manager import Change, Event, MemberView
+
+_WIDEST_NAME = 40
+_WIDEST_SENTENCE = 100
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+# What people read:
+
+
+def age(cached_at: str, now: datetime) -> str:
+    """Say how long ago that was, in the largest unit that fits; `-` if it never was."""
+    if not cached_at:
+        return "-"
+    seconds = max(0, int((now - datetime.fromisoformat(cached_at)).total_seconds()))
+    return next((f"{seconds // length} {unit}" for length, unit in _UNITS if seconds >= length), f"{seconds} s")
+
+
+def members_table(views: Sequence[MemberView], now: datetime) -> str:
+    """Lay out a row for each member."""
+    rows = [
+        (
+            shortened(view.name, _WIDEST_NAME),
+            view.status,
+            len(view.tools),
+            view.tokens,
+            age(view.cached_at, now),
+            _reasons(view),
+        )
+        for view in views
+    ]
+    width = max(len("NAME"), *(len(row[0]) for row in rows))
+    header = f"{'NAME':<{width}}  {'STATUS':<12}  {'TOOLS':>5}  {'TOKENS':>6}  {'AGE':>6}  WHY"
+    lines = (
+        f"{name:<{width}}  {status:<12}  {count:>5}  {cost:>6}  {old:>6}  {reasons}".rstrip()
+        for name, status, count, cost, old, reasons in rows
+    )
+    return "\n".join([header, *lines])
+
+
+def tools_table(definitions: Sequence[JsonObject]) -> str:
+    """Lay out a row for each tool: what it costs, and the beginning of its description."""
+    names = [shortened(each["name"], _WIDEST_NAME) for each in definitions]
+    width = max(map(len, names))
+    beginnings = [shortened(" ".join(each["description"].split()), _WIDEST_SENTENCE) for each in definitions]
+    lines = (
+        f"{tokens(compact(each)):>6}  {name:<{width}}  {beginning}".rstrip()
+        for each, name, beginning in zip(definitions, names, beginnings, strict=True)
+    )
+    return "\n".join([f"{'TOKENS':>6}  NAME", *lines])
+
+
+def _reasons(view: MemberView) -> str:
+    """Say shortly what is to be known of a member, the gravest first."""
+    changes = ", ".join(map(change_told, view.changes))
+    reasons = [view.error, changes and f"{'held' if view.is_held else 'unapproved'}: {changes}"]
+    if view.freshness.state != "fresh" and view.version:
+        reasons.append(": ".join(filter(None, view.freshness)))
+    return shortened("; ".join(filter(None, [*reasons, *view.notes])), _WIDEST_SENTENCE)
+
+
+def account(view: MemberView, difference: str, log: str, now: datetime) -> Iterator[str]:
+    """Tell all that is known of a member, sentence by sentence."""
+    yield from _about_list(view, now)
+    yield from _about_faults(view)
+    yield from _about_changes(view, difference)
+    if log:
+        yield "The last lines of its log:"
+        yield from (f"  {on_one_line(line)}" for line in log.splitlines())
+
+
+def _about_list(view: MemberView, now: datetime) -> Iterator[str]:
+    """Say where the list comes from, how old it is, and whether it still speaks for its server."""
+    refreshing, reason = typed("refresh", view.name), on_one_line(view.freshness.reason)
+    if view.cached_at:
+        origin = on_one_line(f"tools-cache.json of {view.key}, {view.cached_at}")
+        said = f"as its server said {age(view.cached_at, now)} ago"
+        yield f"{named(view)} has {counted(len(view.tools), 'tool')}, {said}: {origin}."
+    match view.freshness.state:
+        case "fresh":
+            yield f"The list speaks for version {on_one_line(view.version)}; no change of the server is known since."
+        case "outdated":
+            yield f"The list is outdated: {reason}. It is offered until {refreshing} has asked again."
+        case "missing" if view.version:
+            yield f"{named(view)} has no list of tools: {reason}. {refreshing} asks for one."
+        case "missing":
+            yield f"{named(view)} has no manifest that can be used, in {on_one_line(view.key)}."
+
+
+def _about_faults(view: MemberView) -> Iterator[str]:
+    if view.error:
+        yield f"Its status is error: {on_one_line(view.error)}."
+    for note in view.notes:
+        yield f"Note: {on_one_line(note)}."
+
+
+def _about_changes(view: MemberView, difference: str) -> Iterator[str]:
+    """Say what changed since somebody trusted it, and what is in force."""
+    if not view.changes:
+        return
+    yield "Since it was approved, without a new version:"
+    yield from (f"  {change_told(change)}" for change in view.changes)
+    yield harmless(difference)
+    approving = typed("approve", view.name)
+    if view.is_held:
+        yield f"The approved definitions are held in force until {approving}."
+    else:
+        yield f"The new definitions are in force; {approving} says that they may be."
+
+
+def change_told(change: Change) -> str:
+    """Say what became of a tool, and which fields of it changed."""
+    fields = f"{', '.join(change.fields)} of " if change.fields else ""
+    return on_one_line(f"{change.kind} {fields}{change.tool}")
+
+
+def named(view: MemberView) -> str:
+    """Give the name of a member as it can be shown."""
+    return on_one_line(view.name)
+
+
+def typed(command: str, name: str, more: str = "") -> str:
+    """Give a command that can be pasted: it names the guild if that was typed."""
+    guild = click.get_current_context().params.get("guild")
+    where = ["--guild", quote(on_one_line(guild))] if guild else []
+    return f"`{' '.join(filter(None, ['context guild', command, quote(on_one_line(name)), *where, more]))}`"
+
+
+def happened(event: Event) -> str:
+    """Say what happened to a member; nothing if nobody needs to know."""
+    match event.kind:
+        case "tools_updated":
+            return on_one_line(f"{event.member}: {counted(len(event.tools), 'tool')}")
+        case "error":
+            return on_one_line(f"{event.member}: error: {event.error}")
+        case "started" | "stopped":
+            return ""
+
+
+def noted(block: JsonObject) -> str:
+    """Name what cannot be printed: of which kind it is, where, and how large."""
+    resource = block.get("resource")
+    parts = {**block, **resource} if isinstance(resource, dict) else block
+    named = [str(parts[key]) for key in ("mimeType", "uri") if key in parts] or [str(block.get("type"))]
+    data = parts.get("data", parts.get("blob"))
+    size = [f"{len(data.rstrip('=')) * 3 // 4:,} bytes"] if isinstance(data, str) else []
+    return ", ".join([*(shortened(each, _WIDEST_SENTENCE) for each in named), *size])
+
+
+# What machines read:
+
+
+def told(view: MemberView) -> dict[str, Any]:
+    """Tell what is known of a member; of its tools only how many there are."""
+    only_here = {"directory": view.key, "tools": len(view.tools), "cachedAt": view.cached_at or None}
+    return facts_of(view) | only_here
+
+
+def spelt(value: object) -> str:
+    """Spell JSON on one line, with escapes for whatever a terminal would obey."""
+    return harmless_json(compact(value))

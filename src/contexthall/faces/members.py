@@ -1,0 +1,24 @@
+"""What do the faces tell of a member of the guild? The same facts under the same names; each adds what only it needs."""
+
+from typing import Any
+
+from contexthall.guild.manager import MemberView
+
+
+def facts_of(view: MemberView) -> dict[str, Any]:
+    """Tell what is known of a member, as JSON spells it."""
+    return {
+        "name": view.name,
+        "displayName": view.display_name,
+        "description": view.description,
+        "version": view.version,
+        "transport": view.transport,
+        "status": view.status,
+        "error": view.error,
+        "tokens": view.tokens,
+        "freshness": view.freshness.state,
+        "reason": view.freshness.reason,
+        "notes": view.notes,
+        "changes": [change._asdict() for change in view.changes],
+        "held": view.is_held,
+    }
