@@ -1,7 +1,10 @@
 # What people type. `make` alone says what there is.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PIP := -m pip --disable-pip-version-check
+INSTALL := $(PIP) install --quiet --constraint constraints.txt
+AS_ROOT := $(shell test "$$(id -u)" = 0 || echo sudo)
+APT_INSTALL := $(AS_ROOT) apt-get update && $(AS_ROOT) apt-get install --yes --no-install-recommends
 PORT ?= 8321
 PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 PACKAGE := $(shell find src -type f ! -name '*.pyc')
@@ -20,9 +23,9 @@ help:
 	@echo "make locales  compile the locales, Turkish among them, that some tests want"
 	@echo "make check    lint, types, import rules, documentation"
 	@echo "make dist     build the sdist, and the wheel from it, into dist; the same bytes every time"
-	@echo "make docs     write the generated parts of docs/tools.md anew"
+	@echo "make docs     write the generated parts of docs/tools.md anew, and the schema of contexts"
 	@echo "make bench    run every benchmark against an installed wheel, and write the tables of docs/performance.md; bench-caches and so on run one"
-	@echo "make torture  break everything on purpose for a quarter of an hour, and write what happened to docs/torture.md"
+	@echo "make torture  break everything on purpose for about twenty minutes, and write what happened to docs/torture.md"
 	@echo "make clean    remove what the others made"
 
 run: .venv/installed
@@ -40,16 +43,10 @@ clients: .clients/installed
 
 # Elsewhere than on Debian, CONTEXT_CHROMIUM names the browser to test with.
 browser:
-	@test -x /usr/bin/chromium || { \
-		if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
-		$$as apt-get update && $$as apt-get install --yes --no-install-recommends chromium; \
-	}
+	@test -x /usr/bin/chromium || { $(APT_INSTALL) chromium; }
 
 shells:
-	@{ bash -c true && zsh -fc true && fish --no-config -c true; } 2>/dev/null || { \
-		if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
-		$$as apt-get update && $$as apt-get install --yes --no-install-recommends bash zsh fish; \
-	}
+	@{ bash -c true && zsh -fc true && fish --no-config -c true; } 2>/dev/null || { $(APT_INSTALL) bash zsh fish; }
 
 pythons: .pythons/installed
 
@@ -92,11 +89,11 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable .
+	$(BIN)/python $(INSTALL) --editable .
 	@touch $@
 
 .venv/installed-dev: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[dev]'
+	$(BIN)/python $(INSTALL) --editable '.[dev]'
 	@touch $@ .venv/installed
 
 # Their versions stand here, so that a change of this file installs them anew.
@@ -109,7 +106,7 @@ PYPI_MEMBERS := mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
 	npm install --no-audit --no-fund --no-progress --loglevel=error --save-exact --prefix .members/npm \
 		$(addprefix @modelcontextprotocol/,$(NPM_MEMBERS))
 	test -d .members/venv || $(PYTHON) -m venv .members/venv
-	.members/venv/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt $(PYPI_MEMBERS)
+	.members/venv/bin/python $(INSTALL) $(PYPI_MEMBERS)
 	@touch $@
 
 NPM_CLIENTS := @anthropic-ai/claude-code@2.1.197 @google/gemini-cli@0.61.0 @openai/codex@0.166.0
@@ -123,20 +120,20 @@ NPM_CLIENTS := @anthropic-ai/claude-code@2.1.197 @google/gemini-cli@0.61.0 @open
 # Another gateway to MCP servers, in an environment of its own because it wants other versions of what we use.
 .bench-peers/installed: Makefile
 	test -d .bench-peers || $(PYTHON) -m venv .bench-peers
-	.bench-peers/bin/python -m pip --disable-pip-version-check install --quiet fastmcp==4.1.2
+	.bench-peers/bin/python $(PIP) install --quiet fastmcp==4.1.2
 	@touch $@
 
 # An installed wheel with byte code, as users have it: an editable install starts more slowly.
 .bench/installed: Makefile pyproject.toml constraints.txt $(PACKAGE)
 	test -d .bench || $(PYTHON) -m venv .bench
-	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --compile --force-reinstall .
-	.bench/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt tantivy django playwright
+	.bench/bin/python $(INSTALL) --compile --force-reinstall .
+	.bench/bin/python $(INSTALL) tantivy django playwright
 	@touch $@
 
 .torture/installed: Makefile pyproject.toml constraints.txt
 	@command -v strace >/dev/null || { echo "make torture needs strace, with which it lets system calls fail" >&2; exit 1; }
 	test -d .torture || $(PYTHON) -m venv .torture
-	.torture/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable '.[dev]' atheris==3.0.0
+	.torture/bin/python $(INSTALL) --editable '.[dev]' atheris==3.0.0
 	@touch $@
 
 # For each Python, on the path or one of pyenv's, an environment with the wheel and what it depends on, and nothing else.
@@ -148,15 +145,12 @@ NPM_CLIENTS := @anthropic-ai/claude-code@2.1.197 @google/gemini-cli@0.61.0 @open
 			"$$python" -m venv --without-pip .pythons/$$version && break; \
 		done; \
 	done; test -d .pythons || { echo "make pythons needs one of $(PYTHONS) on the path, or from pyenv" >&2; exit 1; }
-	ls -d .pythons/* | xargs -P 4 -I {} $(BIN)/python -m pip --python {}/bin/python --disable-pip-version-check \
+	ls -d .pythons/* | xargs -P 4 -I {} $(BIN)/python $(PIP) --python {}/bin/python \
 		install --quiet --constraint constraints.txt "$$(ls dist/*.whl)"
 	@touch $@
 
 .locales/installed: Makefile
-	@test -f /usr/share/i18n/locales/tr_TR || { \
-		if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
-		$$as apt-get update && $$as apt-get install --yes --no-install-recommends locales; \
-	}
+	@test -f /usr/share/i18n/locales/tr_TR || { $(APT_INSTALL) locales; }
 	@mkdir -p .locales
 	localedef -i tr_TR -f UTF-8 .locales/tr_TR.UTF-8
 	localedef -i en_US -f UTF-8 .locales/en_US.UTF-8

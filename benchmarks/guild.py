@@ -11,7 +11,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -20,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.client import Client
-from benchmarks.report import Table, add_page_option, publish
+from benchmarks.report import Table, publish
 from benchmarks.runner import Measure, Sample, Show, _family, command_line, duration, process, take_turns
+from benchmarks.steps import choose_steps, take_steps
 
 PART = "benchmarks.guild"
 HEADERS = ["measure", "hall", "next to", "above it", "at most", "met"]
@@ -353,20 +353,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.guild", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=21, help="turns of what starts a process (default: 21)")
     parser.add_argument("--calls", type=int, default=1000, help="warm calls to each peer (default: 1000)")
-    parser.add_argument("--only", choices=[step.__name__ for step in STEPS], help="measure this alone")
-    add_page_option(parser)
-    chosen = parser.parse_args()
-    if chosen.only and chosen.write:
-        parser.error("--write wants all of it: leave out --only")
-    rows: list[list[str]] = []
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
-        os.environ |= {"XDG_CACHE_HOME": f"{directory}/cache", "XDG_STATE_HOME": f"{directory}/state"}
-        for step in STEPS:
-            if chosen.only in {None, step.__name__}:
-                print(step.__name__.replace("_", " "), file=sys.stderr, flush=True)
-                scratch = Path(directory) / step.__name__
-                scratch.mkdir()
-                rows += [excess.row for excess in step(scratch, chosen.rounds, chosen.calls)]
+    chosen = choose_steps(parser, STEPS)
+    rows = [excess.row for excess in take_steps(STEPS, chosen)]
     if not PEER.exists() and chosen.only in {None, warm_call.__name__}:
         print(PEER_RECIPE)
         rows.append(["warm call", "", f"{PROXY_NAME}: not installed", "", "", ""])

@@ -14,7 +14,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -30,7 +29,7 @@ from playwright.sync_api import Browser, sync_playwright
 from benchmarks.caches import BUDGET, SEED
 from benchmarks.generators import write_corpus
 from benchmarks.guild import write_guild
-from benchmarks.report import add_page_option, claims_table, publish
+from benchmarks.report import claims_table, publish
 from benchmarks.runner import (
     Claim,
     Measure,
@@ -41,6 +40,7 @@ from benchmarks.runner import (
     process,
     take_turns,
 )
+from benchmarks.steps import choose_steps, take_steps
 from contexthall.faces.web.app import STATIC
 
 PART = "benchmarks.web"
@@ -317,21 +317,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.web", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=9, help="turns of each (default: 9)")
     parser.add_argument("--calls", type=int, default=300, help="calls of all agents in one turn (default: 300)")
-    parser.add_argument("--only", choices=[step.__name__ for step in STEPS], help="measure this alone")
-    add_page_option(parser)
-    chosen = parser.parse_args()
-    if chosen.only and chosen.write:
-        parser.error("--write wants all of it: leave out --only")
-    claims: list[Claim] = []
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
-        os.environ |= {"XDG_CACHE_HOME": f"{directory}/cache", "XDG_STATE_HOME": f"{directory}/state"}
-        for step in STEPS:
-            if chosen.only in {None, step.__name__}:
-                print(step.__name__, file=sys.stderr, flush=True)
-                scratch = Path(directory) / step.__name__
-                scratch.mkdir()
-                claims += step(scratch, chosen.rounds, chosen.calls)
-    publish(claims_table("HTTP and the page", claims), PART, chosen.write)
+    chosen = choose_steps(parser, STEPS)
+    publish(claims_table("HTTP and the page", list(take_steps(STEPS, chosen))), PART, chosen.write)
 
 
 if __name__ == "__main__":

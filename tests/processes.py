@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -37,6 +38,13 @@ def run_context(
         timeout=PATIENCE_SECONDS,
         check=False,
     )
+
+
+def free_port() -> int:
+    """Find a port of this machine that nobody has."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 class RawServer:

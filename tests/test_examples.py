@@ -4,6 +4,7 @@ import json
 import re
 import runpy
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.guild.making import write_cache
 from tests.processes import RawServer, run_context
 
 from contexthall import open_hall
+from contexthall.clients.register import CLIENTS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -95,6 +97,13 @@ def test_the_handbook_is_found_by_what_one_would_ask(tmp_path: Path) -> None:
         answer = json.loads(run_context(*asked, cwd=tmp_path).stdout)
         assert answer["documents"][0]["id"] == best, question
         assert answer["selection"]["documents_considered"] == len(questions)
+
+
+def test_whoever_connects_an_agent_to_the_shop_as_the_readme_says_leaves_the_clone_clean() -> None:
+    places = [client.place for client in CLIENTS.values() if client.place]
+    files = [f"shop/{place.path}" for place in places if place.base == "project"]
+    asked = ["git", "check-ignore", "--no-index", *files]
+    assert subprocess.run(asked, cwd=EXAMPLES, capture_output=True, check=False, text=True).stdout.split() == files
 
 
 def test_the_page_about_the_examples_names_each() -> None:

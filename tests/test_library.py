@@ -82,6 +82,10 @@ def test_the_page_begins_with_five_lines_that_resolve_query_and_invoke() -> None
     assert re.findall(r"hall\.(\w+)", "\n".join(first)) == ["resolve", "query", "invoke"]
 
 
+def test_the_five_lines_of_the_readme_are_those_of_the_page() -> None:
+    assert f"```python\n{examples()[0].code}```" in (REPOSITORY / "README.md").read_text()
+
+
 @pytest.mark.parametrize("name", contexthall.__all__)
 def test_the_page_has_every_public_name(name: str) -> None:
     assert re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", PAGE)
@@ -171,8 +175,9 @@ def test_what_is_not_there_is_an_error_of_its_own(hall: Hall) -> None:
         hall.query("../..")
     with pytest.raises(CacheMissingError):
         hall.resolve("nowhere", "keys", budget=9)
-    with pytest.raises(InvalidBudgetError):
-        hall.resolve("handbook", "keys", budget=-1)
+    for budget in (-1, True, 1.5, "10", None):
+        with pytest.raises(InvalidBudgetError):
+            hall.resolve("handbook", "keys", budget=budget)  # type: ignore[arg-type] # as a program might
     with pytest.raises(UnknownMemberError) as nobody:
         hall.invoke("nobody", "anything")
     assert nobody.value.hint == "the guild has clock, echo, thesaurus"
@@ -298,6 +303,35 @@ def test_a_program_with_an_event_loop_is_told_to_let_a_thread_wait(tmp_path: Pat
         return (await asyncio.to_thread(zoo.hall.invoke, "zoo", "echo", {"text": "hi"})).text
 
     assert asyncio.run(program()) == '{"text": "hi"}'
+
+
+FORKING = """
+import os, signal, sys
+from contexthall import UsageError, open_hall
+
+hall = open_hall(guild=sys.argv[1])
+with hall.guild_at_work() as guild:
+    guild.invoke("zoo", "echo")
+    if child := os.fork():
+        os.waitpid(child, 0)
+        print(guild.invoke("zoo", "echo", {"text": "parent"}).text)
+    else:
+        signal.alarm(20)
+        try:
+            guild.invoke("zoo", "echo")
+        except UsageError as error:
+            print(error.detail, hall.invoke("zoo", "echo", {"text": "child"}).text, flush=True)
+        os._exit(0)
+"""
+
+
+def test_a_forked_child_has_no_guild_at_work_but_may_call_it(tmp_path: Path) -> None:
+    zoo = recorded(tmp_path)
+    # Newer Pythons warn of forking while threads run.
+    command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path / "guild")]
+    answer = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert answer.stdout == 'the guild is at work in another process {"text": "child"}\n{"text": "parent"}\n'
+    assert len(zoo.starts) == 2
 
 
 def test_an_event_loop_inside_the_block_is_not_held_up_either(tmp_path: Path) -> None:

@@ -37,14 +37,8 @@ def run_shares(shares: Sequence[Share], report: Report) -> list[Any]:
         for share in shares:
             # Those that were started must be ended if the next cannot be.
             workers.append(_Worker(share, lifeline))  # noqa: PERF401
-        with selectors.DefaultSelector() as selector:
-            for worker in workers:
-                selector.register(worker.pipe, selectors.EVENT_READ, worker)
-            _listen(selector, workers, report)
-        for worker in workers:
-            if worker.error is not None:
-                raise worker.error
-        return [worker.result for worker in workers]
+        _listen(workers, report)
+        return _results(workers)
     finally:
         for worker in workers:
             worker.end()
@@ -52,20 +46,30 @@ def run_shares(shares: Sequence[Share], report: Report) -> list[Any]:
             os.close(end)
 
 
-def _listen(selector: selectors.BaseSelector, workers: "Sequence[_Worker]", report: Report) -> None:
+def _listen(workers: "Sequence[_Worker]", report: Report) -> None:
     """Take reports until all that can matter is known: of the shares after one that failed, nothing does."""
-    while listened_to := selector.get_map():
-        for key, _ in selector.select():
-            if key.fd not in listened_to:
-                continue
-            message = key.data.receive()
-            if isinstance(message, int):
-                report(message)
-                continue
-            place = workers.index(key.data)
-            for worker in workers[place:] if key.data.error is not None else [key.data]:
-                if worker.pipe in listened_to:
-                    selector.unregister(worker.pipe)
+    with selectors.DefaultSelector() as selector:
+        for worker in workers:
+            selector.register(worker.pipe, selectors.EVENT_READ, worker)
+        while listened_to := selector.get_map():
+            for key, _ in selector.select():
+                if key.fd not in listened_to:
+                    continue
+                message = key.data.receive()
+                if isinstance(message, int):
+                    report(message)
+                    continue
+                place = workers.index(key.data)
+                for worker in workers[place:] if key.data.error is not None else [key.data]:
+                    if worker.pipe in listened_to:
+                        selector.unregister(worker.pipe)
+
+
+def _results(workers: "Sequence[_Worker]") -> list[Any]:
+    for worker in workers:
+        if worker.error is not None:
+            raise worker.error
+    return [worker.result for worker in workers]
 
 
 class _Worker:

@@ -26,17 +26,20 @@ if TYPE_CHECKING:
     from contexthall.caches.library import Library
     from contexthall.caches.resolution import Resolution
     from contexthall.clients.register import Found, Register
+    from contexthall.contexts.drafting import Order
     from contexthall.contexts.drafting import Progress as Drafted
     from contexthall.contexts.project import Answer, Context, Outcome, Project, Projects, Report, Turn
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.at_work import GuildAtWork
     from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
+    from contexthall.guild.manifest import Launch
     from contexthall.guild.memory import Memory
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 
 ALREADY_THERE = "the guild has a member of that name already"
 _FIRST_YEAR, _LAST_YEAR = 1000, 9999
+_UNSET_IT = "unset it to have the time of the clock"
 
 
 class GuildChoice(NamedTuple):
@@ -115,11 +118,10 @@ def open_guild(settings: Settings, disk: Disk) -> "MCPManager":
     from contexthall.guild.manager import MCPManager, discover_guild_members
     from contexthall.guild.memory import Memory
 
-    if disk.kind(_named_guild(settings)) != "directory":
-        raise UsageError(f"the guild is not a directory: {settings.guild}", hint="name one with --guild DIR")
+    directory = _guild_directory(settings, disk)
     memory = Memory(disk, os.path.join(settings.user_state, "guild") if settings.user_state else "")
     manager = MCPManager(
-        discover_guild_members(settings.guild, disk),
+        discover_guild_members(directory, disk),
         _LateConnector(memory),
         disk=disk,
         memory=memory,
@@ -127,6 +129,15 @@ def open_guild(settings: Settings, disk: Disk) -> "MCPManager":
     )
     manager.load_roster()
     return manager
+
+
+def _guild_directory(settings: Settings, disk: Disk) -> str:
+    if disk.kind(_named_guild(settings)) != "directory":
+        raise UsageError(
+            f"the guild is not a directory: {settings.guild}",
+            hint="name one with --guild DIR; `context guild add NAME --guild DIR -- COMMAND` makes it",
+        )
+    return settings.guild
 
 
 def _named_guild(settings: Settings) -> str:
@@ -224,6 +235,11 @@ class Hall:
         """Whether there is a guild, and it is among what the hall offers."""
         return bool(self.settings.guild) and "guild" in self.settings.toolsets
 
+    def check_guild(self) -> None:
+        """Refuse a guild that is named and not there: nothing could be served with it."""
+        if self.has_guild:
+            _guild_directory(self.settings, self._disk)
+
     @property
     def project(self) -> "Project":
         """The project whose contexts are the hall's own."""
@@ -267,7 +283,6 @@ class Hall:
 
         if not sources or not cache:  # an unset variable of a script, not the working directory
             raise UsageError("the sources or the cache have no name", hint="name them with --sources and --cache")
-
         return build(
             self._disk,
             sources=os.path.join(self.settings.working_directory, sources),
@@ -286,19 +301,17 @@ class Hall:
 
     def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "Drafted") -> "Outcome":
         """Draft a context for every directory that lacks one, and AGENTS.md."""
-        from contexthall.contexts.drafting import Order, draft_missing
+        from contexthall.contexts.drafting import draft_missing
 
-        order = Order(_created_at(os.environ, time.time), is_full=full, is_dry=dry_run, with_agents=agents)
-        return draft_missing(self.project, order, progress)
+        return draft_missing(self.project, _order(full=full, dry_run=dry_run, agents=agents), progress)
 
     def regen_contexts(
         self, scopes: Sequence[str] | None, *, full: bool, dry_run: bool, agents: bool, progress: "Drafted"
     ) -> "Outcome":
         """Draft the machine's fields of some contexts again; None for those that are stale."""
-        from contexthall.contexts.drafting import Order, draft_again
+        from contexthall.contexts.drafting import draft_again
 
-        order = Order(_created_at(os.environ, time.time), is_full=full, is_dry=dry_run, with_agents=agents)
-        return draft_again(self.project, scopes, order, progress)
+        return draft_again(self.project, scopes, _order(full=full, dry_run=dry_run, agents=agents), progress)
 
     def validate_contexts(self, *, strict: bool = False) -> "Report":
         """Judge every context of the project by its schema, and if `strict` by the code as well."""
@@ -347,26 +360,23 @@ class Hall:
 
         Values that may be secrets become references to variables, but for those of the variables named by `keep`.
         """
-        from contexthall.guild.enrolment import suitable
+        from contexthall.guild.enrolment import objection, suitable
         from contexthall.guild.manager import discover_guild_members
 
         taken = discover_guild_members(_named_guild(self.settings), self._disk)
         found = self.clients.members_in(absolute(file, self.settings.working_directory), keep=keep)
         named = [each._replace(name=suitable(each.name)) for each in found]
-        return tuple(
-            each._replace(reason=each.reason or ALREADY_THERE) if each.name in taken else each for each in named
+        reasons = (
+            each.reason or (ALREADY_THERE if each.name in taken else objection(each.name, _launch(each)))
+            for each in named
         )
+        return tuple(each._replace(reason=reason) for each, reason in zip(named, reasons, strict=True))
 
     def import_member(self, found: "Found") -> None:
         """Write the manifest of a member that was found in a client's file."""
         from contexthall.guild.enrolment import enrol
-        from contexthall.guild.manifest import Launch
 
-        if found.url:
-            launch = Launch(transport="http", url=found.url, headers=found.headers)
-        else:
-            launch = Launch(command=found.command[0], args=found.command[1:], env=found.env)
-        enrol(self._disk, _named_guild(self.settings), found.name, launch)
+        enrol(self._disk, _named_guild(self.settings), found.name, _launch(found))
 
     def _caches_capability(self) -> "Capability":
         from contexthall.caches.capability import caches_capability
@@ -403,13 +413,28 @@ class Hall:
         return is_trusted or self._disk.is_within(real, self.settings.project_root)
 
 
+def _launch(found: "Found") -> "Launch":
+    """Give the launch of a server that was found in a client's file."""
+    from contexthall.guild.manifest import Launch
+
+    if found.url:
+        return Launch(transport="http", url=found.url, headers=found.headers)
+    return Launch(command="".join(found.command[:1]), args=found.command[1:], env=found.env)
+
+
+def _order(*, full: bool, dry_run: bool, agents: bool) -> "Order":
+    from contexthall.contexts.drafting import Order
+
+    return Order(_created_at(os.environ, time.time), is_full=full, is_dry=dry_run, with_agents=agents)
+
+
 def _created_at(environment: Mapping[str, str], clock: Callable[[], float]) -> str:
     """Say what time it is, or what time it shall be, as RFC 3339 in UTC."""
     epoch = environment.get("SOURCE_DATE_EPOCH", "")
     try:
         moment = time.gmtime(int(epoch) if epoch else clock())
     except (ValueError, OverflowError, OSError):
-        raise SettingsError(f"SOURCE_DATE_EPOCH must be a number of seconds, not {epoch!r}") from None
+        raise SettingsError(f"SOURCE_DATE_EPOCH must be a number of seconds, not {epoch!r}", hint=_UNSET_IT) from None
     if not _FIRST_YEAR <= moment.tm_year <= _LAST_YEAR:
-        raise SettingsError(f"SOURCE_DATE_EPOCH must be in a year of four digits, not {moment.tm_year}")
+        raise SettingsError(f"SOURCE_DATE_EPOCH must be in a year of four digits, not {moment.tm_year}", hint=_UNSET_IT)
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", moment)

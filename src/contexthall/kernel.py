@@ -1,6 +1,7 @@
-"""Which system calls does Python not offer? Swapping two names, syncing one file system, opening without symlinks.
+"""Which calls does Python not offer? Swapping two names, syncing one file system, opening without symlinks.
 
-Only `Disk.do` makes these calls. Not every system, nor every file system, can swap names; `cannot_exchange` tells.
+Those that touch files are made by `Disk.do` only. Not every system, nor every file system, can swap names;
+`cannot_exchange` tells. `ctypes`, which is dear, is loaded by the first call that needs it.
 """
 
 import errno
@@ -13,18 +14,19 @@ from itertools import count
 from typing import Any
 
 _AT_FDCWD = -2 if sys.platform == "darwin" else -100
-_LINUX_EXCHANGE = 2
-_MACOS_SWAP = 2
-_CANNOT = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+
 _OPENAT2 = 437
-_MMAP_THRESHOLD, _LARGE = -3, 1 << 20
-_NO_SYMLINKS = 4
+_LINUX_NO_SYMLINKS, _MACOS_NO_SYMLINKS = 4, 0x20000000
 _CANNOT_OPEN_STRAIGHT = {errno.ENOSYS, errno.EPERM}
 """What an old kernel answers to `openat2`, and what some containers do."""
-_MACOS_NO_SYMLINKS = 0x20000000
 _SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FEW = 64
+_FEW_OPENINGS = 64
 _openings = count()
+
+_LINUX_EXCHANGE, _MACOS_SWAP = 2, 2
+_CANNOT_EXCHANGE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+
+_MMAP_THRESHOLD, _LARGE_BYTES = -3, 1 << 20
 
 
 def open_straight(path: str, flags: int) -> int:
@@ -32,7 +34,7 @@ def open_straight(path: str, flags: int) -> int:
     if sys.platform == "darwin":
         return os.open(path, flags | _MACOS_NO_SYMLINKS)
     # What it takes to ask the kernel costs as much to load as a hundred openings in steps.
-    if sys.platform == "linux" and ("ctypes" in sys.modules or next(_openings) >= _FEW):
+    if sys.platform == "linux" and ("ctypes" in sys.modules or next(_openings) >= _FEW_OPENINGS):
         return _open_at_once(path, flags)
     return open_in_steps(path, flags)
 
@@ -55,7 +57,7 @@ def _open_at_once(path: str, flags: int) -> int:
     if "\0" in path:
         raise ValueError("embedded null byte")
     sys.audit("open", path, None, flags)  # as os.open does
-    how = struct.pack("QQQ", flags, 0, _NO_SYMLINKS)
+    how = struct.pack("QQQ", flags, 0, _LINUX_NO_SYMLINKS)
     size = _ctypes().c_size_t(len(how))
     descriptor = int(_library().syscall(_OPENAT2, _AT_FDCWD, os.fsencode(path), how, size))
     if descriptor >= 0:
@@ -77,15 +79,9 @@ def exchange(path: str, other: str, folder: int = _AT_FDCWD) -> None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), path)
 
 
-def give_back_large_memory() -> None:
-    """Let what was large in memory go back to the system as soon as it is free, where the C library can be told."""
-    if hasattr(_library(), "mallopt"):
-        _library().mallopt(_MMAP_THRESHOLD, _LARGE)
-
-
 def cannot_exchange(error: BaseException | None) -> bool:
     """Say whether `exchange` failed because it cannot be had here."""
-    return isinstance(error, OSError) and error.errno in _CANNOT
+    return isinstance(error, OSError) and error.errno in _CANNOT_EXCHANGE
 
 
 def sync_file_system(descriptor: int) -> None:
@@ -94,6 +90,12 @@ def sync_file_system(descriptor: int) -> None:
         _check(_library().syncfs(descriptor), "")
     else:
         os.sync()
+
+
+def give_back_large_memory() -> None:
+    """Let what was large in memory go back to the system as soon as it is free, where the C library can be told."""
+    if hasattr(_library(), "mallopt"):
+        _library().mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)
 
 
 @cache

@@ -214,11 +214,11 @@ def _file(file: SettingsFile) -> dict[str, object]:
             )
         chosen[key.field] = _read(key, value, file.directory, where)
     if not file.trusted:
-        _check_stays_in_project(chosen, file)
+        _check_is_spelt_inside(chosen, file)
     return chosen
 
 
-def _check_stays_in_project(chosen: Mapping[str, object], file: SettingsFile) -> None:
+def _check_is_spelt_inside(chosen: Mapping[str, object], file: SettingsFile) -> None:
     # The cache root is also what callers are confined to, so a project that could move it could widen it.
     cache_root = str(chosen.get("cache_root", file.directory))
     if not f"{cache_root}/".startswith(file.directory.rstrip("/") + "/"):

@@ -8,17 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize, expect, sync_playwright
 from tests.faces.web.serving import HttpHall
 from tests.guild.making import make_member, write_cache
+from tests.machine import must_be_here
 from tests.processes import run_context
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STATIC = Path(__file__).parents[2] / "src/contexthall/faces/web/static"
 CHROMIUM = os.environ.get("CONTEXT_CHROMIUM", "/usr/bin/chromium")
-# Read at once: what a test sees of the environment is emptied.
-MUST_RUN = bool(os.environ.get("CI") or os.environ.get("CONTEXT_CI"))
 Scheme: TypeAlias = Literal["light", "dark"]
 PATIENCE_MS = 15_000
 WIDE, NARROW = 1200, 360
@@ -77,12 +75,8 @@ def member_with(grounds: Grounds, name: str, *tools: dict[str, Any], flags: tupl
 
 def want_chromium() -> None:
     """Say loudly where there is no browser on this machine, and fail where nothing may be skipped."""
-    if os.access(CHROMIUM, os.X_OK):
-        return
     sentence = f"NO BROWSER: there is no Chromium at {CHROMIUM}, so the page is not tested; type `make browser`"
-    if MUST_RUN:
-        pytest.fail(sentence)
-    pytest.skip(sentence)
+    must_be_here(os.access(CHROMIUM, os.X_OK), sentence)
 
 
 @contextmanager

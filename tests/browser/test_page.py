@@ -1,7 +1,9 @@
 """Can everybody use the page: by keyboard, on a telephone, in the dark, with a token, while the hall goes away?"""
 
+import json
 import os
 import re
+import shlex
 import signal
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.browser.making import NARROW, STATIC, WIDE, Grounds, Scheme, examples, visit
 from tests.faces.web.serving import HttpHall
+from tests.processes import run_context
 
 MOST_BYTES = 150_000
 VIEWS = ("caches", "contexts", "guild")
@@ -111,6 +114,20 @@ def test_an_empty_hall_says_what_to_type(browser: Browser, tmp_path: Path) -> No
         expect(page.locator("#guild")).to_contain_text("context guild add")
 
 
+def test_the_page_says_how_an_agent_is_connected(hall: HttpHall, browser: Browser, tmp_path: Path) -> None:
+    with visit(browser, f"{hall.url}/", width=NARROW) as page:
+        page.get_by_role("button", name="Connect an agent").click()
+        expect(page.locator("#connect pre").first).to_be_visible()
+        command, address = page.locator("#connect pre").all_inner_texts()
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
+    program, *arguments = shlex.split(command)
+    assert program == "context"
+    assert run_context(*arguments, cwd=tmp_path).returncode == 0
+    servers = json.loads((tmp_path / ".mcp.json").read_text())["mcpServers"]
+    assert servers == {"context-hall": {"type": "http", "url": address}}
+    assert address == f"{hall.url}/mcp"
+
+
 def test_a_token_comes_from_the_address_and_leaves_it(browser: Browser, tmp_path: Path) -> None:
     grounds = Grounds(tmp_path)
     grounds.project.mkdir()
@@ -118,6 +135,8 @@ def test_a_token_comes_from_the_address_and_leaves_it(browser: Browser, tmp_path
         with visit(browser, hall.address) as page:
             expect(page.locator("#project")).to_have_text("shop")
             assert "sesame" not in page.url
+            page.get_by_role("button", name="Connect an agent").click()
+            expect(page.locator("#connect")).to_contain_text("CONTEXT_HTTP_TOKEN")
         with visit(browser, f"{hall.url}/") as page:
             page.get_by_label("Token", exact=True).last.fill("close-sesame")
             page.keyboard.press("Enter")

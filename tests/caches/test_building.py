@@ -163,16 +163,18 @@ def test_globs_replace_the_default(tmp_path: Path, globs: list[str], expected: l
 def test_a_file_that_is_not_utf8_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     sources = write_sources(tmp_path / "sources", DOCUMENTS)
     (sources / "bad.md").write_bytes(b"fine \xff not")
-    with pytest.raises(SourcesError, match=r"bad\.md is not UTF-8.*byte 5"):
+    with pytest.raises(SourcesError, match=r"bad\.md is not UTF-8.*byte 5") as raised:
         compile_folder(sources, tmp_path / "cache")
+    assert "--include" in raised.value.hint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["sources"]
 
 
 def test_a_bad_file_in_a_large_build_is_named_by_the_worker_that_met_it(tmp_path: Path) -> None:
     sources = write_sources(tmp_path / "sources", {f"{number}.md": f"{number}" for number in range(700)})
     (sources / "zz.md").write_bytes(b"\xff")
-    with pytest.raises(SourcesError, match=r"zz\.md"):
+    with pytest.raises(SourcesError, match=r"zz\.md") as raised:
         compile_folder(sources, tmp_path / "cache")
+    assert "--include" in raised.value.hint  # which came through the pipe, too
     assert sorted(path.name for path in tmp_path.iterdir()) == ["sources"]
 
 
@@ -206,8 +208,9 @@ def test_work_is_shared_even_if_nobody_may_wait_for_children() -> None:
 
 def test_two_files_with_the_same_id_are_both_named(tmp_path: Path) -> None:
     sources = write_sources(tmp_path / "sources", {"A.md": "1", "a.md": "2"})
-    with pytest.raises(SourcesError, match=r"A\.md and a\.md"):
+    with pytest.raises(SourcesError, match=r"A\.md and a\.md") as raised:
         compile_folder(sources, tmp_path / "cache")
+    assert raised.value.hint == "rename one of them"
 
 
 def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract import oracle
 
-from contexthall.caches import selection
 from contexthall.caches.field import Columns, Field
 from contexthall.caches.selection import Ranked, divisors, rank, score_text, scores, words
+from contexthall.core.tokens import tokens
 
 corpora = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 12)), max_size=40)
 
@@ -114,4 +114,4 @@ def test_everyday_scores_are_those_of_the_oracle(matches: int, total: int) -> No
 
 @pytest.mark.parametrize(("size", "cost"), [(0, 0), (1, 1), (4, 1), (5, 2)])
 def test_a_token_is_four_bytes(size: int, cost: int) -> None:
-    assert selection.tokens(b"x" * size) == cost
+    assert tokens(b"x" * size) == cost

@@ -10,6 +10,7 @@ from tests.caches.making import build_cache, library_of
 from contexthall.caches import selection
 from contexthall.caches.document import identify, version_of
 from contexthall.caches.format import Listed, cache_version
+from contexthall.core.tokens import tokens
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "caches"
 
@@ -32,7 +33,7 @@ def test_scores(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", vectors("tokens.json"))
 def test_tokens(case: dict[str, Any]) -> None:
-    assert selection.tokens(case["content"].encode()) == case["tokens"]
+    assert tokens(case["content"].encode()) == case["tokens"]
 
 
 @pytest.mark.parametrize("case", vectors("versions.json"))

@@ -1,8 +1,10 @@
 """Files as people have them, one a client: with comments, other servers, and settings that are none of our business."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from contexthall.clients.change import TextError
 from contexthall.clients.register import CLIENTS, Client, Reach, Register
 from contexthall.disk import Disk
 
@@ -132,6 +134,15 @@ def write_file(root: Path, client: Client, text: str) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode())
     return file
+
+
+def refusal(change: Callable[[], object]) -> str:
+    """Give the words with which a change is refused, if it is."""
+    try:
+        change()
+    except TextError as error:
+        return str(error)
+    return "changed"
 
 
 def of(name: str) -> Client:

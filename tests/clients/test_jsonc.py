@@ -1,12 +1,12 @@
 """One member of a JSONC text changes, and no byte of another."""
 
 import json
-from collections.abc import Callable
 from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.clients.making import refusal
 
 from contexthall.clients.change import TextError, put, take
 from contexthall.clients.jsonc import parse, with_member, without_member
@@ -71,15 +71,6 @@ HALL_BY_FOUR = """{
         }
     }""".replace("\n", "\r\n")
 HALL_ON_A_LINE = ', "hall": {"command": "/opt/context", "args": ["serve"]}'
-
-
-def refusal(change: Callable[[], object]) -> str:
-    """Give the words with which a change is refused, if it is."""
-    try:
-        change()
-    except TextError as error:
-        return str(error)
-    return "changed"
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.machine import must_be_here
 from tests.processes import run_context
 
 INSTALLED = Path(__file__).parents[2] / ".clients"
 PROGRAMS = INSTALLED / "node_modules" / ".bin"
 PATIENCE_SECONDS = 55
 
-pytestmark = pytest.mark.skipif(
-    not (INSTALLED / "installed").exists(), reason="the clients are not installed: run `make clients`"
-)
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed() -> None:
+    must_be_here((INSTALLED / "installed").exists(), "NO CLIENTS: they are not installed; type `make clients`")
 
 
 @pytest.fixture
@@ -84,6 +86,6 @@ def test_codex_knows_the_hall_both_ways(shop: Path) -> None:
     connect("codex", shop)
     [server] = json.loads(ask(shop, "codex", "mcp", "list", "--json"))
     assert server["name"] == "context-hall"
-    assert server["transport"]["args"][:4] == ["-m", "contexthall", "serve", "--path"]
+    assert server["transport"]["args"][:5] == ["-P", "-m", "contexthall", "serve", "--path"]
     connect("codex", shop, "--http")
     assert "http://127.0.0.1:8321/mcp" in line_of_the_hall(ask(shop, "codex", "mcp", "list"))

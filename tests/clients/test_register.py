@@ -195,6 +195,13 @@ def test_a_file_of_the_project_that_leads_out_of_it_is_refused(tmp_path: Path) -
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
+def test_a_symlink_to_itself_is_called_one(tmp_path: Path) -> None:
+    register = register_in(tmp_path)
+    (tmp_path / "shop" / ".mcp.json").symlink_to(".mcp.json")
+    with pytest.raises(UsageError, match="leads to itself"):
+        register.introduce(of("claude-code"), reach_in(tmp_path))
+
+
 @pytest.mark.parametrize(
     "entry",
     [{"command": "/bin/context", "args": ["serve", "--path", "/home/me/other"]}, {"command": "npx", "args": ["x"]}],

@@ -1,14 +1,14 @@
 """One table of a TOML text changes, and no byte of another."""
 
 import json
-from collections.abc import Callable
 from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.clients.making import refusal
 
-from contexthall.clients.change import TextError, put, take
+from contexthall.clients.change import put, take
 from contexthall.clients.toml_text import parse, with_member, without_member
 
 SERVERS = ("mcp_servers",)
@@ -50,15 +50,6 @@ rules = \'\'\'
 at = 2026-01-01T00:00:00Z
 odds = [nan, -inf, 1_000.50]
 '''
-
-
-def refusal(change: Callable[[], object]) -> str:
-    """Give the words with which a change is refused, if it is."""
-    try:
-        change()
-    except TextError as error:
-        return str(error)
-    return "changed"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from contexthall.contexts.project import Project
 from contexthall.contexts.scan import look_at_one
 from contexthall.disk import Disk
 
-LONG_AGO = 1_700_000_000
 WRITTEN = "2026-02-13T10:00:00Z"
 
 

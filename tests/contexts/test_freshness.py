@@ -138,8 +138,8 @@ def test_what_has_not_changed_is_not_read_again(tmp_path: Path) -> None:
     disk = Disk(watched)
     answer = Project(disk, str(tmp_path / "p"), Ledger(disk, str(tmp_path / "memory"), lambda: later)).list_contexts()
     assert [entry["state"] for entry in answer["entries"]] == ["fresh", "fresh"]
-    assert "_digests" not in read
-    assert read.count("_read_small") == 1  # the configuration
+    assert "digests" not in read
+    assert read.count("read_small") == 1  # the configuration
 
 
 def test_an_edit_within_the_same_tick_of_the_clock_is_seen(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_not_there(tmp_path: Path) -> N
     project = make_project(tmp_path / "p", FILES)
 
     def vanishing(call: Callable[..., object], *arguments: object, **options: object) -> object:
-        if call.__name__ == "_digests":
+        if call.__name__ == "digests":
             (tmp_path / "p" / "b.md").unlink(missing_ok=True)
         return call(*arguments, **options)
 
@@ -281,7 +281,7 @@ def test_what_is_learnt_is_learnt_of_the_files_that_were_read(tmp_path: Path) ->
             (root / before).rename(root / after)
 
     def swapping(call: Callable[..., object], *arguments: object, **options: object) -> object:
-        if call.__name__ != "_digests":
+        if call.__name__ != "digests":
             return call(*arguments, **options)
         swap()
         try:
@@ -302,7 +302,7 @@ def test_what_could_not_be_read_is_not_remembered_as_corrupt(tmp_path: Path) -> 
     later = time.time_ns() + 10**12
 
     def refusing(call: Callable[..., object], *arguments: object, **options: object) -> object:
-        if call.__name__ == "_read_small" and str(arguments[0]).endswith(".context.yaml"):
+        if call.__name__ == "read_small" and str(arguments[0]).endswith(".context.yaml"):
             raise OSError(24, "Too many open files")
         return call(*arguments, **options)
 

@@ -53,7 +53,7 @@ def test_a_directory_that_vanishes_costs_nothing(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", {"a/x.py": "", "b/x.py": ""})
 
     def vanishing(call: Callable[..., object], *arguments: object, **options: object) -> object:
-        if call.__name__ == "_survey" and str(arguments[0]).endswith("/b"):
+        if call.__name__ == "survey" and str(arguments[0]).endswith("/b"):
             raise FileNotFoundError(2, "gone")
         return call(*arguments, **options)
 

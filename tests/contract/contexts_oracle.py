@@ -66,7 +66,6 @@ NOT_A_NUMBER = re.compile(r"\.nan|\.NaN|\.NAN")
 # Line breaks in YAML 1.1 and for the borrowed reader, plain characters in YAML 1.2: they pass it under a mask.
 MASKS = {"\u0085": "\uf0e0", "\u2028": "\uf0e1", "\u2029": "\uf0e2"}
 
-SYMLINK = "symlink"
 SOURCE_ENDINGS = (".py", ".ts", ".js", ".go", ".rs", ".md", ".json", ".toml", ".yaml")
 GENERATED = frozenset({"node_modules", "dist", "build", "target", "vendor", "__pycache__", "venv", "coverage"})
 SMALL_PROJECT = 64

@@ -11,7 +11,6 @@ import re
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from tests.contract.markdown import REPOSITORY, Block, blocks_in, files_of_a_clone
-from tests.processes import HANDSHAKE_2025
+from tests.processes import HANDSHAKE_2025, free_port
 
 PATIENCE_SECONDS = 45.0
 HELLO = {"protocolVersion": HANDSHAKE_2025, "capabilities": {}, "clientInfo": {"name": "pasted", "version": "1"}}
@@ -133,9 +132,7 @@ class Ports:
 
     def free(self, named: str) -> str:
         if named not in self._free:
-            with socket.socket() as taken:
-                taken.bind(("127.0.0.1", 0))
-                self._free[named] = str(taken.getsockname()[1])
+            self._free[named] = str(free_port())
         return self._free[named]
 
     def into(self, command: str) -> str:

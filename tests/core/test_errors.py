@@ -40,3 +40,23 @@ def test_a_tools_error_decides_the_exit_code(code: str | None, expected: int) ->
 def test_an_error_reads_as_its_message_and_its_detail() -> None:
     assert str(errors.CacheMissingError("handbook")) == "Cache does not exist: handbook"
     assert str(errors.CacheMissingError()) == "Cache does not exist"
+
+
+@pytest.mark.parametrize(
+    ("error", "typed"),
+    [
+        (errors.CacheMissingError, "`context caches`"),
+        (errors.CacheInvalidError, "`context verify --cache CACHE`"),
+        (errors.ContextMissingError, "`context init`"),
+        (errors.ContextCorruptError, "`context init`"),
+        (errors.ScopeError, "path from the project root"),
+    ],
+)
+def test_an_error_whose_way_out_is_always_the_same_says_it(error: type[HallError], typed: str) -> None:
+    assert typed in error("whatever was wrong").hint
+    assert error("whatever was wrong", hint="another way").hint == "another way"
+
+
+def test_a_members_failure_reads_as_what_agents_are_told_and_what_else_is_known() -> None:
+    assert errors.MemberError("it ended", more="its last words: oh").sentence == "it ended (its last words: oh)"
+    assert errors.MemberError("it ended").sentence == "it ended"

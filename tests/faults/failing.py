@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from contexthall.core.errors import HallError
-from contexthall.disk import TEMPORARY_PREFIX, Disk
+from contexthall.disk import TEMPORARY_PREFIX, Disk, file_system, looks
 
 Entry: TypeAlias = tuple[str, int, bytes]
 """Kind, mode, and content or target."""
@@ -24,7 +24,7 @@ Tree: TypeAlias = Mapping[str, Entry]
 Trace: TypeAlias = Sequence[tuple[str, Sequence[Any]]]
 """Calls, with their arguments."""
 
-_IN_PIECES = {"_scan", "_survey", "_digests", "_read_small", "_make_directories", "_real"}
+_IN_PIECES = {looks.scan, looks.survey, looks.digests, looks.read_small, looks.real_path, file_system._make_directories}
 """What passes as a whole, and then call by call."""
 _CHANGING = {"write", "pwrite", "fsync", "sync_file_system", "rename", "link", "exchange", "unlink", "mkdir", "rmdir"}
 _CHANGING |= {"chmod", "chown"}
@@ -112,7 +112,7 @@ class World:
             if name == "close":  # which the kernel does for the dead
                 call(*arguments)
             raise CrashError
-        if name in _IN_PIECES or os.getpid() == self._master:
+        if call in _IN_PIECES or os.getpid() == self._master:
             return call(*arguments, **options)
         if name in _SYNCING:  # for which a test need not wait
             call = _synced

@@ -37,13 +37,6 @@ def moments(name: str, count: int) -> Iterator[float]:
     return ((part + dice.random()) / count for part in parts)
 
 
-def wait_until(holds: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(_LOOK_SECONDS)
-
-
 class Family:
     """Everybody who runs on behalf of one test."""
 
@@ -70,9 +63,6 @@ class Family:
     def find(self, *parts: str) -> list[int]:
         """Who has all of these in its command."""
         return [process for process, command in self.alive().items() if all(part in command for part in parts)]
-
-    def is_gone(self) -> bool:
-        return not self.alive()
 
     def ends_in_time(self) -> None:
         """Nobody outlives the hall, or whatever else was killed, by five seconds."""
@@ -102,10 +92,6 @@ def environment_of(process: int) -> list[bytes]:
 
 def arguments_of(process: int) -> list[bytes]:
     return _entries(process, "cmdline")
-
-
-def parent_of(process: int) -> int:
-    return int(Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1].split()[1])
 
 
 def _entries(process: int, file: str) -> list[bytes]:
@@ -147,21 +133,15 @@ class Ended(NamedTuple):
 def run(family: Family, *arguments: str, cwd: Path) -> Ended:
     """Run a command to its end."""
     began = time.monotonic()
-    done = subprocess.run(
-        [*CONTEXT, *arguments],
-        cwd=cwd,
-        env=family.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
-    return Ended(done.returncode, done.stderr.decode(), time.monotonic() - began)
+    with running(family, *arguments, cwd=cwd, words=subprocess.PIPE) as process:
+        _, said = process.communicate(timeout=PATIENCE_SECONDS)
+    return Ended(process.returncode, said.decode(), time.monotonic() - began)
 
 
 @contextmanager
-def running(family: Family, *arguments: str, cwd: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    family: Family, *arguments: str, cwd: Path, words: int = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[bytes]]:
     """A command under way, which is killed, itself alone, at the latest when this is left."""
     with subprocess.Popen(
         [*CONTEXT, *arguments],
@@ -169,7 +149,7 @@ def running(family: Family, *arguments: str, cwd: Path) -> Iterator[subprocess.P
         env=family.environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=words,
     ) as process:
         try:
             yield process
@@ -251,7 +231,7 @@ def is_lock_free(directory: Path) -> bool:
     return True
 
 
-def free_port() -> int:
+def undisturbed_port() -> int:
     """Find a port that the system gives to nobody who does not ask for it, so that it stays free between two halls."""
     for port in range(20_000 + os.getpid() % 10_000, 32_000):
         with socket.socket() as taken, suppress(OSError):

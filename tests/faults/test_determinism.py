@@ -23,6 +23,7 @@ from tests.faults.answers import CALLS, EPOCH, RESOLVING
 from tests.faults.furnished import LATER, furnish
 from tests.faults.scale import SEED, record, scaled
 from tests.guild.making import make_member
+from tests.machine import must_be_here
 from tests.processes import (
     CONTEXT,
     HANDSHAKE_2024,
@@ -37,7 +38,6 @@ from tests.processes import (
 
 REPOSITORY: Final = Path(__file__).parents[2]
 # Read at once: what a test sees of the environment is emptied.
-MUST_RUN: Final = bool(os.environ.get("CI") or os.environ.get("CONTEXT_CI"))
 OTHER_PYTHONS: Final = os.environ.get("CONTEXT_PYTHONS", "")
 LOCALES: Final = {
     "en_US.UTF-8": ("en_US", "UTF-8"),
@@ -104,12 +104,6 @@ def dealt(dice: Random, values: Sequence[Any]) -> list[Any]:
     hand = list(islice(cycle(values), HOW_MANY))
     dice.shuffle(hand)
     return hand
-
-
-def must_be_here(is_here: object, sentence: str) -> None:
-    """Skip what this machine cannot show, and fail where nothing may be skipped."""
-    if not is_here:
-        (pytest.fail if MUST_RUN else pytest.skip)(sentence)
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +230,7 @@ COMMANDS: Final = (
     ["status", "--path", "project", "--json"],
     ["show", "Äpfel", "--path", "project"],
     ["guild", "tools", "größe", "--json"],
+    ["connect", "codex", "--path", "project/Äpfel"],
 )
 ODD: Final[Mapping[str, Surroundings]] = {
     "no locale at all": PLAIN,

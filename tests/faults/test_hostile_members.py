@@ -3,7 +3,6 @@
 import ast
 import json
 import logging
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +31,8 @@ EVIL = (
 )
 FILE = EVIL.replace("/", "|")
 """The same as the name of a file."""
+FOLDER = FILE[:80]
+"""And as that of the folder that a hostile project has."""
 MARKUP = (
     '"><img src=x onerror="window.taken=1"><script>window.taken=1</script><svg/onload=window.taken=1>'
     "<a href=javascript:window.taken=1>x</a>{{7*7}}<style>*{display:none}</style><base href=//evil.example>"
@@ -90,11 +91,11 @@ def test_everything_is_printed_in_one_place() -> None:
     writers = {"print", "echo", "secho", "write", "writelines", "echo_via_pager", "excepthook", "print_exc", "input"}
     found = {
         (path.name, name)
-        for path in (SOURCES / "faces" / "cli").glob("*.py")
+        for path in (SOURCES / "faces" / "cli").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and (name := getattr(node.func, "attr", getattr(node.func, "id", ""))) in writers
     }
-    assert found == {("output.py", "echo")}
+    assert found == {("output.py", "echo"), ("surroundings.py", "write")}  # which asks at a port
 
 
 COMMANDS_SHOWN = (
@@ -152,6 +153,20 @@ COMMANDS_SHOWN = (
     ["guild", "approve", "hostile", "--guild", "guild"],
     ["guild", "add", FILE, "--guild", "guild", "--", FILE],
     ["guild", "list", "--guild", FILE],
+    ["guild", "import", ".mcp.json", "--guild", "guild"],
+    ["guild", "import", ".mcp.json", "--guild", "guild", "--json"],
+    ["guild", "import", ".cursor/mcp.json", "--guild", "guild"],
+    ["guild", "import", FILE, "--guild", "guild"],
+    ["connect", "claude-code"],
+    ["connect", "claude-code", "--write"],
+    ["connect", "cursor", "--write"],
+    ["connect", "codex", "--path", FOLDER],
+    ["connect", "codex", "--name", FILE],
+    ["connect", FILE],
+    ["doctor", "--guild", "guild", "--port", "9"],
+    ["doctor", "--guild", "guild", "--port", "9", "--no-start", "--json"],
+    ["doctor", "--path", FOLDER, "--port", "9"],
+    ["doctor", "--port", FILE],
     [FILE],
     ["status", f"--{FILE}"],
     ["show", "--path", FILE, "."],
@@ -171,6 +186,7 @@ def test_no_terminal_obeys_what_others_wrote(tmp_path: Path) -> None:
     make_member(guild, "frail", "--die-in-call", "--say", EVIL)
     make_member(guild, FILE[:60], "--exit", "3", "--say", EVIL)
     _break_cache(root)
+    _tell_clients(root)
     for command, (_, text) in zip(COMMANDS_SHOWN, shown(COMMANDS_SHOWN, root), strict=True):
         obeyed = {each for each in text if not each.isprintable() and each != "\n"}
         assert not obeyed, (command, obeyed, text)
@@ -190,6 +206,17 @@ def _break_cache(root: Path) -> None:
     (root / "broken sources").mkdir()
     (root / "broken sources" / f"{FILE[:60]}.md").write_text("")
     (root / "broken sources" / f"{FILE[:60].swapcase()}.md").write_text("")
+
+
+def _tell_clients(root: Path) -> None:
+    """Files of two clients, of which one cannot be read."""
+    by_command = {"command": EVIL, "args": [EVIL], "env": {"KEY": EVIL}, "cwd": EVIL, EVIL: EVIL}
+    by_address = {"url": f"https://host.example/{EVIL}", "headers": {"Authorization": EVIL, "X-Title": EVIL}}
+    unnamed = {**by_command, "env": {EVIL: EVIL}}
+    servers = {EVIL: by_command, "plain": by_command, "remote": by_address, "unnamed": unnamed, "odd": EVIL}
+    (root / ".mcp.json").write_text(json.dumps({"mcpServers": servers, EVIL: EVIL}))
+    (root / ".cursor").mkdir()
+    (root / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": servers}) + EVIL)
 
 
 def test_a_script_gets_the_very_words(tmp_path: Path) -> None:
@@ -319,5 +346,5 @@ def test_the_page_shows_markup_and_runs_none_of_it(browser: Browser, tmp_path: P
                 links = page.locator("a[href]").evaluate_all("links => links.map(link => link.protocol)")
                 assert set(links) <= {"http:"}
                 assert page.locator("body").is_visible()
+        assert asked
         assert all(url.startswith((hall.url, "data:", "blob:")) for url in asked), asked
-    assert os.listdir(root)

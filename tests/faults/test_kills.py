@@ -29,7 +29,6 @@ from tests.faults.killing import (
     bytes_below,
     course_of,
     family_of,
-    free_port,
     is_lock_free,
     kill_at,
     launch,
@@ -39,11 +38,12 @@ from tests.faults.killing import (
     pass_time,
     run,
     running,
-    wait_until,
+    undisturbed_port,
 )
 from tests.faults.scale import record, scaled
 from tests.guild.making import make_member, read_cache, tool, write_cache
 from tests.processes import CONTEXT, HANDSHAKE_2025, PATIENCE_SECONDS, RawServer
+from tests.waiting import wait_until
 
 from contexthall import kernel
 from contexthall.contexts import heads
@@ -385,19 +385,24 @@ class PatientSession(RawSession):
         return connection
 
 
+def kill_hall(hall: subprocess.Popen[bytes], family: Family, moment: float | None) -> None:
+    """Kill a hall after so many seconds, or as soon as all its members run; nobody outlives it."""
+    if moment is None:
+        wait_until(lambda: are_all_there(family))
+    else:
+        pass_time(moment, hall)
+    hall.kill()
+    hall.wait()
+    family.ends_in_time()
+
+
 def test_when_a_hall_over_pipes_is_killed_nobody_outlives_it(tmp_path: Path, family: Family) -> None:
     make_guild(tmp_path, family)
     for number, moment in enumerate(moments("stdio hall", HALLS)):
         with serving(tmp_path, family) as server:
             server.initialize()
             server.send(*(call_of(name, identifier) for identifier, name in enumerate(MEMBERS)))
-            if number % 2 == 0:
-                wait_until(lambda: are_all_there(family))
-            else:
-                pass_time(moment, server.process)
-            server.process.kill()
-            server.process.wait()
-            family.ends_in_time()
+            kill_hall(server.process, family, moment if number % 2 else None)
     record("kills", "a hall over pipes, members running", HALLS)
 
 
@@ -405,7 +410,7 @@ def test_when_a_hall_over_http_is_killed_nobody_outlives_it_and_its_port_is_free
     tmp_path: Path, family: Family
 ) -> None:
     make_guild(tmp_path, family)
-    port = str(free_port())
+    port = str(undisturbed_port())
     for number, moment in enumerate(moments("HTTP hall", HALLS)):
         choices = ("--guild", "guild", "--guild-refresh", "never")
         with HttpHall(*choices, cwd=tmp_path, http=port, env=family.environment()) as hall, ExitStack() as calls:
@@ -413,13 +418,7 @@ def test_when_a_hall_over_http_is_killed_nobody_outlives_it_and_its_port_is_free
             session.initialize()
             for identifier, name in enumerate(MEMBERS):
                 calls.enter_context(session.begin(call_of(name, identifier)))
-            if number % 2 == 0:
-                wait_until(lambda: are_all_there(family))
-            else:
-                pass_time(moment, hall.process)
-            hall.process.kill()
-            hall.process.wait()
-            family.ends_in_time()
+            kill_hall(hall.process, family, moment if number % 2 else None)
     with HttpHall(cwd=tmp_path, http=port, env=family.environment()) as hall:
         assert hall.get("/api/hall")
     record("kills", "a hall over HTTP, members running", HALLS)

@@ -6,7 +6,7 @@ The engine, and the long form with its figures, is benchmarks/load.py.
 import asyncio
 import gc
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 
 import anyio
@@ -28,6 +28,7 @@ from benchmarks.load import (
 from tests.faults.scale import record, scaled
 from tests.guild.making import make_member, tool, write_cache
 from tests.processes import RawServer
+from tests.waiting import until
 
 from contexthall.faces.mcp.backlog import MOST_UNDER_WAY
 from contexthall.faces.workers import MOST_WORKERS, Workers
@@ -168,11 +169,6 @@ def test_what_a_client_that_hung_up_had_asked_for_is_cancelled(tmp_path: Path) -
             await client.hang_up()
 
     carried_out(ask())
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        await asyncio.sleep(0.02)
 
 
 def test_calls_that_are_cancelled_as_fast_as_they_come_start_no_more_threads() -> None:

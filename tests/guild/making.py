@@ -106,6 +106,15 @@ def manager_of(guild: Path, factory: FakeFactory, **choices: Any) -> tuple[MCPMa
     return manager, events
 
 
+async def refreshed(guild: Path, factory: FakeFactory, **choices: Any) -> MCPManager:
+    """Ask every member for its tools, as a process that then ends."""
+    manager, _ = manager_of(guild, factory, **choices)
+    await manager.initialize_roster()
+    await manager.refresh_tool_caches()
+    await manager.shutdown()
+    return manager
+
+
 def kinds(events: list[Event]) -> list[tuple[str, str]]:
     return [(event.kind, event.member) for event in events]
 

@@ -7,9 +7,7 @@ import asyncio
 import json
 import os
 import shutil
-import socket
 import threading
-import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -23,7 +21,8 @@ import pytest
 from mcp.shared.message import SessionMessage
 from tests.guild.making import is_alive, kinds, make_http_member, make_member, read_cache, tool, write_cache
 from tests.guild.zoo.http_member import SESSION, Handler
-from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, PATIENCE_SECONDS, RawServer
+from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, PATIENCE_SECONDS, RawServer, free_port
+from tests.waiting import until, wait_until
 
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends, LineSplitter
@@ -102,11 +101,6 @@ async def is_well(manager: MCPManager) -> bool:
     return answered and (manager.roster["well"].status, manager.roster["well"].error) == ("connected", "")
 
 
-async def wait_until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        await asyncio.sleep(0.01)
-
-
 def lines(file: Path, beginning: str = "") -> list[str]:
     text = file.read_text() if file.exists() else ""
     return [line for line in text.splitlines() if line.startswith(beginning)]
@@ -174,12 +168,6 @@ def make_url_member(guild: Path, port: int) -> None:
     (guild / "bad").mkdir(parents=True)
     manifest = {"name": "bad", "version": "1.0.0", "mcp": {"url": f"http://127.0.0.1:{port}/mcp"}}
     (guild / "bad" / "plugin.json").write_text(json.dumps(manifest))
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @pytest.mark.parametrize(
@@ -256,7 +244,7 @@ async def test_a_server_that_answers_initialize_and_ends_is_started_anew_by_ever
     async with opened(tmp_path) as manager:
         for attempt in range(1, 4):
             assert "exit code 5" in (await failure(manager)).detail
-            await wait_until(lambda: manager.roster["bad"].status == "error")
+            await until(lambda: manager.roster["bad"].status == "error")
             assert len(lines(record)) == attempt
         assert await is_well(manager)
 
@@ -334,7 +322,7 @@ async def test_a_call_that_hangs_is_given_up_and_the_server_is_told(tmp_path: Pa
     make_member(tmp_path / "guild", "bad", *flags, toolTimeoutSeconds=0.3)
     async with opened(tmp_path) as manager:
         assert (await failure(manager)).detail == "the server did not answer tools/call within 0.3 s"
-        await wait_until(lambda: len(lines(cancelled)) == 1)
+        await until(lambda: len(lines(cancelled)) == 1)
         assert await echoed(manager) == {"text": "hello"}
         assert manager.roster["bad"].status == "connected"
         assert len(lines(record, "started")) == 1
@@ -361,7 +349,7 @@ async def test_a_server_that_closes_its_output_is_ended(tmp_path: Path) -> None:
     make_member(tmp_path / "guild", "bad", "--close-stdout", "--record", str(record))
     async with opened(tmp_path) as manager:
         assert (await failure(manager)).detail == "the server closed its standard output during the call"
-        await wait_until(lambda: not any(map(is_alive, pids(record))))
+        await until(lambda: not any(map(is_alive, pids(record))))
         assert manager.roster["bad"].status == "error"
         assert manager.roster["bad"].error == "the server closed its standard output"
         assert await is_well(manager)
@@ -420,7 +408,7 @@ async def test_a_server_that_ignores_every_request_to_end_is_ended_with_all_it_f
         assert len(pids(record)) == 1 + len(family)
         assert all(map(is_alive, pids(record)))
         await manager.shutdown()
-        await wait_until(lambda: not any(map(is_alive, pids(record))))
+        await until(lambda: not any(map(is_alive, pids(record))))
         assert manager.roster["bad"].status == "disconnected"
         assert (await failure(manager)).detail == "the hall is closing"
 
@@ -430,7 +418,7 @@ async def test_a_grandchild_that_holds_the_pipes_does_not_hide_that_its_server_d
     make_member(tmp_path / "guild", "bad", "--grandchild", "--die-in-call", "--record", str(record))
     async with opened(tmp_path) as manager:
         assert (await failure(manager)).detail == "the server ended with exit code 3 during the call"
-        await wait_until(lambda: not any(map(is_alive, pids(record))))
+        await until(lambda: not any(map(is_alive, pids(record))))
         assert manager.roster["bad"].status == "error"
         assert await is_well(manager)
 
@@ -654,9 +642,9 @@ def test_an_agent_that_cancels_a_call_cancels_it_at_the_server(tmp_path: Path) -
     with serve(tmp_path, *flags) as server:
         server.initialize()
         server.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call("bad__tool_0")})
-        wait_for(lambda: lines(record, "call") == ["call tool_0"])
+        wait_until(lambda: lines(record, "call") == ["call tool_0"])
         server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
-        wait_for(lambda: len(lines(cancelled)) == 1)
+        wait_until(lambda: len(lines(cancelled)) == 1)
         assert "result" in server.request(8, "tools/call", call("bad__echo"))
         assert len(lines(record, "started")) == 1
 
@@ -667,13 +655,6 @@ def test_an_agent_reads_what_is_wrong_with_a_member_in_a_sentence(tmp_path: Path
         result = server.request(1, "tools/call", call("bad__echo"))["result"]
     said = "bad: the server ended with exit code 3 during the call"
     assert result == {"content": [{"type": "text", "text": said}], "isError": True}
-
-
-def wait_for(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(
@@ -725,7 +706,7 @@ async def test_a_server_that_knows_no_handshake_is_spoken_with_in_its_own_era(tm
         assert [each["name"] for each in manager.roster["bad"].tools] == ["tool_0", "echo"]
         result = await manager.invoke_tool("bad", "echo", {"text": "hello"}, note)
         assert json.loads(result["content"][0]["text"]) == {"text": "hello"}
-        await wait_until(lambda: steps == [1.0, 2.0])
+        await until(lambda: steps == [1.0, 2.0])
 
 
 async def test_of_progress_that_piles_up_only_the_newest_is_told(tmp_path: Path) -> None:
@@ -742,7 +723,7 @@ async def test_of_progress_that_piles_up_only_the_newest_is_told(tmp_path: Path)
         await anyio.wait_all_tasks_blocked()
         assert steps == [1.0]
         may_go_on.set()
-        await wait_until(lambda: steps == [1.0, *range(15, 31)])
+        await until(lambda: steps == [1.0, *range(15, 31)])
 
 
 # What is too much to read, and who asks too much:

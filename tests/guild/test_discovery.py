@@ -154,7 +154,7 @@ def test_no_guild_directory_means_no_members(tmp_path: Path, missing: str) -> No
 
 def test_a_guild_directory_that_cannot_be_read_has_no_members(tmp_path: Path) -> None:
     add(tmp_path / "echo", "echo")
-    assert discover(tmp_path, refusing(tmp_path, "_scan")) == {}
+    assert discover(tmp_path, refusing(tmp_path, "scan")) == {}
 
 
 def test_an_invalid_manifest_is_a_member_with_a_reason_and_the_others_are_untouched(tmp_path: Path) -> None:
@@ -174,13 +174,13 @@ def test_what_cannot_be_read_is_a_member_with_a_reason_that_names_no_path(tmp_pa
     add(tmp_path / "echo", "echo")
     (tmp_path / "tools").mkdir()
     manifest = tmp_path / "echo" / "plugin.json"
-    assert errors(discover(tmp_path, refusing(manifest, "_read_small", "open"))) == {
+    assert errors(discover(tmp_path, refusing(manifest, "read_small", "open"))) == {
         "echo": "`plugin.json` cannot be read: Permission denied"
     }
-    assert errors(discover(tmp_path, refusing(manifest, "_read_small", "lstat"))) == {
+    assert errors(discover(tmp_path, refusing(manifest, "read_small", "lstat"))) == {
         "echo": "`plugin.json` cannot be read: Permission denied"
     }
-    closed = discover(tmp_path, refusing(tmp_path / "tools", "_scan"))
+    closed = discover(tmp_path, refusing(tmp_path / "tools", "scan"))
     assert errors(closed) == {"tools": "its directory cannot be read: Permission denied"}
     assert closed["echo"].status == "disconnected"
 

@@ -5,14 +5,15 @@
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.guild.making import make_http_member, make_member, tool, write_cache
-from tests.processes import PATIENCE_SECONDS, RawServer
+from tests.processes import RawServer
+from tests.waiting import wait_until
 
 GONE_SECONDS = 5.0
 STUBBORN = ("--ignore-term", "--grandchild")
@@ -66,13 +67,6 @@ def arguments(process: Path) -> list[bytes]:
         return []
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def all_recorded_run(tmp_path: Path) -> bool:
     pids = {int(line.split()[1]) for line in recorded(tmp_path, "started", "grandchild")}
     return bool(pids) and pids < family(tmp_path)  # there is a watcher, too
@@ -110,15 +104,22 @@ STAGES = [
 ]
 
 
+@contextmanager
+def serving(tmp_path: Path, reach: Begin) -> Iterator[RawServer]:
+    """A hall that has reached such a moment, and everybody with it."""
+    with serve(tmp_path) as server:
+        server.initialize()
+        reach(server, tmp_path)
+        assert all_recorded_run(tmp_path)
+        yield server
+
+
 @pytest.mark.parametrize(("make", "flags", "reach"), STAGES)
 def test_after_the_hall_was_killed_nothing_is_left(
     tmp_path: Path, make: Callable[..., None], flags: tuple[str, ...], reach: Begin
 ) -> None:
     make(tmp_path, "stubborn", *flags)
-    with serve(tmp_path) as server:
-        server.initialize()
-        reach(server, tmp_path)
-        assert all_recorded_run(tmp_path)
+    with serving(tmp_path, reach) as server:
         server.process.kill()
         wait_until(lambda: not family(tmp_path), GONE_SECONDS)
 
@@ -128,10 +129,7 @@ def test_when_the_hall_is_told_to_end_nothing_is_left(
     tmp_path: Path, make: Callable[..., None], flags: tuple[str, ...], reach: Begin
 ) -> None:
     make(tmp_path, "stubborn", *flags)
-    with serve(tmp_path) as server:
-        server.initialize()
-        reach(server, tmp_path)
-        assert all_recorded_run(tmp_path)
+    with serving(tmp_path, reach) as server:
         server.process.terminate()
         assert server.process.wait(GONE_SECONDS) == 0
         assert server.errors_so_far() == b""
@@ -141,10 +139,7 @@ def test_when_the_hall_is_told_to_end_nothing_is_left(
 @pytest.mark.parametrize("make", [stdio_member, http_member])
 def test_when_the_agent_is_gone_nothing_is_left(tmp_path: Path, make: Callable[..., None]) -> None:
     make(tmp_path)
-    with serve(tmp_path) as server:
-        server.initialize()
-        idle(server, tmp_path)
-        assert all_recorded_run(tmp_path)
+    with serving(tmp_path, idle) as server:
         server.close_input()
         assert server.process.wait(GONE_SECONDS) == 0
         assert server.errors_so_far() == b""
@@ -153,9 +148,7 @@ def test_when_the_agent_is_gone_nothing_is_left(tmp_path: Path, make: Callable[.
 
 def test_a_server_that_does_not_even_listen_holds_up_no_end(tmp_path: Path) -> None:
     http_member(tmp_path)
-    with serve(tmp_path) as server:
-        server.initialize()
-        idle(server, tmp_path)
+    with serving(tmp_path, idle) as server:
         for line in recorded(tmp_path, "started"):
             os.kill(int(line.split()[1]), signal.SIGSTOP)
         server.process.terminate()

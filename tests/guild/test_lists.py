@@ -15,10 +15,12 @@ from tests.guild.making import (
     make_http_member,
     make_member,
     manager_of,
+    refreshed,
     tool,
     write_cache,
 )
 from tests.processes import run_context
+from tests.waiting import until
 
 from contexthall.core.catalog import Caller, Catalog
 from contexthall.core.errors import MemberError
@@ -34,12 +36,6 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(manager_module, name, 0.01)
 
 
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.002)
-
-
 @asynccontextmanager
 async def serving(manager: MCPManager) -> AsyncIterator[None]:
     """Serve as a hall does, from the moment at which every member has been asked."""
@@ -53,17 +49,6 @@ def opened(guild: Path, factory: FakeFactory, memory: Memory, *, hold: bool = Fa
     manager, _ = manager_of(guild, factory, memory=memory, hold=hold)
     manager.load_roster()
     return manager
-
-
-def refreshed(guild: Path, memory: Memory, *tools: dict[str, Any]) -> None:
-    """Ask every member for its tools, as another process would."""
-
-    async def work() -> None:
-        manager = opened(guild, FakeFactory(*tools), memory)
-        await manager.refresh_tool_caches()
-        await manager.shutdown()
-
-    asyncio.run(work())
 
 
 def never_written(directory: Path) -> None:
@@ -109,7 +94,7 @@ def test_a_hall_that_serves_keeps_the_tools_of_a_member_that_another_process_has
         manager = opened(guild, FakeFactory(tool("a")), memory)
         async with serving(manager):
             make_member(guild, "echo", version="2.0.0")
-            await asyncio.to_thread(refreshed, guild, memory, tool("a"), tool("b"))
+            await refreshed(guild, FakeFactory(tool("a"), tool("b")), memory=memory)
             await asyncio.sleep(0.1)
             assert manager.roster["echo"].tools
 
@@ -118,10 +103,10 @@ def test_a_hall_that_serves_keeps_the_tools_of_a_member_that_another_process_has
 
 def test_what_is_held_can_be_approved_where_the_cache_cannot_be_written(guild: Path, memory: Memory) -> None:
     make_member(guild, "echo")
-    refreshed(guild, memory, tool("a", "before"))
+    asyncio.run(refreshed(guild, FakeFactory(tool("a", "before")), memory=memory))
     (guild / "echo" / "tools-cache.json").unlink()
     never_written(guild / "echo")
-    refreshed(guild, memory, tool("a", "after"))
+    asyncio.run(refreshed(guild, FakeFactory(tool("a", "after")), memory=memory))
 
     approved = opened(guild, FakeFactory(), memory, hold=True).approve("echo")
 
@@ -135,7 +120,7 @@ def test_what_is_held_can_be_approved_where_the_cache_cannot_be_written(guild: P
 def test_an_approval_during_the_first_refresh_is_heeded(guild: Path, memory: Memory) -> None:
     make_member(guild, "changed")
     make_member(guild, "slow")
-    refreshed(guild, memory, tool("a", "before"))
+    asyncio.run(refreshed(guild, FakeFactory(tool("a", "before")), memory=memory))
 
     class Factory(FakeFactory):
         async def spawn(self, member: Member) -> FakeServer:
@@ -272,7 +257,7 @@ def test_a_tool_that_was_listed_can_be_called_after_the_guild_has_outgrown_its_b
 
 def test_a_memory_whose_tools_are_none_is_ignored(guild: Path, memory: Memory, tmp_path: Path) -> None:
     make_member(guild, "echo")
-    refreshed(guild, memory, tool("a"))
+    asyncio.run(refreshed(guild, FakeFactory(tool("a")), memory=memory))
     file = next((tmp_path / "state").glob("echo-*.json"))
     file.write_text(json.dumps({**json.loads(file.read_text()), "approved": [{"name": "a"}]}))
 

@@ -5,17 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.guild.making import FakeFactory, kinds, make_member, manager_of, tool, write_cache
+from tests.guild.making import FakeFactory, kinds, make_member, manager_of, refreshed, tool, write_cache
+from tests.waiting import until
 
 from contexthall.core.errors import MemberError, UnknownMemberError
 from contexthall.guild.manager import Change
 from contexthall.guild.memory import Memory
-
-
-async def until(condition: Any) -> None:
-    """Wait until something is so; the test's own time-out ends a wait in vain."""
-    while not condition():
-        await asyncio.sleep(0.002)
 
 
 def test_many_calls_at_once_start_one_server(guild: Path) -> None:
@@ -335,13 +330,7 @@ def test_those_whose_list_is_not_to_be_relied_on_are_asked_first(guild: Path) ->
     make_member(guild, "the-last-one")
     factory = FakeFactory(tool("a"))
 
-    async def work() -> None:
-        manager, _ = manager_of(guild, factory)
-        await manager.initialize_roster()
-        await manager.refresh_tool_caches()
-        await manager.shutdown()
-
-    asyncio.run(work())
+    asyncio.run(refreshed(guild, factory))
     assert "the-last-one" in factory.started[:4]
 
 
@@ -349,13 +338,7 @@ def test_files_or_a_launch_spec_that_changed_make_a_list_outdated_and_still_serv
     by_file = make_member(guild, "by-file")
     (by_file / "server.py").write_text("1")
     make_member(guild, "by-spec")
-
-    async def refresh() -> None:
-        manager, _ = manager_of(guild, FakeFactory(tool("a")), memory=memory)
-        await manager.refresh_tool_caches()
-        await manager.shutdown()
-
-    asyncio.run(refresh())
+    asyncio.run(refreshed(guild, FakeFactory(tool("a")), memory=memory))
     (by_file / "server.py").write_text("2")
     make_member(guild, "by-spec", "--tools", "3")
     manager, _ = manager_of(guild, FakeFactory(), memory=memory)
@@ -369,16 +352,8 @@ def test_files_or_a_launch_spec_that_changed_make_a_list_outdated_and_still_serv
 
 def test_a_definition_that_changed_without_a_new_version_is_told(guild: Path, memory: Memory) -> None:
     make_member(guild, "echo")
-
-    async def refresh(*tools: dict[str, Any], hold: bool = False) -> Any:
-        manager, _ = manager_of(guild, FakeFactory(*tools), memory=memory, hold=hold)
-        await manager.initialize_roster()
-        await manager.refresh_tool_caches()
-        await manager.shutdown()
-        return manager
-
-    asyncio.run(refresh(tool("a", "Reads")))
-    manager = asyncio.run(refresh(tool("a", "Reads, and tells others")))
+    asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory))
+    manager = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads, and tells others")), memory=memory))
     view = manager.view("echo")
     assert view.changes == (Change("a", "changed", ("description",)),)
     assert view.tools == (tool("a", "Reads, and tells others"),)
@@ -389,17 +364,10 @@ def test_a_definition_that_changed_without_a_new_version_is_told(guild: Path, me
 
 def test_with_hold_the_approved_definition_stays_in_force_until_somebody_approves(guild: Path, memory: Memory) -> None:
     make_member(guild, "echo")
-
-    async def refresh(*tools: dict[str, Any]) -> Any:
-        manager, _ = manager_of(guild, FakeFactory(*tools), memory=memory, hold=True)
-        await manager.initialize_roster()
-        await manager.refresh_tool_caches()
-        await manager.shutdown()
-        return manager
-
-    asyncio.run(refresh(tool("a", "Reads"), tool("gone")))
-    manager = asyncio.run(refresh(tool("a", "Reads, and tells others"), tool("new")))
-    view = manager.view("echo")
+    before = FakeFactory(tool("a", "Reads"), tool("gone"))
+    after = FakeFactory(tool("a", "Reads, and tells others"), tool("new"))
+    asyncio.run(refreshed(guild, before, memory=memory, hold=True))
+    view = asyncio.run(refreshed(guild, after, memory=memory, hold=True)).view("echo")
     assert view.is_held
     assert view.tools == (tool("a", "Reads"),)
     assert {change.tool: change.kind for change in view.changes} == {"a": "changed", "gone": "removed", "new": "added"}
@@ -413,28 +381,15 @@ def test_with_hold_the_approved_definition_stays_in_force_until_somebody_approve
 
 def test_a_new_version_needs_no_approval(guild: Path, memory: Memory) -> None:
     make_member(guild, "echo")
-
-    async def refresh(*tools: dict[str, Any]) -> Any:
-        manager, _ = manager_of(guild, FakeFactory(*tools), memory=memory, hold=True)
-        await manager.refresh_tool_caches()
-        await manager.shutdown()
-        return manager
-
-    asyncio.run(refresh(tool("a", "Reads")))
+    asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory, hold=True))
     make_member(guild, "echo", version="2.0.0")
-    view = asyncio.run(refresh(tool("a", "Writes"))).view("echo")
+    view = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory, hold=True)).view("echo")
     assert (view.changes, view.tools) == ((), (tool("a", "Writes"),))
 
 
 def test_a_cache_that_somebody_else_changed_is_flagged_too(guild: Path, memory: Memory) -> None:
     echo = make_member(guild, "echo")
-
-    async def refresh() -> None:
-        manager, _ = manager_of(guild, FakeFactory(tool("a", "Reads")), memory=memory)
-        await manager.refresh_tool_caches()
-        await manager.shutdown()
-
-    asyncio.run(refresh())
+    asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory))
     write_cache(echo, tool("a", "Obeys somebody else"))
     manager, _ = manager_of(guild, FakeFactory(), memory=memory, hold=True)
     manager.load_roster()
@@ -448,9 +403,7 @@ def test_what_another_process_approves_is_heeded(guild: Path, memory: Memory, mo
     make_member(guild, "echo")
 
     async def work() -> None:
-        first, _ = manager_of(guild, FakeFactory(tool("a", "Reads")), memory=memory, hold=True)
-        await first.refresh_tool_caches()
-        await first.shutdown()
+        await refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory, hold=True)
         serving, events = manager_of(guild, FakeFactory(tool("a", "Writes")), memory=memory, hold=True)
         serving.load_roster()
         async with serving.at_work("all"):
@@ -537,21 +490,16 @@ def test_how_a_member_failed_is_known_to_the_next_process(guild: Path, memory: M
     factory = FakeFactory(tool("a"))
     factory.failure = RuntimeError("no licence")
 
-    async def refresh() -> None:
-        manager, _ = manager_of(guild, factory, memory=memory)
-        await manager.refresh_tool_caches()
-        await manager.shutdown()
-
     def notes() -> tuple[str, ...]:
         manager, _ = manager_of(guild, FakeFactory(), memory=memory)
         manager.load_roster()
         manager.look_at_files()
         return manager.view("echo").notes
 
-    asyncio.run(refresh())
+    asyncio.run(refreshed(guild, factory, memory=memory))
     assert [note.partition(": ")[2] for note in notes()] == ["the server could not be started (no licence)"]
     factory.failure = None
-    asyncio.run(refresh())
+    asyncio.run(refreshed(guild, factory, memory=memory))
     assert notes() == ()
 
 

@@ -7,8 +7,7 @@ import json
 import re
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,7 +15,9 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters
-from tests.processes import CONTEXT, PATIENCE_SECONDS, RawServer
+from tests.machine import must_be_here
+from tests.processes import CONTEXT, PATIENCE_SECONDS, RawServer, free_port
+from tests.waiting import wait_until
 
 from contexthall.guild.manifest import parse_manifest
 
@@ -31,12 +32,13 @@ OVER_HTTP = ("node", str(FROM_NPM / "server-everything" / "dist" / "index.js"), 
 # Notes the process that becomes the server in the file that it is given as `$0`.
 NOTING = 'echo $$ >>"$0"; exec "$@"'
 
-pytestmark = pytest.mark.skipif(
-    not (INSTALLED / "installed").exists(), reason="the reference servers are not installed: run `make members`"
-)
-
 Tool: TypeAlias = dict[str, Any]
 Definitions: TypeAlias = dict[str, list[Tool]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed() -> None:
+    must_be_here((INSTALLED / "installed").exists(), "NO MEMBERS: they are not installed; type `make members`")
 
 
 def commands(place: Path) -> dict[str, tuple[str, ...]]:
@@ -105,13 +107,6 @@ def running() -> Iterator[tuple[str, str]]:
             continue
         if state not in "ZX":
             yield stat.parent.name, session
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def serve(place: Path, *more: str) -> RawServer:
@@ -343,12 +338,6 @@ def test_the_typescript_client_accepts_what_the_hall_says(tmp_path: Path, defini
     assert ["isError" in result and result["isError"] for result in told["results"]] == [False] * len(calls)
     assert told["results"][0]["structuredContent"].keys() == {"temperature", "conditions", "humidity"}
     assert told["results"][2]["structuredContent"] == {"content": "[FILE] a.txt"}
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def is_listening(port: int) -> bool:

@@ -7,12 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.guild.making import is_alive
 from tests.processes import PATIENCE_SECONDS, RawServer
+from tests.waiting import wait_until
 
 ZOO = Path(__file__).parent / "zoo"
 
@@ -33,21 +34,6 @@ def names(server: RawServer) -> list[str]:
 
 def call(server: RawServer, tool: str = "echo", **params: Any) -> dict[str, Any]:
     return server.request("call", "tools/call", {"name": tool, **params})
-
-
-def is_alive(process_id: int) -> bool:
-    """Whether it runs: one that nobody has waited for yet does not."""
-    try:
-        return Path(f"/proc/{process_id}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def wait_until(holds: Any) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_member_shakes_hands_lists_calls_and_records(tmp_path: Path) -> None:

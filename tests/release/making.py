@@ -11,12 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import pytest
-
 REPOSITORY: Final = Path(__file__).parents[2]
 PYPROJECT: Final[dict[str, Any]] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
-# Read at once: what a test sees of the environment is emptied.
-MUST_RUN: Final = bool(os.environ.get("CI") or os.environ.get("CONTEXT_CI"))
 # A Python that can build and nothing else: whatever a Makefile says, it cannot install over our own environment.
 BUILDER: Final = f'#!/bin/sh\ntest "$2" = build && exec "{sys.executable}" "$@"\n'
 ALWAYS_IN_AN_SDIST: Final = ("pyproject.toml", "LICENSE", ".gitignore")
@@ -35,12 +31,6 @@ class Dist(NamedTuple):
 
 def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def must_be_here(is_here: object, sentence: str) -> None:
-    """Skip what this machine cannot show, and fail where nothing may be skipped."""
-    if not is_here:
-        (pytest.fail if MUST_RUN else pytest.skip)(sentence)
 
 
 def package_files(sources: Path = REPOSITORY) -> dict[str, str]:

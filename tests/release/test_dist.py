@@ -10,17 +10,8 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from tests.release.making import (
-    PYPROJECT,
-    REPOSITORY,
-    Dist,
-    checkout,
-    digest,
-    dist_of,
-    make_dist,
-    must_be_here,
-    package_files,
-)
+from tests.machine import must_be_here
+from tests.release.making import PYPROJECT, REPOSITORY, Dist, checkout, digest, dist_of, make_dist, package_files
 
 from contexthall import __version__
 

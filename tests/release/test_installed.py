@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from tests.faces.web.serving import HttpHall, RawSession
+from tests.machine import must_be_here
 from tests.processes import PATIENCE_SECONDS, RawServer
-from tests.release.making import PYPROJECT, REPOSITORY, digest, must_be_here, package_files, supported_pythons
+from tests.release.making import PYPROJECT, REPOSITORY, digest, package_files, supported_pythons
 
 from contexthall import __version__, open_hall
 

@@ -3,7 +3,8 @@
 import re
 import subprocess
 
-from tests.release.making import PYPROJECT, REPOSITORY, must_be_here
+from tests.machine import must_be_here
+from tests.release.making import PYPROJECT, REPOSITORY
 
 from contexthall import __version__
 

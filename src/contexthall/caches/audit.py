@@ -3,15 +3,13 @@
 An index is believed without reading the documents, so a lie in it would be told on; only a verification can find one.
 """
 
-import struct
 from collections.abc import Iterator, Sequence
 
 from contexthall.caches.field import Columns
 from contexthall.caches.format import DOCUMENTS, POSTINGS, Listed
-from contexthall.caches.postings import PostingsError, PostingsReader
-from contexthall.caches.selection import tokens, words
-
-_MALFORMED = (PostingsError, LookupError, ValueError, TypeError, OverflowError, struct.error)
+from contexthall.caches.postings import MALFORMED, PostingsError, PostingsReader
+from contexthall.caches.selection import words
+from contexthall.core.tokens import tokens
 
 
 class Audit:
@@ -39,7 +37,7 @@ class Audit:
                 yield f"{POSTINGS} and the manifest do not list the same documents"
                 return
             yield from self._differences(listed, index.columns, _sums(index))
-        except _MALFORMED as error:
+        except (PostingsError, *MALFORMED) as error:
             yield f"{POSTINGS}: {error}"
 
     def _differences(self, listed: Sequence[Listed], columns: Columns, sums: Sequence[int]) -> Iterator[str]:

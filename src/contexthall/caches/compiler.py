@@ -16,10 +16,11 @@ from typing import NamedTuple
 from contexthall.caches.document import Document, file_stem, spell, version_of
 from contexthall.caches.format import DOCUMENTS
 from contexthall.caches.postings import PARTS, Postings, part_of
-from contexthall.caches.selection import tokens, words
+from contexthall.caches.selection import words
 from contexthall.caches.sources import Source
 from contexthall.caches.workshop import NEW, RUN_PREFIX
 from contexthall.core.errors import SourcesError
+from contexthall.core.tokens import tokens
 from contexthall.crew import Report
 from contexthall.disk import Directory, Disk
 
@@ -100,7 +101,10 @@ def _compile(disk: Disk, folder: str, source: Source, number: int, files: Direct
     try:
         content = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise SourcesError(f"{source.source} is not UTF-8: {error.reason} at byte {error.start}") from None
+        raise SourcesError(
+            f"{source.source} is not UTF-8: {error.reason} at byte {error.start}",
+            hint="save it as UTF-8, or name what shall be taken with --include GLOB",
+        ) from None
     version = version_of(data)
     name = f"{file_stem(version)}.json"
     file = files.create(name)

@@ -15,7 +15,8 @@ from operator import le, mul
 
 from contexthall.caches.selection import divisors, scores
 
-_LANE_LIMIT = 2**16
+LANE_LIMIT = 2**16
+"""What a lane of 16 bits cannot hold any more."""
 _FRACTION_BITS = 12
 _GUARD = b"\0\0\0\x80"
 _SET = re.compile(b"[\x80-\xff]")
@@ -40,7 +41,7 @@ class Columns:
     @cached_property
     def word_lanes(self) -> int:
         """The numbers of words in lanes of 32 bits; 0 where one of them is too large for that."""
-        if not self.words or max(self.words) >= _LANE_LIMIT:
+        if not self.words or max(self.words) >= LANE_LIMIT:
             return 0
         return int.from_bytes(spelt(array("I", self.words)), "little")
 

@@ -15,7 +15,7 @@ from contexthall.caches.inspection import Inspection, inspect
 from contexthall.caches.postings import PostingsError
 from contexthall.caches.ranking import Place, Ranking
 from contexthall.caches.reader import OpenCache, open_cache, open_postings, read_part
-from contexthall.caches.selection import tokens, words
+from contexthall.caches.selection import words
 from contexthall.caches.verification import violations
 from contexthall.core.errors import (
     CacheInvalidError,
@@ -27,6 +27,7 @@ from contexthall.core.errors import (
     UsageError,
 )
 from contexthall.core.paths import absolute, shown
+from contexthall.core.tokens import tokens
 from contexthall.disk import TEMPORARY_PREFIX, Directory, Disk
 from contexthall.kernel import open_straight
 
@@ -38,7 +39,6 @@ LARGEST_BUDGET = 2**63 - 1
 
 _MOST_OPEN = 4
 _MOST_SWAPS = 10
-_HINT = "list what is there with `context caches`"
 
 
 class CacheEntry(NamedTuple):
@@ -139,7 +139,7 @@ class Library:
         else:
             names = [name for name in cache.split("/") if name not in {"", "."}]
             if not names or ".." in names:
-                raise CacheMissingError(cache, hint=_HINT)
+                raise CacheMissingError(cache)
             path, admits = os.path.join(self.root, *names), self._is_own
         return Confined(path, admits)
 
@@ -151,7 +151,7 @@ class Library:
         below = self.locate(path)
         if self._disk.is_there(below):
             return below
-        raise CacheMissingError(path, hint=_HINT)
+        raise CacheMissingError(path)
 
     def inspect(self, directory: str) -> Inspection:
         """Say what the cache in `directory` holds, as far as its manifest and its file sizes tell."""
@@ -168,7 +168,9 @@ class Library:
 
     @staticmethod
     def check_budget(budget: int) -> None:
-        """Refuse a budget that is out of range."""
+        """Refuse a budget that is out of range, or no whole number: nothing has checked the types of a program."""
+        if type(budget) is not int:  # True is one to `isinstance`
+            raise InvalidBudgetError(f"{budget!r} is not a whole number of tokens")
         if not 0 <= budget <= LARGEST_BUDGET:
             raise InvalidBudgetError(f"{budget} is not between 0 and {LARGEST_BUDGET}")
 
@@ -234,7 +236,7 @@ class Library:
             else:
                 if is_sound(answer) or self._identity(directory) == before:
                     return answer
-        raise DiskError(f"{directory} is being replaced all the time")
+        raise DiskError(f"{directory} is being replaced all the time", hint="try again")
 
     def _open(self, directory: str) -> OpenCache:
         """Open a cache, or take it from the few that were opened last."""
@@ -262,7 +264,7 @@ class Library:
             with disk.enter(path) as opened:
                 return _entries(opened)
         except CacheMissingError:
-            raise DiskError(f"{self.root} leads out of the project") from None
+            raise DiskError(f"{self.root} leads out of the project", hint="name it with --cache-root") from None
         except PathMissingError:
             if self._root_is_named or self._disk.is_there(self.root):
                 raise
@@ -275,7 +277,7 @@ class Library:
                 return Confined(directory, partial(_admitted, may_read, self.root))
         except PathMissingError:
             pass
-        raise CacheMissingError(root, hint=_HINT)
+        raise CacheMissingError(root)
 
     def _is_own(self, real: str) -> bool:
         """Say whether what is really there lies below the library's own root."""
@@ -290,14 +292,14 @@ class Library:
             real = self._disk.real(directory)
             if directory.admits(real):
                 return self._straight, real
-        raise CacheMissingError(directory, hint=_HINT)
+        raise CacheMissingError(directory)
 
     def _enter(self, directory: str) -> Directory:
         try:
             disk, path = self._reach(directory)
             return disk.enter(path)
         except PathMissingError:
-            raise CacheMissingError(directory, hint=_HINT) from None
+            raise CacheMissingError(directory) from None
 
 
 def _admitted(may_read: MayRead, home: str, real: str) -> bool:

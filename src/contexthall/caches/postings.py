@@ -26,7 +26,7 @@ from itertools import accumulate
 from operator import add
 from typing import Any, NamedTuple
 
-from contexthall.caches.field import Columns, Field, numbers, spelt, sum_lanes
+from contexthall.caches.field import LANE_LIMIT, Columns, Field, numbers, spelt, sum_lanes
 from contexthall.caches.format import DOCUMENTS, Listed, stays_inside
 from contexthall.core import wire
 from contexthall.core.characters import UNICODE
@@ -45,13 +45,13 @@ _DOCUMENTS_PER_RECORD = 64
 _TERMS_PER_BUCKET = 8
 _LONGEST_INLINE = 64
 _DENSE_SHARE = 4
-_LANE = 2**16
 _REMEMBERED_BYTES = 24 * 1024 * 1024
 _MOST_LISTED = 10_000
 _ENTRY_BYTES = 256
 _WIDTHS = "BHI"
 _INLINE, _SPARSE, _DENSE = range(3)
-_MALFORMED = (LookupError, ValueError, TypeError, OverflowError, struct.error)
+MALFORMED = (LookupError, ValueError, TypeError, OverflowError, struct.error)
+"""What reading bytes raises that are not what they should be."""
 
 
 class PostingsError(Exception):
@@ -67,7 +67,7 @@ class UnreadPostingsError(PostingsError):
 
 
 class Term(NamedTuple):
-    """Where a term is found: how often at most, and either a lane per document or gaps and counts."""
+    """Where a term is found: how often at most, and either a lane per document or the documents and their counts."""
 
     peak: int
     lanes: bytes
@@ -129,18 +129,6 @@ class PostingsWriter:
         places.append(self._position)
         self._records = self._block(spelt(places), "records")
 
-    def _add_bucket(self, terms: Iterable[tuple[bytes, Postings]]) -> None:
-        entries = []
-        for term, postings in terms:
-            peak, kind, payload = self._encode(postings)
-            entries.append(_ENTRY.pack(len(term), len(postings.documents), peak, kind) + term)
-            if kind == _INLINE:
-                entries.append(payload)
-            else:
-                entries.append(_PLACE.pack(*self._block(payload, f"term {zlib.crc32(term)}")))
-        number = len(self._directory) // 2
-        self._directory.extend(self._block(b"".join(entries), f"bucket {number}"))
-
     def add_part(self, part: int, terms: dict[bytes, Postings]) -> None:
         """Write the buckets of the next part, with every term in it."""
         per_part = self._buckets // PARTS
@@ -160,13 +148,25 @@ class PostingsWriter:
         header = _HEADER.pack(_MAGIC, UNICODE.encode(), self._key, self._documents, self._buckets, *places)
         self._file.write_at(0, header + _digest(header, "header", self._key))
 
+    def _add_bucket(self, terms: Iterable[tuple[bytes, Postings]]) -> None:
+        entries = []
+        for term, postings in terms:
+            peak, kind, payload = self._encode(postings)
+            entries.append(_ENTRY.pack(len(term), len(postings.documents), peak, kind) + term)
+            if kind == _INLINE:
+                entries.append(payload)
+            else:
+                entries.append(_PLACE.pack(*self._block(payload, f"term {zlib.crc32(term)}")))
+        number = len(self._directory) // 2
+        self._directory.extend(self._block(b"".join(entries), f"bucket {number}"))
+
     def _encode(self, postings: Postings) -> tuple[int, int, bytes]:
         """Spell the postings of a term: the largest count, the way of spelling, and the bytes."""
         documents, counts = postings
         width, narrow = _narrowed(spelt(counts))
         peak = max(narrow) if width == 0 else max(counts)
         is_common = len(documents) * _DENSE_SHARE >= self._documents > _LONGEST_INLINE
-        if is_common and peak < _LANE:
+        if is_common and peak < LANE_LIMIT:
             lanes = array("H", bytes(2 * self._documents))
             for document, count in zip(documents, counts, strict=True):
                 lanes[document] = count
@@ -189,17 +189,17 @@ class PostingsWriter:
 class PostingsReader:
     """Looks up terms and documents in an index, reading only what is asked for."""
 
-    def __init__(self, file: File, manifest: bytes) -> None:
-        """Believe the index in `file` if it belongs to this manifest; `manifest` is its sha256."""
+    def __init__(self, file: File, manifest_hash: bytes) -> None:
+        """Believe the index in `file` if it belongs to the manifest with this SHA-256."""
         self._file = file
         kind, self._size, _ = file.status()
         if kind != "file":
             raise DamagedPostingsError("not a regular file")
-        self._key = manifest
+        self._key = manifest_hash
         header = self._read((0, _HEADER.size), "header")
         magic, unicode_version, key, documents, self._buckets, *places = _HEADER.unpack(header)
         known = unicode_version.rstrip(b"\0").decode("ascii", "replace") == UNICODE
-        if magic != _MAGIC or key != manifest or not known:
+        if magic != _MAGIC or key != manifest_hash or not known:
             raise DamagedPostingsError("made for another cache or by another version")
         self.documents: int = documents
         columns, self._files, records = (places[0], places[1]), (places[2], places[3]), (places[4], places[5])
@@ -246,7 +246,7 @@ class PostingsReader:
 
     def _matches(self, found: Sequence[Term], dense: Sequence[bytes]) -> "array[int]":
         """Add up how often each document has any of these terms."""
-        fits_lanes = sum(term.peak for term in found) < _LANE
+        fits_lanes = sum(term.peak for term in found) < LANE_LIMIT
         matches = sum_lanes(dense, self.documents) if fits_lanes else _sum_widely(dense, self.documents)
         for term in found:
             for document, count in zip(term.documents, term.counts, strict=True):
@@ -364,7 +364,7 @@ def _well_formed() -> Iterator[None]:
     """Take for damage whatever cannot be read as what it should be."""
     try:
         yield
-    except _MALFORMED as error:
+    except MALFORMED as error:
         raise DamagedPostingsError(f"malformed: {error}") from error
 
 

@@ -12,8 +12,9 @@ from typing import NamedTuple, Self
 from contexthall.caches.document import Document
 from contexthall.caches.field import Field
 from contexthall.caches.format import Listed, Lookup
-from contexthall.caches.selection import BYTES_PER_TOKEN, rank, score_text
+from contexthall.caches.selection import rank, score_text
 from contexthall.core.errors import InvalidBudgetError, InvalidQueryError
+from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.core.wire import compact
 
 MOST_REPEATED_BYTES = 64 << 20
@@ -98,9 +99,14 @@ class Ranking:
     def _check_size(self, terms_size: int) -> None:
         """Refuse what would be too large to answer at once."""
         if len(self.selected) * terms_size > MOST_REPEATED_BYTES:
-            raise InvalidQueryError(f"its terms, told with {len(self.selected)} documents, are too much for one answer")
+            raise InvalidQueryError(
+                f"its terms, told with {len(self.selected)} documents, are too much for one answer",
+                hint="ask with fewer words, or with a smaller budget",
+            )
         if self.tokens_used * BYTES_PER_TOKEN > MOST_CONTENT_BYTES:
-            raise InvalidBudgetError(f"{self.tokens_used} tokens of documents are too much for one answer")
+            raise InvalidBudgetError(
+                f"{self.tokens_used} tokens of documents are too much for one answer", hint="ask with a smaller budget"
+            )
 
     def _spell(self, number: int, score: float, document: Document, terms: str) -> str:
         return (

@@ -15,8 +15,9 @@ from contexthall.caches.document import Document
 from contexthall.caches.field import Columns, Field
 from contexthall.caches.format import DOCUMENTS, MANIFEST, POSTINGS, Listed, Lookup, read_manifest
 from contexthall.caches.postings import DamagedPostingsError, PostingsReader, UnreadPostingsError
-from contexthall.caches.selection import tokens, words
+from contexthall.caches.selection import words
 from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError, PathMissingError
+from contexthall.core.tokens import tokens
 from contexthall.disk import Directory, Disk, Status, is_settled
 
 Signature: TypeAlias = tuple[object, ...]

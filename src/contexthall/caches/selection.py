@@ -15,8 +15,6 @@ from typing import NamedTuple, Protocol
 
 from contexthall.core.characters import lower
 
-BYTES_PER_TOKEN = 4
-
 # Unicode's White_Space property. Python's own split() would also cut at the separators U+001C to U+001F.
 _WHITE_SPACE = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _BETWEEN_WORDS = re.compile(f"[{_WHITE_SPACE}]+")
@@ -63,11 +61,6 @@ def words(text: str) -> list[str]:
     if not any(separator in lowered for separator in _SEPARATORS):
         return lowered.split()
     return [word for word in _BETWEEN_WORDS.split(lowered) if word]
-
-
-def tokens(content: bytes) -> int:
-    """Estimate what `content` costs: a token for every four bytes that have begun."""
-    return -(-len(content) // BYTES_PER_TOKEN)
 
 
 def divisors(total_words: Iterable[int]) -> "array[float]":

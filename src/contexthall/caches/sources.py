@@ -27,7 +27,9 @@ def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[Source]:
     found = sorted(_source(path) for path in _walk(disk, folder, globs))
     for before, after in pairwise(found):
         if before.id == after.id:
-            raise SourcesError(f"{before.source} and {after.source} have the same id, {before.id}")
+            raise SourcesError(
+                f"{before.source} and {after.source} have the same id, {before.id}", hint="rename one of them"
+            )
     return found
 
 
@@ -57,5 +59,5 @@ def _source(path: str) -> Source:
     try:
         text = os.fsencode(path).decode("utf-8")
     except UnicodeDecodeError:
-        raise SourcesError(f"the name of {shown(path)} is not UTF-8") from None
+        raise SourcesError(f"the name of {shown(path)} is not UTF-8", hint="rename it") from None
     return Source(identify(text), text, path)

@@ -38,7 +38,7 @@ def replaceable(disk: Disk, target: str, *, force: bool) -> Identity | None:
     except PathMissingError:
         return None
     if found.kind != "directory":
-        raise UsageError(f"the cache cannot be built over a file: {target}")
+        raise UsageError(f"the cache cannot be built over a file: {target}", hint="choose another --cache")
     if not force:
         raise UsageError(f"something is there already: {target}", hint="replace a cache with --force")
     if not _is_cache_or_empty(disk, target):

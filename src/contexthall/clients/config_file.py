@@ -157,6 +157,8 @@ class ConfigFile:
             raise UsageError(
                 f"{self.path} is a symlink that leads out of the project", hint="put the file itself there"
             )
+        if self._disk.kind(real, follow=False) == "symlink":
+            raise UsageError(f"{self.path} is a symlink that leads to itself", hint="put the file itself there")
         return real
 
     @contextmanager

@@ -13,15 +13,19 @@ _NAME: Final = (
 )
 _SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
 _SECRET_LOOK = re.compile(
-    r"(?<![A-Za-z0-9])(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z]|AKIA|AIza|eyJ|hf|npm)[-_A-Za-z0-9]{12,}"
+    r"(?<![A-Za-z0-9])(?:sk[-_]|[pr]k_|gh[opsu]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|eyJ|hf_|npm_)"
+    r"(?=[-_A-Za-z]{0,40}[0-9])[-_A-Za-z0-9]{12,}"
 )
-# In a script, in JSON, among the settings of a connection: a name and its value, or an option and what follows it.
+# In a script, in JSON, among the settings of a connection: a name and its value, or an option and what follows it. What
+# is long has bounds, so that the time is linear; `==` asks for a version.
+_REST: Final = r"[\w-]{0,40}"
 _SECRET_WITHIN = re.compile(
-    rf"""(?:{_NAME})[\w-]*["']?\s*[=:]\s*["']?[^\s"']|-[\w-]*(?:{_NAME})[\w-]*\s+[^\s-]""", re.IGNORECASE
+    rf"""(?:{_NAME}){_REST}["']?\s{{0,4}}[=:](?!=)\s{{0,4}}["']?[^\s"']|(?<![\w-])-{_REST}(?:{_NAME}){_REST}\s{{1,4}}[^\s-]""",
+    re.IGNORECASE | re.ASCII,
 )
-_OPAQUE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[\w=-]{24,}", re.ASCII)
+_OPAQUE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])(?:[A-Za-z0-9_=]{20,}|[\w=-]{36,})", re.ASCII)
 _OPTION = re.compile(r"--?[\w.-]+[=:]|/[\w.-]+:", re.ASCII)
-_SETTING = re.compile(r"([A-Za-z_][\w.-]*)=", re.ASCII)
+_SETTING = re.compile(r"([A-Za-z_][\w.-]*)=(?!=)", re.ASCII)
 _HEADER = re.compile(r"[\w-]+:\s*(?:(?:Bearer|Basic|Token)\s+)?", re.IGNORECASE | re.ASCII)
 _GIVES_SETTING = re.compile(r"-e|--env=?")
 _GIVES_HEADER = re.compile(r"-H|--headers?=?")
@@ -48,7 +52,7 @@ def has_secret(text: str) -> bool:
 def _begin(option: str, value: str) -> int | None:
     """Say where the secret begins in what an option is given; the option is empty if there is none."""
     setting, header = _SETTING.match(value), _HEADER.match(value)
-    if setting and (_GIVES_SETTING.fullmatch(option) or _SECRET_NAME.search(setting[1])):
+    if setting and (_GIVES_SETTING.fullmatch(option) or (_SECRET_NAME.search(setting[1]) and " " not in value)):
         begin = setting.end()
     elif header and _GIVES_HEADER.fullmatch(option):
         begin = header.end()

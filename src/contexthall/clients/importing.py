@@ -24,7 +24,8 @@ _REFERENCE = re.compile(r"\$\{(?:(env|input):)?([A-Za-z_][\w-]*)(?::-[^}$]*)?\}|
 _SPELT_REFERENCE = re.compile(r"(\$\{[A-Za-z_]\w*\})", re.ASCII)
 _PLACE = re.compile(r"\$\{(workspaceFolder|userHome)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SETTING = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
+_LOOKS_AROUND = re.compile(r"sh|bash|zsh|make|just|npm|pnpm|yarn|uv|poetry|pdm|hatch|cargo|go|bun|deno")
+"""Programs that find what they run in the directory in which they are started."""
 _OTHER = re.compile(r"\$\{[^}]*\}")
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -73,8 +74,10 @@ def as_member(server: Server, origin: Origin) -> Found:
         return Found(server.name, reason=server.fault)
     if server.is_off:
         return Found(server.name, reason="it is switched off")
-    if server.served_project is not None:
+    if server.is_hall:
         return Found(server.name, reason="it is a hall itself")
+    if server.env_file:
+        return Found(server.name, reason="it reads variables from a file, which a manifest cannot say")
     try:
         return _Translation(server, origin).member()
     except _UntranslatableError as error:
@@ -117,11 +120,9 @@ class _Translation:
             raise _UntranslatableError(f"its environment has {name!r}, which no reference can name")
         if _refers(value):
             return self._referring(value)
-        return _literal(self._placed(value)) if name in self._origin.keep else self._need(self._own(name))
-
-    def _own(self, name: str) -> str:
-        """Give the variable that has the value of this server, and of no other."""
-        return f"{self._prefix}_{name}" if name in self._origin.contested else name
+        if name in self._origin.keep:
+            return _literal(self._placed(value))
+        return self._need(f"{self._prefix}_{name}" if name in self._origin.contested else name)
 
     def _header(self, name: str, value: str) -> str:
         if _refers(value):
@@ -166,13 +167,11 @@ class _Translation:
         begin = secret_in(before, _REFERENCE.sub("", word))
         if begin is None:
             return self._spoken(word)
-        if _REFERENCE.search(word):
-            begin = 0
-        setting = _SETTING.fullmatch(word[:begin])
-        variable = self._own(setting[1]) if setting else f"{self._prefix}_ARGUMENT_{number}"
+        variable = f"{self._prefix}_ARGUMENT_{number}"
         if variable in self._origin.keep:
             return self._spoken(word)
-        return f'{quote(word[:begin]) if begin else ""}"{self._need(variable)}"'
+        shown = "" if _REFERENCE.search(word) else word[:begin]
+        return f'{quote(shown) if shown else ""}"{self._need(variable)}"'
 
     def _spoken(self, word: str) -> str:
         """Spell a word for the shell: what refers to a variable is its value, all else is itself."""
@@ -189,6 +188,8 @@ class _Translation:
         if named:
             return os.path.normpath(os.path.join(project, named))
         relative = (word for word in words if word and not word.startswith(("-", "/")))
+        if _LOOKS_AROUND.fullmatch(os.path.basename(words[0])) or "-m" in words:
+            return project
         return project if any(self._origin.is_there(os.path.join(project, word)) for word in relative) else ""
 
     def _placed(self, text: str) -> str:

@@ -4,7 +4,8 @@ The public module of the room.
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain, count
 from typing import Literal, NamedTuple
 
 from contexthall.clients.config_file import Change, ConfigFile
@@ -27,6 +28,10 @@ class Known(NamedTuple):
     file: str
     state: Literal["this", "other", "broken", "absent"]
     detail: str = ""
+    name: str = NAME
+    """What the hall of this project is called there, or may be called since nothing else is."""
+    url: str = ""
+    """Where the client asks for the hall, if it does not start one."""
 
 
 class Register:
@@ -47,7 +52,8 @@ class Register:
 
     def spelling(self, client: Client, reach: Reach, *, name: str = NAME) -> str:
         """Spell the hall as a file of this client's would that knows no other server."""
-        config = ConfigFile(self._disk, self.place(client) or "mcp.json", client.keys)
+        usual = client.place.path if client.place else "mcp.json"
+        config = ConfigFile(self._disk, usual, client.keys)
         return config.spelt(name, _entry(client, reach))
 
     def introduce(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> Change:
@@ -86,15 +92,17 @@ class Register:
         return ConfigFile(self._disk, place, client.keys, self._project_root if is_of_project else "")
 
     def _check_replaces_itself(self, client: Client, config: ConfigFile, name: str, new: Server) -> None:
-        there = next((each for each in servers_of(config.values() or {}) if each.name == name), None)
+        servers = servers_of(config.values() or {})
+        there = next((each for each in servers if each.name == name), None)
         if there is None or there == new:
             return
         project = there.served_project
         if (there.command and project is None) or (project and project != self._project_root):
             what = f"a hall of {project}" if project else "another server"
+            free = _free_name(name, servers)
             raise UsageError(
                 f"{config.path} has {what} under the name {name}",
-                hint=f"another name for this one: `--name {name}-2`; or first `context connect {client.name} --remove`",
+                hint=f"another name for this one: `--name {free}`; or first `context connect {client.name} --remove`",
             )
 
     def _known(self, client: Client, place: Place) -> Known:
@@ -105,10 +113,12 @@ class Register:
         except HallError as error:
             return known._replace(state="broken", detail=error.detail)
         for server in servers:
-            if server.served_project == self._project_root or (server.name == NAME and server.url):
+            if server.served_project == self._project_root or (server.is_hall and server.url):
                 return self._judged(known, server)
         others = sorted({server.served_project for server in servers if server.served_project})
-        return known._replace(state="other", detail=f"a hall of {', '.join(others)}") if others else known
+        if not others:
+            return known
+        return known._replace(state="other", detail=f"a hall of {', '.join(others)}", name=_free_name(NAME, servers))
 
     def _servers_in(self, client: Client, place: Place, file: str) -> list[Server]:
         within = self._project_root if place.base == "project" else ""
@@ -119,9 +129,9 @@ class Register:
 
     def _judged(self, known: Known, hall: Server) -> Known:
         if hall.command.startswith("/") and not self._disk.is_there(hall.command):
-            return known._replace(state="other", detail=f"its command is gone: {hall.command}")
+            return known._replace(state="other", detail=f"its command is gone: {hall.command}", name=hall.name)
         facts = [f"at {hall.url}" if hall.url else "", "switched off" if hall.is_off else ""]
-        return known._replace(state="this", detail=", ".join(filter(None, facts)))
+        return known._replace(state="this", detail=", ".join(filter(None, facts)), url=hall.url)
 
 
 def _entry(client: Client, reach: Reach) -> dict[str, object]:
@@ -129,7 +139,20 @@ def _entry(client: Client, reach: Reach) -> dict[str, object]:
         raise UsageError(
             f"the file of {client.title} takes no address", hint=f"`context connect {client.name}` without --http"
         )
+    try:
+        "".join((reach.command, *reach.args)).encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(
+            "a path of this hall is not UTF-8, and no client's file can name it", hint="rename the directory"
+        ) from None
     return client.entry(reach)
+
+
+def _free_name(name: str, servers: Iterable[Server]) -> str:
+    """Give the name, or with the first number behind it that makes it one of no server."""
+    taken = {server.name for server in servers}
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(each for each in chain([name], numbered) if each not in taken)
 
 
 def _project_of(file: str) -> str:

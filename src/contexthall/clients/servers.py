@@ -9,11 +9,12 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from contexthall.clients.table import CLIENTS
+from contexthall.clients.table import CLIENTS, NAME
 
 _SETS = tuple(dict.fromkeys(client.keys for client in CLIENTS.values()))
 _URLS = tuple(dict.fromkeys(client.url_key for client in CLIENTS.values() if client.url_key))
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_AS_MODULE = ("-m", "contexthall")
 
 
 class Server(NamedTuple):
@@ -23,6 +24,8 @@ class Server(NamedTuple):
     command: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = _NOTHING
+    env_file: str = ""
+    """Where it reads more variables from."""
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str] = _NOTHING
@@ -30,9 +33,14 @@ class Server(NamedTuple):
     fault: str = ""
 
     @property
+    def is_hall(self) -> bool:
+        """Whether it is a hall: by its command or, at an address, by the name that `context connect` gives to one."""
+        return self.served_project is not None or bool(self.url and self.name == NAME)
+
+    @property
     def served_project(self) -> str | None:
         """The project of the hall that this server is; empty if it is a hall that names none, None if it is no hall."""
-        arguments = _serving(self.command, self.args)
+        arguments = _serving((self.command, *self.args))
         if arguments is None:
             return None
         for option, value in pairwise([*arguments, ""]):
@@ -80,6 +88,7 @@ def _understood(name: str, entry: Mapping[str, Any]) -> Server:
         command=command,
         args=_texts(entry, "args"),
         env={**{key: f"${{{key}}}" for key in _texts(entry, "env_vars")}, **_strings(entry, "env")},
+        env_file=_text(entry, "envFile"),
         cwd=_text(entry, "cwd"),
         url="" if command else url,
         headers=_headers(entry),
@@ -118,11 +127,10 @@ def _strings(entry: Mapping[str, Any], key: str) -> dict[str, str]:
     return {name: str(each) for name, each in value.items() if each is not None}
 
 
-def _serving(command: str, args: Sequence[str]) -> Sequence[str] | None:
-    """Give what follows `serve` in the command of a hall; None if it is none."""
-    arguments = list(args)
-    if arguments[:2] == ["-m", "contexthall"]:
-        arguments = arguments[2:]
-    elif os.path.basename(command) != "context":
-        return None
-    return arguments[1:] if arguments[:1] == ["serve"] else None
+def _serving(words: Sequence[str]) -> Sequence[str] | None:
+    """Give what follows `serve` in the command of a hall, which something like `uvx` may run; None if it is none."""
+    for number, (program, word) in enumerate(pairwise(words)):
+        is_ours = os.path.basename(program) == "context" or tuple(words[number - 1 : number + 1]) == _AS_MODULE
+        if is_ours and word == "serve":
+            return words[number + 2 :]
+    return None

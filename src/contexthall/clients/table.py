@@ -149,7 +149,7 @@ CLIENTS: Final = {
             "gemini-cli",
             "Gemini CLI",
             place=Place("project", ".gemini/settings.json"),
-            next_step="start `gemini` in the project; `/mcp` shows it",
+            next_step="start `gemini` in the project, and trust the folder when it asks; `/mcp` shows it",
             url_key="httpUrl",
             token=_header(_PLAIN),
             also=(Place("home", ".gemini/settings.json"),),

@@ -1,5 +1,6 @@
 """How are the answers about contexts worded? The shapes and sentences of the three tools.
 
+What validating, watching and drafting answer stands here as well, so that whoever shows it need not load what finds it.
 Pure. A fault of one directory is part of an answer, not an exception.
 """
 

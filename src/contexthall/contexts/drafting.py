@@ -82,11 +82,6 @@ def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, pr
     return run.run(scopes, [], progress) if scopes else run.only_tidy()
 
 
-def every_context(project: Project) -> list[str]:
-    """Name the directories that have a context."""
-    return [each.scope for each in project.overview().census.kept if not _lacks_context(each)]
-
-
 def _lacks_context(directory: Directory) -> bool:
     return (directory.context is None or _is_emptied(directory)) and not directory.error
 
@@ -134,7 +129,7 @@ class _Drafting:
                 self._refuse(directory.scope, reason or f"{directory.error}: {directory.cause}")
 
     def run(self, scopes: Sequence[str], moved: Sequence[str], progress: Progress) -> Outcome:
-        self.tidy()
+        self._tidy()
         self._workspace = self._read_if_allowed(ROOT, cargo_workspace) or b""
         self._layout = self._find_layout()
         drafts = {
@@ -157,7 +152,7 @@ class _Drafting:
         return self._outcome
 
     def only_tidy(self) -> Outcome:
-        self.tidy()
+        self._tidy()
         return self._outcome
 
     def is_outdated(self, scope: str, new: Collection[str]) -> bool:
@@ -178,6 +173,12 @@ class _Drafting:
             self._outcome.failed.append((shown(scope), reason))
         else:
             getattr(self._outcome, kind).append(shown(scope))
+
+    def _tidy(self) -> None:
+        """Clear away what runs that were killed have left."""
+        if not self._order.is_dry:
+            for directory in self._directories.values():
+                tidy(self._project.disk, directory)
 
     def _refuse(self, scope: str, reason: str) -> Literal[False]:
         """Write nothing about a directory of which the system would not show something; what was said of it stays."""
@@ -366,12 +367,6 @@ class _Drafting:
         found = run_shares([partial(_do_share, share, act) for share in shares], report)
         results = dict(each for share in found for each in share)
         return {scope: results[scope] for scope in scopes}
-
-    def tidy(self) -> None:
-        """Clear away what runs that were killed have left."""
-        if not self._order.is_dry:
-            for directory in self._directories.values():
-                tidy(self._project.disk, directory)
 
 
 def _lineage(scope: str) -> list[str]:

@@ -34,7 +34,6 @@ _CHUNK = 1 << 16
 _PATIENCE_SECONDS = 60.0
 _PROGRAM = "from contexthall.contexts.heads import main; main()"
 
-
 FAULTS: dict[str, type[ContextError]] = {error.__name__: error for error in (ContextCorruptError, ContextVersionError)}
 
 

@@ -5,6 +5,7 @@ on the length of a pattern, and on the number and size of those that are no plai
 """
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -17,7 +18,6 @@ from contexthall.contexts.wildmatch import NeverMatchesError, expression, litera
 IGNORE_FILES = (".gitignore", ".contextignore")
 """In the order in which they are read: of two rules in one directory the later one decides."""
 MOST_BYTES = 1 << 20
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Expression: TypeAlias = Any
 
@@ -136,7 +136,7 @@ def is_ignored(levels: Sequence[Level], path: str, name: str, *, is_directory: b
 
 def parse_rules(files: Sequence[bytes]) -> Rules | None:
     """Read ignore files, later ones over earlier ones; None if they have no pattern."""
-    lines = [line for data in files for line in data.removeprefix(_BYTE_ORDER_MARK).split(b"\n")]
+    lines = [line for data in files for line in data.removeprefix(BOM_UTF8).split(b"\n")]
     patterns = list(_patterns(lines))
     return Rules(patterns) if patterns else None
 

@@ -100,12 +100,12 @@ class Ledger:
         self._write(self._directory, _SEEN_FILE, {"format": _FORMAT, "directories": rows})
         self._is_changed = False
 
-    def learn_written(self, scope: str, written: "Written") -> None:
+    def learn_written(self, scope: str, written: Written) -> None:
         """Remember how a context was written."""
         if self._directory:
             self._write(os.path.join(self._directory, _WRITTEN), _file_name(scope), written._asdict())
 
-    def written(self, scope: str) -> "Written | None":
+    def written(self, scope: str) -> Written | None:
         """Tell how the context of a directory was last written here, if that is known."""
         kept = self._read(os.path.join(_WRITTEN, _file_name(scope)))
         try:

@@ -173,13 +173,6 @@ class Project:
         """Give what is known of a directory, and whether it is still true; HallError says why nothing is."""
         return Context.read(self._answer(scope, (), with_freshness=True))
 
-    def _answer(self, scope: str, fields: Sequence[str], *, with_freshness: bool) -> Answer:
-        place = self.locate(scope)
-        values = self.read(place)
-        freshness = self._freshness(place) if with_freshness else {}
-        freshness.pop("last_updated", None)  # which the context itself says
-        return {"found": True, "scope": scope, "context": finite(chosen(values, fields)), **freshness}
-
     def locate(self, scope: str) -> str:
         """Say which directory `scope` names, as a path from the root; ScopeError if it is not in the project."""
         text = native(scope).replace("\\", "/")
@@ -221,7 +214,7 @@ class Project:
             return Config()
         except DiskError as error:
             self.disk.survey(self.base)  # if the root itself cannot be read, that is the fault
-            raise SettingsError(f"{CONFIG_FILE} cannot be read: {error.cause}") from error
+            raise SettingsError(f"{CONFIG_FILE} cannot be read: {error.cause}", hint="see who may read it") from error
         return read_config(data)
 
     def overview(self) -> Overview:
@@ -234,6 +227,17 @@ class Project:
         self.ledger.keep([directory.scope for directory in directories])
         in_order = sorted(entries, key=lambda entry: str(entry["scope"]))
         return Overview(config, directories, census, in_order, self._refused)
+
+    def look(self, place: str) -> Directory:
+        """Look at one directory, wherever in the project that really is."""
+        try:
+            return look_at_one(self.disk, self.base, self._real_place(place))
+        except PathMissingError as error:
+            raise ContextMissingError(place) from error
+
+    def head(self, directory: Directory) -> Head:
+        """Give the head of a directory's context; ContextError says why there is none."""
+        return self._head(directory, self.ledger.now())
 
     def _look_at_all(self, config: Config, seen_at: int) -> list[Directory]:
         """Look at every directory, and see to it that their contexts and files are known, as far as they can be."""
@@ -294,6 +298,13 @@ class Project:
             entry["summary"] = head.summary
         return entry | ({"error": verdict.error} if verdict.error else {})
 
+    def _answer(self, scope: str, fields: Sequence[str], *, with_freshness: bool) -> Answer:
+        place = self.locate(scope)
+        values = self.read(place)
+        freshness = self._freshness(place) if with_freshness else {}
+        freshness.pop("last_updated", None)  # which the context itself says
+        return {"found": True, "scope": scope, "context": finite(chosen(values, fields)), **freshness}
+
     def _freshness(self, place: str) -> Answer:
         """Give the part of an answer that says whether a context is fresh."""
         seen_at = self.ledger.now()
@@ -309,17 +320,6 @@ class Project:
         if written is not None and written.fingerprint == head.fingerprint:
             answer["changed"] = changes(written.files, read_contents(self.disk, directory).digests)
         return answer | ({"error": verdict.error} if verdict.error else {})
-
-    def look(self, place: str) -> Directory:
-        """Look at one directory, wherever in the project that really is."""
-        try:
-            return look_at_one(self.disk, self.base, self._real_place(place))
-        except PathMissingError as error:
-            raise ContextMissingError(place) from error
-
-    def head(self, directory: Directory) -> Head:
-        """Give the head of a directory's context; ContextError says why there is none."""
-        return self._head(directory, self.ledger.now())
 
     def _head(self, directory: Directory, seen_at: int) -> Head:
         """Give what is needed of a directory's context, which is read only if it is not known."""

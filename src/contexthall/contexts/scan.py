@@ -13,6 +13,7 @@ from contexthall.contexts.config import CONFIG_FILE, Config
 from contexthall.contexts.ignore import IGNORE_FILES, MOST_BYTES, Level, Rules, is_ignored, parse_rules
 from contexthall.contexts.schema import CONTEXT_FILE
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
+from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.disk import TEMPORARY_PREFIX, Disk, Seen, Status, Survey, is_temporary
 
 ROOT = "."
@@ -20,7 +21,6 @@ SMALL_PROJECT = 64
 """In a project of up to this many directories each is worth a context, unless the project says otherwise."""
 MIN_TOKENS = 4096
 """How much a directory of a larger project must hold."""
-_BYTES_PER_TOKEN = 4
 _VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 
 
@@ -143,7 +143,7 @@ def count(directories: Sequence[Directory], config: Config) -> Census:
         min_tokens = MIN_TOKENS if len(qualifying) > SMALL_PROJECT else 0
     if min_tokens == 0:
         return Census(qualifying, 0)
-    least = min_tokens * _BYTES_PER_TOKEN
+    least = min_tokens * BYTES_PER_TOKEN
     kept = _with_parents(qualifying, [_is_noted(each) or _source_bytes(each) >= least for each in qualifying])
     return Census(kept, len(qualifying) - len(kept))
 

@@ -1,6 +1,6 @@
 """Which fields does a context have? Schema 1, in the order in which its keys are served and written.
 
-The table below is the model; the JSON Schema that is shipped beside this file is generated from it.
+The table below is the model; `context.schema.json`, which is shipped beside this file, is made from it by `make docs`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,6 @@ from contexthall.core.wire import pretty
 
 VERSION = 1
 CONTEXT_FILE = ".context.yaml"
-SCHEMA_FILE = "context.schema.json"
 METADATA = ("version", "scope", "fingerprint", "last_updated")
 REQUIRED = ("version", "last_updated", "fingerprint", "scope", "summary", "maintenance")
 ROOT_ONLY = ("project", "structure")

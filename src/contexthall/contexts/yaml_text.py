@@ -89,6 +89,15 @@ def write(value: Value) -> str:
     return text
 
 
+def finite(value: Value) -> Value:
+    """Replace what JSON cannot spell, infinities and NaN, by None."""
+    if isinstance(value, dict):
+        return {key: finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 class _Writer(CSafeDumper):  # type: ignore[misc]  # libyaml's classes have no types
     """Writes what reads as the same in YAML 1.1 and 1.2."""
 
@@ -102,15 +111,6 @@ def _write_text(writer: Any, text: str) -> Any:  # noqa: ANN401
 
 
 _Writer.add_representer(str, _write_text)
-
-
-def finite(value: Value) -> Value:
-    """Replace what JSON cannot spell, infinities and NaN, by None."""
-    if isinstance(value, dict):
-        return {key: finite(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _masked(text: str) -> tuple[str, dict[int, int]]:

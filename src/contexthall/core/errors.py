@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree: one code, one wire message and one exit code each.
+"""What can go wrong? One tree: a code, a wire message and an exit code each.
 
     HallError
     ├── UsageError           usage           1  what was asked for cannot be understood or done
@@ -72,6 +72,7 @@ class UnknownMemberError(UsageError):
 
 class ScopeError(UsageError):
     message = "Invalid scope: path traversal detected"
+    usual_hint = "name a directory of the project, by its path from the project root"
 
 
 class ContextError(UsageError):
@@ -80,14 +81,17 @@ class ContextError(UsageError):
 
 class ContextMissingError(ContextError):
     message = "No .context.yaml found"
+    usual_hint = "`context init` drafts the contexts that are missing"
 
 
 class ContextCorruptError(ContextError):
     message = "Invalid or corrupt .context.yaml"
+    usual_hint = "mend the file, or remove it and let `context init` draft another"
 
 
 class ContextVersionError(ContextError):
     message = "Unsupported schema version"
+    usual_hint = "a newer release may know it"
 
 
 class InvalidQueryError(HallError):
@@ -106,6 +110,7 @@ class CacheMissingError(HallError):
     code = "cache_missing"
     message = "Cache does not exist"
     exit_code = 4
+    usual_hint = "list what is there with `context caches`; --path DIR names a project other than the working directory"
 
 
 class CacheInvalidError(HallError):
@@ -168,6 +173,11 @@ class MemberError(ToolFailedError):
         """The JSON-RPC error that the server answered with, if it did."""
         self.can_repeat = can_repeat
         """Whether the server surely did nothing, and would on a new connection."""
+
+    @property
+    def sentence(self) -> str:
+        """What went wrong, for people."""
+        return f"{self.detail} ({self.more})" if self.more else self.detail
 
 
 CODES = {error.code: error for error in HallError.__subclasses__()}

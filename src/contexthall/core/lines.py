@@ -25,9 +25,9 @@ class LineSplitter:
 
     def feed(self, chunk: bytes) -> Iterator[bytes | None]:
         """Take in `chunk` and give the lines that are now complete."""
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            yield from self._extend(end)
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            yield from self._extend(part)
             yield from self.finish()
         yield from self._extend(rest)
 

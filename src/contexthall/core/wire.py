@@ -1,4 +1,4 @@
-"""How values become bytes, and bytes values: one spelling of JSON for every face and every file."""
+"""How do values become bytes, and bytes values? One spelling of JSON for every face and every file. Pure."""
 
 import json
 import math
@@ -113,7 +113,7 @@ def whole(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _integer(digits: str) -> int | float:
+def _bounded_integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= _LONGEST_INTEGER else math.inf
 
 
@@ -133,6 +133,6 @@ def _finite(digits: str) -> int | float:
     return number
 
 
-_DECODER = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_int=_bounded_integer, parse_constant=_refuse)
 _EXACT_DECODER = json.JSONDecoder(parse_int=integer, parse_constant=_refuse)
 _FINITE_DECODER = json.JSONDecoder(parse_int=_finite, parse_float=_finite, parse_constant=_refuse)

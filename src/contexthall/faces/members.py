@@ -1,4 +1,4 @@
-"""What do the faces tell of a member of the guild? The same facts under the same names; each adds what only it needs."""
+"""What do the faces tell of a member of the guild? The same facts under the same names, and what each alone needs."""
 
 from typing import Any
 

@@ -1,10 +1,11 @@
 """How does a program without an event loop ask the guild? Its calls wait while a loop in a thread does the work.
 
-Any number of threads may call at once. A program that has an event loop must not be held up by a call: it is refused,
-and told what to do instead.
+Any number of threads may call at once. A program that has an event loop must not be held up by a call, and in a forked
+child no loop would ever answer: both are refused, and told what to do instead.
 """
 
 import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,6 +22,7 @@ class GuildAtWork:
     def __init__(self, manager: MCPManager, portal: BlockingPortal) -> None:
         self._manager = manager
         self._portal = portal
+        self._process = os.getpid()
         self.is_over = False
 
     def invoke(self, member: str, tool: str, arguments: JsonObject | None = None) -> ToolResult:
@@ -31,6 +33,8 @@ class GuildAtWork:
         _check_may_wait()
         if self.is_over:
             raise UsageError("the guild is no longer at work", hint="call it inside the `with` block")
+        if os.getpid() != self._process:
+            raise UsageError("the guild is at work in another process", hint="in this one, call `hall.invoke`")
         return ToolResult.of_whole(self._portal.call(self._manager.invoke_tool, member, tool, arguments or {}))
 
 

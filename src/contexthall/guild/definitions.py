@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from contexthall.core import wire
 from contexthall.core.characters import is_printable
+from contexthall.core.tokens import tokens as cost
 from contexthall.guild.roster import Change, JsonObject
 
 FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -43,7 +44,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONGEST_NAME = 256
 _MOST_LEVELS = 100
 _MOST_SENTENCES = 20
-_BYTES_PER_TOKEN = 4
 
 
 def sift(offered: Sequence[object], *, is_read: bool = False) -> tuple[list[JsonObject], tuple[str, ...]]:
@@ -103,8 +103,8 @@ def difference(approved: JsonObject | None, current: JsonObject | None) -> str:
 
 
 def tokens(definition: JsonObject) -> int:
-    """Estimate what a definition costs an agent: a token for every four bytes, rounded up."""
-    return -(-len(wire.compact(definition).encode("utf-8")) // _BYTES_PER_TOKEN)
+    """Estimate what a definition costs an agent."""
+    return cost(wire.compact(definition).encode("utf-8"))
 
 
 def _completed(tool: _Object) -> _Object:

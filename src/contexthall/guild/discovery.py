@@ -43,6 +43,11 @@ def discover_guild_members(directory: str, disk: Disk | None = None) -> dict[str
     return {member.name: member for member in sorted(members, key=lambda member: member.name)}
 
 
+def is_looked_into(name: str) -> bool:
+    """Say whether a directory of this name may be a member's: it is not hidden, and nobody's dependencies."""
+    return not name.startswith(".") and name != _PASSED_OVER
+
+
 def _search(disk: Disk, root: str) -> Iterator[_Found]:
     for name in _directories(disk, root):
         found = _look_at(disk, root, name)
@@ -69,11 +74,7 @@ def _search_collection(disk: Disk, root: str, collection: str) -> Iterator[_Foun
 
 def _directories(disk: Disk, path: str) -> list[str]:
     """Name the directories in a directory that may be members; a symlink to one is one."""
-    return [
-        entry.name
-        for entry in disk.list(path)
-        if not entry.name.startswith(".") and entry.name != _PASSED_OVER and _is_directory(disk, path, entry)
-    ]
+    return [entry.name for entry in disk.list(path) if is_looked_into(entry.name) and _is_directory(disk, path, entry)]
 
 
 def _is_directory(disk: Disk, path: str, entry: Entry) -> bool:

@@ -6,10 +6,8 @@ from contextlib import suppress
 
 from contexthall.core.errors import DiskError, HallError, UsageError
 from contexthall.disk import Disk
-from contexthall.guild.discovery import discover_guild_members
-from contexthall.guild.manifest import FILE_NAMES, Launch, ManifestError, write_manifest
-
-FIRST_VERSION = "1.0.0"
+from contexthall.guild.discovery import discover_guild_members, is_looked_into
+from contexthall.guild.manifest import FILE_NAMES, FIRST_VERSION, Launch, ManifestError, write_manifest
 
 
 def enrol(disk: Disk, guild: str, name: str, launch: Launch, *, version: str = FIRST_VERSION) -> None:
@@ -28,7 +26,7 @@ def enrol(disk: Disk, guild: str, name: str, launch: Launch, *, version: str = F
 
 def check_directory(name: str) -> None:
     """Refuse a name of a directory in which nobody would look for a member."""
-    if not name or name.startswith(".") or "/" in name or "\0" in name or name == "node_modules":
+    if not name or "/" in name or "\0" in name or not is_looked_into(name):
         raise UsageError(
             f"{name!r} cannot be the name of a member's directory",
             hint="it may have no `/` and no dot at its beginning",
@@ -42,7 +40,17 @@ def taken(name: str) -> UsageError:
 
 def suitable(name: str) -> str:
     """Give the name under which a server that others named can have a directory."""
-    return re.sub(r"[/\0]+", "-", name).strip(" .") or "server"
+    return re.sub(r"[/\x00-\x1f\x7f-\x9f]+", "-", name).lstrip(". ").strip() or "server"
+
+
+def objection(name: str, launch: Launch) -> str:
+    """Say why a server cannot become a member, whoever else is one; empty if it can."""
+    try:
+        check_directory(name)
+        write_manifest(name, launch)
+    except (UsageError, ManifestError) as error:
+        return str(error)
+    return ""
 
 
 def _put(disk: Disk, directory: str, manifest: bytes, name: str) -> None:

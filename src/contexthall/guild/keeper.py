@@ -163,12 +163,12 @@ class Keeper:
         try:
             handle = await settled(self._factory.spawn(self.member))
         except MemberError as error:
-            self._note_failure(error.detail, error.more)
+            self._note_failure(error)
             raise
         except Exception as error:
-            reason = "the server could not be started"
-            self._note_failure(reason, str(error) or type(error).__name__)
-            raise MemberError(reason, more=str(error)) from error
+            failure = MemberError("the server could not be started", more=str(error) or type(error).__name__)
+            self._note_failure(failure)
+            raise failure from error
         if hasattr(handle, "on_gone"):
             handle.on_gone = partial(self._note_gone, handle)
         if hasattr(handle, "on_tools_changed"):
@@ -191,15 +191,15 @@ class Keeper:
         self._handle = None
         self._was_called = False
         self._cancel_idle()
-        self._note_failure(reason, more)
+        self._note_failure(MemberError(reason, more=more))
 
-    def _note_failure(self, reason: str, more: str = "") -> None:
+    def _note_failure(self, error: MemberError) -> None:
         # The first time nobody has to wait; from then on ever longer.
         pause = _FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, _MOST_DOUBLINGS) if self._failures else 0.0
         self._failures += 1
-        self._reason = reason
+        self._reason = error.detail
         self._next_start = asyncio.get_running_loop().time() + min(pause, _LONGEST_PAUSE_SECONDS)
-        self.member.status, self.member.error = "error", f"{reason} ({more})" if more else reason
+        self.member.status, self.member.error = "error", error.sentence
         self._tell(Event("error", self.member.name, error=self.member.error))
 
     def _rest(self) -> None:

@@ -127,7 +127,7 @@ class ToolLists:
 
     def note_failure(self, member: Member, error: MemberError, at: str) -> None:
         """Keep how a member failed, for the next process."""
-        self._memory.note_failure(member, Failure(at, f"{error.detail} ({error.more})" if error.more else error.detail))
+        self._memory.note_failure(member, Failure(at, error.sentence))
 
     def recall_failure(self, member: Member) -> None:
         """Say how a member failed last, in whatever process, if it has not been well since."""

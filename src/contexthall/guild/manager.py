@@ -359,7 +359,7 @@ class MCPManager:
                     seconds = clock() - begun
                 offered = await settled(handle.list_tools())
         except MemberError as error:
-            return Trial(member.name, error=_sentence(error))
+            return Trial(member.name, error=error.sentence)
         except Exception as error:  # noqa: BLE001 - whatever a factory's server raises is its member's failure
             return Trial(member.name, error=f"the server could not be asked ({error})")
         member.last_failure = ""
@@ -367,7 +367,7 @@ class MCPManager:
 
     def _note_failure(self, member: Member, error: MemberError) -> None:
         if member.status != "error":  # the keeper has seen it already if it could not be started
-            member.status, member.error = "error", _sentence(error)
+            member.status, member.error = "error", error.sentence
             self._tell(Event("error", member.name, error=member.error))
         self._lists.note_failure(member, error, self._now())
         logger.warning("the tools of %s could not be refreshed: %s", member.name, member.error)
@@ -381,10 +381,6 @@ class MCPManager:
                 listener(event)
             except Exception:
                 logger.exception("a listener failed on %s of %s", event.kind, event.member)
-
-
-def _sentence(error: MemberError) -> str:
-    return f"{error.detail} ({error.more})" if error.more else error.detail
 
 
 def _view(member: Member) -> MemberView:

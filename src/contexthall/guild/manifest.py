@@ -6,6 +6,7 @@ Pure: bytes in, a value or a reason out. A reason is a sentence that names the k
 import math
 import re
 import unicodedata
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -15,17 +16,17 @@ from contexthall.core import wire
 
 FILE_NAMES = ("plugin.json", "guild-member.json")
 """What a manifest may be called, the one that is preferred first."""
+FIRST_VERSION = "1.0.0"
+"""Of a member that does not say which it is."""
 LARGEST_BYTES = 1 << 20
 TOO_LARGE = f"the manifest is larger than {LARGEST_BYTES} bytes"
 PORT = "${PORT}"
 """What stands for a free port in the arguments of an http server."""
 START_SECONDS, TOOL_SECONDS, IDLE_SECONDS = 10.0, 30.0, 300.0
 _LONGEST_NAME = 100
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
-
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -90,7 +91,7 @@ def parse_manifest(data: bytes) -> Manifest:
     )
 
 
-def write_manifest(name: str, launch: Launch, *, version: str = "1.0.0") -> bytes:
+def write_manifest(name: str, launch: Launch, *, version: str = FIRST_VERSION) -> bytes:
     """Spell the manifest of a server that is started, or reached, like this."""
     mcp = {key: value for key, value in launch.spec().items() if value and key != "transport"}
     manifest = {"name": name, "version": version, "transport": launch.transport, "mcp": mcp}
@@ -173,7 +174,7 @@ def _parsed(data: bytes) -> dict[str, object]:
     if len(data) > LARGEST_BYTES:
         raise ManifestError(TOO_LARGE)
     try:
-        value = wire.parse(data.removeprefix(_BYTE_ORDER_MARK))
+        value = wire.parse(data.removeprefix(BOM_UTF8))
     except UnicodeDecodeError:
         raise ManifestError("the manifest is not UTF-8 text") from None
     except UnicodeEncodeError:

@@ -21,10 +21,10 @@ from contexthall.guild.roster import Freshness, JsonObject, Member
 
 logger = logging.getLogger(__name__)
 
-_NO_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
-_SURELY_FLAT = 20
 FILE_NAME = "tools-cache.json"
 MOST_BYTES = 64 << 20
+_NO_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
+_SURELY_FLAT = 20
 
 
 class MalformedCacheError(ValueError):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contexthall.contexts.draft import languages, parsing, python
+from contexthall.contexts.draft import languages, parsing, python, signatures
 from contexthall.contexts.draft.languages import NAMES, read
 from contexthall.contexts.draft.source import Source
 
@@ -55,7 +55,7 @@ def test_hostile_files_are_read_without_harm(name: str, kind: str) -> None:
 def test_no_bytes_break_a_reader(name: str, noise: bytes, cut: int) -> None:
     for export in read(name, GOOD[name][:cut] + noise + GOOD[name][cut:]).exports:
         assert export.signature.isprintable()
-        assert len(export.signature) <= parsing.LONGEST_SIGNATURE
+        assert len(export.signature) <= signatures.LONGEST_SIGNATURE
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -16,10 +16,6 @@ pieces = st.lists(st.sampled_from([*PIECES.split(" "), " ", " ", "\n", "\n\n", "
 texts = st.one_of(st.text(max_size=60), pieces.map("".join))
 
 
-def encoded(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-import pytest
+from tests.machine import must_be_here
 from tests.processes import PATIENCE_SECONDS
 
 COMMANDS = {
@@ -24,16 +24,13 @@ TAUGHT_BY = {
     "zsh": "source <(context completion zsh)",
     "fish": "context completion fish | source",
 }
-# Read at once: what a test sees of the environment is emptied.
-MUST_RUN = bool(os.environ.get("CI") or os.environ.get("CONTEXT_CI"))
 
 
 class Shell:
     """A shell that was taught to complete, with a `context` that completes for real but only notes down all else."""
 
     def __init__(self, name: str, cwd: Path, home: Path) -> None:
-        if shutil.which(name) is None and not MUST_RUN:
-            pytest.skip(f"{name} is not here: make shells")
+        must_be_here(shutil.which(name), f"NO SHELL: there is no {name}; type `make shells`")
         self._name = name
         self._cwd = cwd
         self._noted = home / "noted"

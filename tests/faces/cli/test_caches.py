@@ -50,9 +50,10 @@ def test_a_named_cache_root_that_is_not_there_is_an_io_error(capfd: pytest.Captu
 
 def test_a_root_that_is_not_there_is_a_missing_cache(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["caches", "--root", "nowhere"]) == 4
-    assert capfd.readouterr() == (
-        "",
-        "error[cache_missing]: Cache does not exist: nowhere\n\nhint: list what is there with `context caches`\n",
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith(
+        "error[cache_missing]: Cache does not exist: nowhere\n\nhint: list what is there with `context caches`"
     )
 
 
@@ -89,6 +90,14 @@ def test_build_says_in_one_line_what_it_built(tmp_path: Path, capfd: pytest.Capt
     assert out == ""
     assert err.startswith(f"built 3 documents, version {oracle.cache_version(HANDBOOK)}, in ")
     assert err.count("\n") == 1
+
+
+def test_build_warns_of_sources_in_which_it_found_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_sources(tmp_path / "notes", {"keys.txt": "rotate"})
+    assert run(["build", "--sources", "notes", "--cache", "notes-cache"]) == 0
+    assert "no file in the sources matches *.md" in capfd.readouterr().err
+    assert run(["build", "--sources", "notes", "--cache", "notes-cache", "--force", "--include", "*.txt"]) == 0
+    assert "warning" not in capfd.readouterr().err
 
 
 def test_build_honours_the_date_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,6 +275,7 @@ def test_verify_is_quiet_on_standard_output_and_names_every_violation(
     assert "no document has the file documents/orphan\n" in err
     assert "there is no file index.json\n" in err
     assert "error[cache_invalid]: Cache exists but is invalid: 2 violations in handbook" in err
+    assert f"hint: `context build --sources DIR --cache {tmp_path / 'handbook'} --force` builds it anew\n" in err
     assert run(["verify", "--cache", "nowhere"]) == 4
 
 

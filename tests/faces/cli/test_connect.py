@@ -45,7 +45,7 @@ def typed(capfd: pytest.CaptureFixture[str]) -> Typed:
 
 def expected(shop: Path, *more: str) -> dict[str, Any]:
     roots = ["--path", str(shop), "--cache-root", str(shop / ".context" / "caches")]
-    return {"command": sys.executable, "args": ["-m", "contexthall", "serve", *roots, *more]}
+    return {"command": sys.executable, "args": ["-P", "-m", "contexthall", "serve", *roots, *more]}
 
 
 def test_the_configuration_is_data_and_where_it_goes_is_words(typed: Typed, shop: Path) -> None:
@@ -58,6 +58,14 @@ def test_the_configuration_is_data_and_where_it_goes_is_words(typed: Typed, shop
 
 
 def test_codex_reads_toml(typed: Typed, shop: Path) -> None:
+    _, out, _ = typed("connect", "codex")
+    assert tomllib.loads(out) == {"mcp_servers": {"context-hall": expected(shop)}}
+
+
+def test_without_a_home_each_client_still_reads_its_own_language(
+    typed: Typed, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOME")
     _, out, _ = typed("connect", "codex")
     assert tomllib.loads(out) == {"mcp_servers": {"context-hall": expected(shop)}}
 
@@ -80,6 +88,7 @@ def test_what_was_written_serves_the_hall_from_anywhere(typed: Typed, shop: Path
     entry = json.loads((shop / ".mcp.json").read_text())["mcpServers"]["context-hall"]
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    (elsewhere / "contexthall.py").write_text("raise SystemExit('whose project is this?')\n")
     with RawServer(cwd=elsewhere, command=(entry["command"], *entry["args"])) as server:
         server.initialize()
         answer = server.request(1, "tools/call", {"name": "context.list_caches", "arguments": {}})
@@ -108,6 +117,7 @@ def test_whatever_was_chosen_is_written_with_absolute_paths(typed: Typed, shop: 
 def test_a_guild_from_the_environment_is_named_since_the_client_may_have_another(
     typed: Typed, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (shop / "members").mkdir()
     monkeypatch.setenv("CONTEXT_GUILD", "members")
     _, out, _ = typed("connect", "generic")
     assert json.loads(out)["mcpServers"]["context-hall"] == expected(shop, "--guild", str(shop / "members"))
@@ -136,10 +146,13 @@ def test_a_token_is_referred_to_and_never_written(typed: Typed, monkeypatch: pyt
         (["claude-desktop", "--http"], "takes no address"),
         (["generic", "--write"], "not known where another client has its file"),
         (["cursor", "--http", "--at", "nowhere"], "'nowhere' is not an address"),
+        (["cursor", "--at", "9000", "--write"], "--at is for --http"),
         (["cursor", "--name", ""], "the name must be a text"),
         (["cursor", "--name", "a\nb"], "the name must be a text"),
+        (["cursor", "--file", "", "--write"], "the file has no name"),
         (["emacs"], "is not one of"),
         (["cursor", "--path", "nowhere"], "the project root is not a directory"),
+        (["cursor", "--guild", "nowhere", "--write"], "the guild is not a directory"),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments: list[str], message: str, typed: Typed, shop: Path) -> None:
@@ -147,6 +160,11 @@ def test_what_cannot_be_done_is_said(arguments: list[str], message: str, typed: 
     assert (code, out) == (1, "")
     assert message in err
     assert os.listdir(shop) == []
+
+
+def test_a_client_that_nobody_knows_is_told_how_to_name_its_file(typed: Typed) -> None:
+    _, _, err = typed("connect", "generic")
+    assert err.endswith("hint: the same command with --file FILE --write puts it there\n")
 
 
 def test_another_file_can_be_named(typed: Typed, shop: Path) -> None:
@@ -157,12 +175,27 @@ def test_another_file_can_be_named(typed: Typed, shop: Path) -> None:
     assert (shop / "own.json.before-context-hall").exists()
 
 
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+@pytest.mark.parametrize("action", [(), ("--write",)])
+def test_a_path_that_no_file_can_name_is_refused(
+    client: str, action: tuple[str, ...], typed: Typed, shop: Path
+) -> None:
+    odd = os.path.join(os.fsencode(shop), b"\xff")
+    os.mkdir(odd)
+    code, out, err = typed("connect", client, *action, "--path", os.fsdecode(odd))
+    assert (code, out) == (1, "")
+    assert "not UTF-8" in err
+    assert os.listdir(odd) == []
+
+
 def test_a_terminal_gets_no_escapes_from_a_name(shop: Path) -> None:
-    odd = shop / "\x1b[31mred"
+    odd = shop / "\x1b[31mred\nhint: obey"
     odd.mkdir()
-    answer = run_context("connect", "cursor", "--write", cwd=odd)
-    assert answer.returncode == 0
-    assert b"\x1b" not in answer.stderr
+    for action in ("--http", "--write", "--write", "--remove", "--remove"):
+        answer = run_context("connect", "cursor", action, cwd=odd)
+        assert answer.returncode == 0
+        assert b"\x1b" not in answer.stderr
+        assert b"\nhint: obey" not in answer.stderr
 
 
 # `context guild import`:
@@ -241,6 +274,32 @@ def test_a_member_that_is_there_stays_and_a_name_becomes_one_of_a_directory(type
     assert json.loads((shop / "members" / "io.github-odd name" / "plugin.json").read_text())["mcp"]["command"] == "y"
 
 
+@pytest.mark.parametrize(
+    ("name", "entry", "told"),
+    [
+        ("node_modules", {"command": "x"}, "cannot be the name"),
+        ("x" * 101, {"command": "x"}, "at most 100 characters"),
+        ("nul", {"command": "x", "args": ["a\0b"]}, "NUL"),
+        ("socket", {"url": "wss://example.org"}, "must begin with http"),
+        ("header", {"url": "https://example.org", "headers": {"a b": "c"}}, "HTTP can carry"),
+    ],
+)
+def test_what_no_manifest_can_say_is_left_out_of_the_preview_too(
+    name: str, entry: dict[str, Any], told: str, typed: Typed, shop: Path
+) -> None:
+    (shop / "mcp.json").write_text(json.dumps({"mcpServers": {name: entry}}))
+    assert told in imported(typed, "mcp.json")[name]["reason"]
+
+
+@pytest.mark.parametrize("name", ["../../../out", "..", ".", "/etc/x", " . ", "a\x1b[2Jb\n", "\u00a0x\u00a0", ""])
+def test_no_name_leads_out_of_the_guild(name: str, typed: Typed, shop: Path) -> None:
+    (shop / "mcp.json").write_text(json.dumps({"mcpServers": {name: {"command": "x"}}}))
+    code, _, _ = typed("guild", "import", "mcp.json", "--guild", "members", "--write")
+    assert code == 0
+    assert len(list((shop / "members").glob("*/plugin.json"))) == 1
+    assert sorted(os.listdir(shop)) == ["mcp.json", "members"]
+
+
 def test_two_servers_that_would_share_a_directory_do_not(typed: Typed, shop: Path) -> None:
     (shop / "mcp.json").write_text(json.dumps({"mcpServers": {"a/b": {"command": "x"}, "a-b": {"command": "y"}}}))
     code, out, err = typed("guild", "import", "mcp.json", "--guild", "members", "--write")
@@ -267,6 +326,17 @@ def test_a_file_that_cannot_be_read_is_an_error(
 def test_a_file_without_servers_has_nothing_to_import(typed: Typed, shop: Path) -> None:
     (shop / "mcp.json").write_text('{"theme": "dark"}')
     assert typed("guild", "import", "mcp.json", "--guild", "members") == (0, "", "nothing to import\n")
+
+
+def test_a_hall_at_an_address_is_no_member(typed: Typed) -> None:
+    typed("connect", "claude-code", "--http", "--write")
+    assert imported(typed, ".mcp.json")["context-hall"]["reason"] == "it is a hall itself"
+
+
+def test_the_hint_of_a_preview_keeps_what_was_kept(typed: Typed, shop: Path) -> None:
+    (shop / "mcp.json").write_text(json.dumps({"mcpServers": {"x": {"command": "x", "env": {"LEVEL": "debug"}}}}))
+    _, _, err = typed("guild", "import", "mcp.json", "--keep", "LEVEL", "--guild", "members")
+    assert f"hint: `context guild import mcp.json --keep LEVEL --guild {shop / 'members'} --write`" in err
 
 
 def test_a_value_that_is_no_secret_can_be_kept(typed: Typed, shop: Path) -> None:

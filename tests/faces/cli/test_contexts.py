@@ -60,6 +60,7 @@ def test_status_can_be_asked_to_fail(project: Path, capfd: pytest.CaptureFixture
     out, err = capfd.readouterr()
     assert "missing    src/" in out
     assert err.startswith("error[check_failed]: The check does not hold: 3 directories: 2 fresh, 0 stale, 1 missing")
+    assert all(f"`context {command}`" in err for command in ("init", "regen", "rehash"))
     write_context(project / "src", "src")
     assert run(["status", "--check", "--json"]) == 0
     write_files(project, {"src/core/a.py": "2"})

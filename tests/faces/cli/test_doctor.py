@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +21,8 @@ from tests.caches.making import build_cache
 from tests.contexts.making import make_project, write_context, write_files
 from tests.faces.web.serving import HttpHall
 from tests.guild.making import FakeFactory, FakeServer, is_alive, make_member, manager_of, read_cache, tool, write_cache
-from tests.processes import CONTEXT, NOBODY, run_context
+from tests.processes import CONTEXT, NOBODY, free_port, run_context
+from tests.waiting import wait_until
 
 from contexthall import __version__
 from contexthall.faces.cli.checkup.findings import Finding, examined
@@ -67,13 +67,6 @@ def add_cache(project: Path, name: str) -> Path:
     """Build a cache of two documents below the cache root."""
     cache = build_cache(project.parent / "built", {"a.md": "rotate keys", "b.md": "other words"}, name=name)
     return cache.rename(project / ".context" / "caches" / name)
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
 
 
 @pytest.fixture
@@ -185,8 +178,10 @@ def test_what_others_wrote_is_shown_and_not_obeyed(project: Path, typed: Typed, 
     make_member(tmp_path / "guild", "echo")
     (tmp_path / "guild" / "echo").rename(tmp_path / "guild" / "x\x1b]0;y")
     (tmp_path / "guild" / "x\x1b]0;y" / "plugin.json").write_text("{")
-    _, out, err = typed("--guild", str(tmp_path / "guild"))
+    with listening(b'HTTP/1.1 200 OK\r\n\r\n{"status":"ok","version":"\\u001b[2J\\nwrong"}') as port:
+        _, out, err = typed("--guild", str(tmp_path / "guild"), "--port", str(port))
     assert "\x1b" not in out + err
+    assert "a Context Hall \\x1b[2J\\nwrong listens" in out
     assert "a\\x1b[2Jb\\nwrong" in out
     assert "x\\x1b]0;y" in out
 
@@ -468,9 +463,28 @@ def test_clients_that_know_this_hall_or_another_are_named(project: Path, asked: 
     assert report["sound"]
     cursor, codex = finding(report, "clients", "Cursor"), finding(report, "clients", "Codex")
     assert (cursor["mark"], cursor["facts"]["file"]) == ("ok", str(project / ".cursor" / "mcp.json"))
-    assert (codex["mark"], codex["type"]) == ("note", "context connect codex --write")
+    assert codex["mark"] == "note"
     assert f"a hall of {tmp_path}/other" in codex["found"]
     assert "claude-code" in finding(report, "clients", "others")["facts"]["absent"]
+
+
+def test_a_client_that_knows_the_hall_of_another_project_is_told_of_this_one_too(asked: Asked, tmp_path: Path) -> None:
+    for name in ("context-hall", "context-hall-2"):
+        (tmp_path / name).mkdir()
+        assert run(["connect", "codex", "--write", "--name", name, "--path", str(tmp_path / name)]) == 0
+    remedy = finding(asked(), "clients", "Codex")["type"]
+    assert remedy == "context connect codex --write --name context-hall-3"
+    assert run(shlex.split(remedy)[1:]) == 0
+    assert finding(asked(), "clients", "Codex")["mark"] == "ok"
+
+
+def test_a_hall_whose_command_is_gone_is_written_anew_under_its_own_name(asked: Asked, project: Path) -> None:
+    gone = {"command": "/no/such/context", "args": ["serve", "--path", str(project)]}
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"ours": gone}}))
+    remedy = finding(asked(), "clients", "Claude Code")["type"]
+    assert remedy == "context connect claude-code --write --name ours"
+    assert run(shlex.split(remedy)[1:]) == 0
+    assert finding(asked(), "clients", "Claude Code")["mark"] == "ok"
 
 
 # The guild:
@@ -753,21 +767,29 @@ def test_a_port_that_nobody_has_is_free(asked: Asked) -> None:
     assert finding(report, "port", f"port {port}")["facts"] == {"port": port, "state": "free"}
 
 
+def test_a_client_that_would_ask_where_nobody_listens_is_named(asked: Asked) -> None:
+    port = str(free_port())
+    assert run(["connect", "codex", "--http", "--at", port, "--write"]) == 0
+    told = finding(asked("--port", port), "port", f"port {port}")
+    assert (told["mark"], told["type"]) == ("note", f"context serve --http {port}")
+    assert told["found"] == "nobody listens, and Codex would ask there"
+
+
 @pytest.mark.parametrize(
-    ("answer", "mark", "state"),
+    ("answer", "state"),
     [
-        (b'HTTP/1.1 200 OK\r\n\r\n{"status":"ok","version":"9.9.9"}', "note", "hall"),
-        (b'HTTP/1.1 200 OK\r\n\r\n{"status":"ok"}', "note", "taken"),
-        (b"HTTP/1.1 404 Not Found\r\n\r\nnobody", "note", "taken"),
-        (b"\x00\xff" * 1000, "note", "taken"),
-        (b"", "note", "taken"),
+        (b'HTTP/1.1 200 OK\r\n\r\n{"status":"ok","version":"9.9.9"}', "hall"),
+        (b'HTTP/1.1 200 OK\r\n\r\n{"status":"ok"}', "taken"),
+        (b"HTTP/1.1 404 Not Found\r\n\r\nnobody", "taken"),
+        (b"\x00\xff" * 1000, "taken"),
+        (b"", "taken"),
     ],
 )
-def test_whoever_has_the_port_is_asked_who_it_is(answer: bytes | None, mark: str, state: str, asked: Asked) -> None:
+def test_whoever_has_the_port_is_asked_who_it_is(answer: bytes, state: str, asked: Asked) -> None:
     with listening(answer) as port:
         report = asked("--port", str(port))
     told = finding(report, "port", f"port {port}")
-    assert (told["mark"], told["facts"]["state"]) == (mark, state)
+    assert (told["mark"], told["facts"]["state"]) == ("note", state)
 
 
 def test_whoever_says_nothing_at_the_port_is_not_waited_for_long(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -796,8 +818,7 @@ def test_an_interrupt_stops_the_member_that_is_tried_and_is_130(project: Path, t
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
         assert (process.returncode, err) == (130, b"")
-        while is_alive(int(started.split()[1])):
-            time.sleep(0.01)
+        wait_until(lambda: not is_alive(int(started.split()[1])))
 
 
 def test_it_is_a_command_like_others(project: Path) -> None:

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, TypeAlias
 import pytest
 from tests.guild.making import is_alive, make_member, tool, write_cache
 from tests.processes import CONTEXT, run_context
+from tests.waiting import wait_until
 
 from contexthall.faces.cli.guild_report import age
 from contexthall.faces.cli.table import run
@@ -147,8 +147,8 @@ def test_list_as_json_has_all_that_is_known(guild: Path, typed: Typed) -> None:
 
 def test_a_guild_of_nobody_says_how_to_add_somebody(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["guild", "list", "--guild", "guild"]) == 0
-    hint = "the guild has no members\n\nhint: `context guild add NAME -- COMMAND`\n"
-    assert capfd.readouterr() == ("", hint)
+    adding, importing = "context guild add NAME --guild guild -- COMMAND", "context guild import FILE --guild guild"
+    assert capfd.readouterr() == ("", f"the guild has no members\n\nhint: `{adding}`, or `{importing}`\n")
     assert run(["guild", "list", "--guild", "guild", "--json"]) == 0
     assert capfd.readouterr() == ('{"members":[]}\n', "")
 
@@ -446,8 +446,7 @@ def test_an_interrupt_stops_the_server_and_is_130(
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
         assert (process.returncode, err) == (130, b"")
-        while is_alive(int(started.split()[1])):
-            time.sleep(0.01)
+        wait_until(lambda: not is_alive(int(started.split()[1])))
 
 
 # Why:

@@ -14,6 +14,7 @@ import pytest
 from tests.processes import CONTEXT, run_context
 
 from contexthall import __version__
+from contexthall.faces.cli.guild import guild
 from contexthall.faces.cli.output import harmless
 from contexthall.faces.cli.table import COMMANDS, EXAMPLES, context, run
 
@@ -65,6 +66,20 @@ def test_help_gives_every_command_one_line_in_its_group(
     for name, entry in COMMANDS.items():
         above = lines[: lines.index(f"  {name:<{width}}  {entry.summary}")]
         assert [line for line in above if line.endswith(":") and not line.startswith(" ")][-1] == f"{entry.group}:"
+
+
+def test_the_help_of_every_command_fits_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in (*([name] for name in COMMANDS), *(["guild", name] for name in guild.commands)):
+        assert run([*words, "--help"]) == 0
+    assert [line for line in capfd.readouterr().out.splitlines() if len(line) > 80] == []
+
+
+def test_a_choice_that_is_missing_is_offered_line_by_line(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["connect"]) == 1
+    assert "Choose from:\n    claude-code,\n    claude-desktop,\n" in capfd.readouterr().err
 
 
 def test_every_command_that_help_names_is_there(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -205,6 +206,18 @@ def test_no_input_at_all_is_an_end(project: Path) -> None:
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, b"", b"")
     with Path(os.devnull).open("rb") as nothing:
         subprocess.run([*CONTEXT, "serve"], cwd=project, stdin=nothing, timeout=20, check=True)
+
+
+def test_a_person_who_types_it_is_told_what_it_waits_for(project: Path) -> None:
+    ours, theirs = pty.openpty()
+    os.write(ours, b"\x04")  # Ctrl-D, typed ahead
+    served = subprocess.run(
+        [*CONTEXT, "serve"], cwd=project, stdin=theirs, capture_output=True, timeout=PATIENCE_SECONDS, check=False
+    )
+    os.close(theirs)
+    os.close(ours)
+    assert (served.returncode, served.stdout) == (0, b"")
+    assert b"`context connect`" in served.stderr
 
 
 def test_a_thousand_requests_in_one_go_are_all_answered_before_the_end(project: Path) -> None:

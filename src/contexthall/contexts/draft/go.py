@@ -9,23 +9,18 @@ from collections.abc import Callable, Iterator
 import tree_sitter_go
 from tree_sitter import Node
 
+from contexthall.contexts.draft.comments import Comments, comment_prose, is_licence
 from contexthall.contexts.draft.parsing import (
     LEFT_OUT,
     LONGEST_NAME,
-    LONGEST_SIGNATURE,
-    Comments,
-    Notation,
     Piece,
     children,
-    comment_prose,
     first_child,
-    is_licence,
-    one_line,
     pieces,
-    signature,
     text,
     unique,
 )
+from contexthall.contexts.draft.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 from contexthall.contexts.draft.source import Export, Source
 
 EXTENSIONS = frozenset({"go"})

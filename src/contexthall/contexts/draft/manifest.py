@@ -5,6 +5,7 @@ Pure, and it never raises: what cannot be read says nothing. Addresses, and the 
 
 import re
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -199,7 +200,7 @@ _NOT_A_RANGE = ("file:", "link:", "portal:", "workspace:", ".", "/", "~/")
 
 
 def _package_json(data: bytes, _workspace: bytes) -> Manifest:
-    package = _table(wire.parse(data.removeprefix(b"\xef\xbb\xbf"), halves=True))
+    package = _table(wire.parse(data.removeprefix(BOM_UTF8), halves=True))
     name = _name(package.get("name"))
     found = _Dependencies(own=name)
     for wanted, spec in _table(package, "dependencies").items():

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.layout import Layout
+from contexthall.contexts.draft.credentials import looks_like_a_key
+from contexthall.contexts.draft.layout import ROOT, Layout
 from contexthall.contexts.draft.manifest import framework
 from contexthall.contexts.draft.material import Material, language_of
-from contexthall.contexts.draft.parsing import looks_like_a_key
 from contexthall.contexts.draft.prose import first_sentence, is_boilerplate
 from contexthall.contexts.draft.source import Export, Source
 from contexthall.contexts.yaml_text import Value
@@ -73,7 +73,7 @@ def with_below(fields: Mapping[str, Value], scope: str, below: Mapping[str, str]
     if not told:
         return {**fields}
     listed = {"subdirectories": [{"name": f"{name}/", "summary": summary} for name, summary in told.items()]}
-    if scope == ".":
+    if scope == ROOT:
         listed["structure"] = [{"path": name, "summary": summary} for name, summary in told.items()]
     return {**fields, **listed}
 

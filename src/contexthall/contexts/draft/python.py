@@ -9,22 +9,19 @@ from collections.abc import Iterator
 import tree_sitter_python
 from tree_sitter import Node
 
+from contexthall.contexts.draft.comments import prose
 from contexthall.contexts.draft.parsing import (
     DEEPEST,
     LONGEST_NAME,
-    LONGEST_SIGNATURE,
-    Notation,
     Piece,
     children,
     first_child,
     first_named_child,
-    one_line,
     pieces,
-    prose,
-    signature,
     text,
     unique,
 )
+from contexthall.contexts.draft.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 from contexthall.contexts.draft.source import Export, Source
 
 EXTENSIONS = frozenset({"py", "pyi", "pyw"})

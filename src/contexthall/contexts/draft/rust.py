@@ -9,22 +9,19 @@ from collections.abc import Iterator
 import tree_sitter_rust
 from tree_sitter import Node
 
+from contexthall.contexts.draft.comments import comment_prose
 from contexthall.contexts.draft.parsing import (
     DEEPEST,
     LEFT_OUT,
     LONGEST_NAME,
-    LONGEST_SIGNATURE,
-    Notation,
     Piece,
     children,
-    comment_prose,
     first_child,
-    one_line,
     pieces,
-    signature,
     text,
     unique,
 )
+from contexthall.contexts.draft.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 from contexthall.contexts.draft.source import Export, Source
 
 EXTENSIONS = frozenset({"rs"})

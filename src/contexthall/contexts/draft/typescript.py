@@ -10,26 +10,20 @@ import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Node
 
+from contexthall.contexts.draft.comments import Comments, comment_prose, is_apart, is_licence
 from contexthall.contexts.draft.parsing import (
     LEFT_OUT,
     LONGEST_NAME,
-    LONGEST_SIGNATURE,
-    Comments,
     Grammar,
-    Notation,
     Piece,
     children,
-    comment_prose,
     first_child,
     first_named_child,
-    is_apart,
-    is_licence,
-    one_line,
     pieces,
-    signature,
     text,
     unique,
 )
+from contexthall.contexts.draft.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 from contexthall.contexts.draft.source import Export, Source
 from contexthall.core.characters import is_name
 

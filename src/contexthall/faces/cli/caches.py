@@ -1,6 +1,7 @@
 """`context build`, `resolve`, `verify`, `caches` and `inspect`."""
 
 import time
+from shlex import quote
 
 import click
 
@@ -50,6 +51,9 @@ def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> No
         built = HallChoice().open().build_cache(sources, cache, include=include, force=force, progress=bar.show)
     seconds = time.monotonic() - begun
     say(f"built {counted(built.document_count, 'document')}, version {built.cache_version}, in {seconds:.1f} s")
+    if not built.document_count:
+        wanted = " or ".join(include) or "*.md"
+        say(on_one_line(f"warning: no file in the sources matches {wanted}; --include GLOB takes others"))
     if built.left_behind:
         say(on_one_line(f"warning: what was there before could not be removed: {built.left_behind}"))
 
@@ -58,12 +62,19 @@ def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> No
     epilog="""\b
 Examples:
   context resolve --cache handbook --query "rotate keys" --budget 4000
-  context resolve --cache handbook --query keys --budget 4000 --why-not keys.md"""
+  context resolve --cache handbook --query keys --budget 400 --why-not keys.md"""
 )
 @_CACHE
 @click.option("--query", required=True, metavar="TEXT", help="Words that the documents should contain.")
 @click.option("--budget", required=True, metavar="TOKENS", help="Most tokens that the documents may cost together.")
-@click.option("--format", "layout", type=click.Choice(["json", "pretty"]), default="json", help="One line, or many.")
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["json", "pretty"]),
+    default="json",
+    show_default=True,
+    help="On one line, or on many.",
+)
 @click.option("--why-not", metavar="ID", help="Say instead, for people, what became of this document.")
 @roots_options
 def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | None, hall: HallChoice) -> None:
@@ -93,14 +104,17 @@ def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
     Names every violation. Exits with 5 when there are any.
     """
     library = hall.open().caches
-    violations = library.verify(library.find(cache))
+    directory = library.find(cache)
+    violations = library.verify(directory)
     if as_json:
         print_json(compact({"valid": not violations, "violations": violations}))
     else:
         for violation in violations:
             say(on_one_line(violation))
     if violations:
-        raise CacheInvalidError(f"{len(violations)} violations in {cache}", hint="build it anew")
+        told = f"{counted(len(violations), 'violation')} in {cache}"
+        building = f"context build --sources DIR --cache {quote(directory)} --force"
+        raise CacheInvalidError(told, hint=f"`{building}` builds it anew")
     if not as_json:
         say("the cache is sound")
 

@@ -92,14 +92,14 @@ _NOT_ITSELF = {"": "\\'\" \t\n", "'": "'", '"': '\\"'}
 
 
 @click.command(epilog=LINES)
-@click.argument("shell", type=click.Choice([*SCRIPTS]))
+@click.argument("shell", type=click.Choice([*SCRIPTS]), metavar="SHELL")
 @click.argument("line", required=False)
 @click.argument("breaks", required=False, default="")
 def completion(shell: str, line: str | None, breaks: str) -> None:
     """Print what teaches your shell to complete commands.
 
-    What it prints calls this command again, with the LINE that is to be completed and, from bash, the characters at
-    which a word BREAKS.
+    SHELL is bash, zsh or fish. What it prints calls this command again, with the LINE that is to be completed and, from
+    bash, the characters at which a word BREAKS.
     """
     print_data(SCRIPTS[shell].lstrip("\n") if line is None else answer(shell, Typed.read(line, breaks)))
 

@@ -11,11 +11,9 @@ from contexthall.core.characters import is_printable
 from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
 from contexthall.faces.cli.options import HallChoice, completed_by, hall_options
-from contexthall.faces.cli.output import print_data, say
-from contexthall.faces.web.address import Address
+from contexthall.faces.cli.output import on_one_line, print_data, say
+from contexthall.faces.web.address import DEFAULT_PORT, Address
 from contexthall.settings import Settings
-
-_PORT = "8321"
 
 
 @click.command(
@@ -23,7 +21,7 @@ _PORT = "8321"
 Examples:
   context connect claude-code            what to put where
   context connect claude-code --write    put it there
-  context connect codex --http --write   share the hall of `context serve --http 8321`
+  context connect codex --http --write   share one that is served over HTTP
   context connect codex --remove         take it out again"""
 )
 @click.argument("client", type=click.Choice(list(CLIENTS)), metavar="CLIENT")
@@ -32,7 +30,7 @@ Examples:
 )
 @click.option("--remove", "action", flag_value="remove", help="Take it out of the client's file again.")
 @click.option("--http", is_flag=True, help="Have the client ask a hall that is served over HTTP.")
-@click.option("--at", metavar="[HOST:]PORT", default=_PORT, show_default=True, help="Where that hall listens.")
+@click.option("--at", metavar="[HOST:]PORT", help=f"Where that hall listens.  [default: {DEFAULT_PORT}]")
 @click.option("--name", metavar="TEXT", default=NAME, show_default=True, help="What the client shall call the hall.")
 @click.option(
     "--file",
@@ -42,7 +40,7 @@ Examples:
 )
 @hall_options
 def connect(
-    client: str, action: str | None, http: bool, at: str, name: str, file: str | None, hall: HallChoice
+    client: str, action: str | None, http: bool, at: str | None, name: str, file: str | None, hall: HallChoice
 ) -> None:
     """Tell an agent of the hall: print its configuration, or write it.
 
@@ -52,13 +50,14 @@ def connect(
     root, and the guild if one is named. With --write it is merged into the client's own file, and the file as it was
     is kept beside it.
     """
-    if not is_printable(name) or not name.strip():
-        raise UsageError("the name must be a text that can be shown", hint="leave --name out")
+    _check_typed(name, file, at, http=http)
+    at = str(DEFAULT_PORT) if at is None else at
     opened = hall.open()
     chosen, place = CLIENTS[client], absolute(file, opened.settings.working_directory) if file else None
     if action == "remove":
         _tell_removed(opened.clients.forget(chosen, name=name, file=place), name)
         return
+    opened.check_guild()
     reach = _address(at, opened.settings) if http else _command(hall, opened.settings)
     if action == "write":
         _tell_written(opened.clients.introduce(chosen, reach, name=name, file=place), chosen)
@@ -67,7 +66,17 @@ def connect(
         print_data(opened.clients.spelling(chosen, reach, name=name))
         _tell_where(place or opened.clients.place(chosen))
     if reach.url:
-        say(f"the hall is served there by `{join([*_serving(hall, opened.settings), '--http', at])}`")
+        serving = join([*_serving(hall, opened.settings), "--http", at])
+        say("\n" + on_one_line(f"serve the hall there with `{serving}`"))
+
+
+def _check_typed(name: str, file: str | None, at: str | None, *, http: bool) -> None:
+    if not is_printable(name) or not name.strip():
+        raise UsageError("the name must be a text that can be shown", hint="leave --name out")
+    if file == "":  # an unset variable of a script, not the usual one
+        raise UsageError("the file has no name", hint="name it with --file FILE, or leave --file out")
+    if at is not None and not http:
+        raise UsageError("--at is for --http", hint="type both, or neither")
 
 
 def _address(at: str, settings: Settings) -> Reach:
@@ -101,25 +110,32 @@ def _ourselves(working_directory: str) -> list[str]:
     program = sys.argv[0]
     if os.path.basename(program) == "context":
         return [absolute(program, working_directory)]
-    return [sys.executable, "-m", "contexthall"]
+    # A client starts it wherever its user works: without -P, Python would import modules from there.
+    return [sys.executable, "-P", "-m", "contexthall"]
 
 
 def _tell_where(place: str) -> None:
     if place:
-        say(f"\nThis goes into {place}\n\nhint: the same command with --write puts it there")
+        say(f"\nThis goes into {on_one_line(place)}\n\nhint: the same command with --write puts it there")
+    else:
+        say("\nThis goes into your client's own file\n\nhint: the same command with --file FILE --write puts it there")
 
 
 def _tell_written(change: Change, client: Client) -> None:
+    file = on_one_line(change.file)
     if not change.is_needed:
-        say(f"{change.file} says so already")
+        say(f"{file} says so already")
         return
-    kept = f"\nas it was: {change.backup}" if change.backup else ""
-    say(f"wrote {change.file}{kept}\n\nnext: {client.next_step}")
+    kept = f"\nkept from before: {on_one_line(change.backup)}" if change.backup else ""
+    say(f"wrote {file}{kept}\n\nnext: {client.next_step}")
 
 
 def _tell_removed(change: Change, name: str) -> None:
+    file = on_one_line(change.file)
     if not change.is_needed:
-        say(f"{change.file} does not name {name}")
+        say(f"{file} does not name {name}")
         return
-    kept = f"as it was: {change.backup}" if change.backup else "which said nothing else, and is gone"
-    say(f"took {name} out of {change.file}\n{kept}")
+    kept = (
+        f"kept from before: {on_one_line(change.backup)}" if change.backup else "which said nothing else, and is gone"
+    )
+    say(f"took {name} out of {file}\n{kept}")

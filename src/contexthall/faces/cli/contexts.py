@@ -9,18 +9,29 @@ from contexthall.core.errors import CheckFailedError, DiskError, HallError, Usag
 from contexthall.core.paths import shown
 from contexthall.core.wire import compact
 from contexthall.faces.cli.log import show_log
-from contexthall.faces.cli.options import HallChoice, completed_by, project_options
-from contexthall.faces.cli.output import harmless, on_one_line, print_data, print_error, print_json, say
+from contexthall.faces.cli.options import JSON, HallChoice, completed_by, project_options
+from contexthall.faces.cli.output import (
+    counted,
+    harmless,
+    on_one_line,
+    print_data,
+    print_error,
+    print_json,
+    say,
+    shortened,
+)
 from contexthall.hall import Hall
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _WIDEST_NAME = 40
 _WIDEST_SUMMARY = 80
+_MENDING = (
+    "`context init` for what is missing; for what is stale `context regen`, or `context rehash` if it is still true"
+)
 
 
 @click.command(epilog="\b\nExample:\n  context status --check")
 @click.option("--check", "must_be_fresh", is_flag=True, help="Exit with 8 unless every context is there and fresh.")
-@_JSON
+@JSON
 @project_options
 def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
     """Show which directories have a context, and which are stale.
@@ -35,7 +46,7 @@ def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
         print_data(_tree(project, answer["entries"]))
     counts = _counts(answer)
     if must_be_fresh and any(entry["state"] != FRESH for entry in answer["entries"]):
-        raise CheckFailedError(counts, hint="look at what is stale or missing, then type `context rehash`")
+        raise CheckFailedError(counts, hint=_MENDING)
     if not as_json:
         say(counts)
 
@@ -43,7 +54,7 @@ def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
 @click.command(epilog="\b\nExample:\n  context show src --field summary --field files")
 @click.argument("scope", shell_complete=completed_by("scopes"))
 @click.option("--field", "fields", multiple=True, metavar="FIELD", help="A field wanted instead of all. Repeatable.")
-@_JSON
+@JSON
 @project_options
 def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
     """Show what is known of a directory, and if it is still true.
@@ -66,13 +77,14 @@ def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -
 
 @click.command(epilog="\b\nExample:\n  context rehash src tests")
 @click.argument("scopes", nargs=-1, metavar="[SCOPE]...", shell_complete=completed_by("scopes"))
-@_JSON
+@JSON
 @project_options
 @click.pass_context
 def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
     """Say that contexts are true again, by a new fingerprint.
 
-    Without a SCOPE, all contexts of the project. Nothing else in the files is touched.
+    A SCOPE is a directory, relative to the project root; without one, all contexts of the project. Nothing else in the
+    files is touched.
     """
     opened = hall.open()
     done, errors = _rehash(opened, scopes or opened.project.places())
@@ -92,7 +104,7 @@ def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall:
 
 @click.command(epilog="\b\nExample:\n  context validate --strict")
 @click.option("--strict", is_flag=True, help="Compare files, exports and dependencies with the code as well.")
-@_JSON
+@JSON
 @project_options
 def validate(strict: bool, as_json: bool, hall: HallChoice) -> None:
     """Check contexts against their schema, and against the code.
@@ -113,7 +125,7 @@ def validate(strict: bool, as_json: bool, hall: HallChoice) -> None:
 
 
 @click.command
-@_JSON
+@JSON
 @project_options
 def watch(as_json: bool, hall: HallChoice) -> None:
     """Tell which contexts become stale, while people work.
@@ -142,7 +154,7 @@ def _listing(project: Project) -> Answer:
 def _counts(answer: Answer) -> str:
     states = [entry["state"] for entry in answer["entries"]]
     told = ", ".join(f"{states.count(state)} {state}" for state in ("fresh", "stale", "missing"))
-    return f"{len(states)} directories: {told}; {answer['skipped_directories']} too small to count"
+    return f"{counted(len(states), 'directory')}: {told}; {answer['skipped_directories']} too small to count"
 
 
 def _tree(project: Project, entries: Sequence[Answer]) -> str:
@@ -159,8 +171,7 @@ def _row(project: Project, entry: Answer) -> tuple[str, str, str]:
         return state, name, f"! {entry['error']}"
     changed = _changed(project.check_freshness(scope)) if state == STALE else ""
     summary = " ".join(str(entry.get("summary", "")).split())
-    shortened = summary if len(summary) <= _WIDEST_SUMMARY else summary[: _WIDEST_SUMMARY - 1] + "…"
-    return state, name, f"{shortened}{changed}"
+    return state, name, f"{shortened(summary, _WIDEST_SUMMARY)}{changed}"
 
 
 def _changed(answer: Answer) -> str:

@@ -8,8 +8,9 @@ from contexthall.core.errors import CheckFailedError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.checkup.examination import Examination
 from contexthall.faces.cli.checkup.findings import Finding
-from contexthall.faces.cli.options import HallChoice, rooms_options
-from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.options import JSON, HallChoice, rooms_options
+from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, say, shortened
+from contexthall.faces.web.address import DEFAULT_PORT
 
 _TITLES = {
     "hall": "The hall",
@@ -20,7 +21,6 @@ _TITLES = {
     "clients": "Clients",
     "port": "Port",
 }
-_DEFAULT_PORT = 8321
 _MOST_SHOWN = 5
 _WIDEST_SUBJECT, _LONGEST_SENTENCE = 16, 300
 
@@ -30,12 +30,12 @@ _WIDEST_SUBJECT, _LONGEST_SENTENCE = 16, 300
 @click.option(
     "--port",
     type=click.IntRange(1, 65_535),
-    default=_DEFAULT_PORT,
+    default=DEFAULT_PORT,
     show_default=True,
     metavar="PORT",
     help="Where the hall would listen.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 @rooms_options
 def doctor(no_start: bool, port: int, as_json: bool, hall: HallChoice) -> None:
     """Say what is wrong here, and what to type.
@@ -91,13 +91,10 @@ def _is_among(finding: Finding, others: Sequence[Finding]) -> bool:
 
 
 def _lines(finding: Finding, width: int) -> list[str]:
-    line = f"  {finding.mark:<5}  {on_one_line(finding.subject):<{width}}  {_short(finding.found)}"
+    line = (
+        f"  {finding.mark:<5}  {on_one_line(finding.subject):<{width}}  {shortened(finding.found, _LONGEST_SENTENCE)}"
+    )
     return [line, f"         type: {on_one_line(finding.remedy)}"] if finding.remedy else [line]
-
-
-def _short(text: str) -> str:
-    shown = on_one_line(text)
-    return shown if len(shown) <= _LONGEST_SENTENCE else shown[: _LONGEST_SENTENCE - 1] + "…"
 
 
 # What machines read:

@@ -7,15 +7,13 @@ import click
 from contexthall.contexts.project import Outcome
 from contexthall.core.errors import DiskError, UsageError
 from contexthall.core.wire import compact
-from contexthall.faces.cli.options import HallChoice, Manner, completed_by, drafting_options, project_options
+from contexthall.faces.cli.options import JSON, HallChoice, Manner, completed_by, drafting_options, project_options
 from contexthall.faces.cli.output import ProgressBar, on_one_line, print_data, print_json, say
-
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.command(epilog="\b\nExample:\n  context init --dry-run")
 @drafting_options
-@_JSON
+@JSON
 @project_options
 @click.pass_context
 def init(context: click.Context, manner: Manner, as_json: bool, hall: HallChoice) -> None:
@@ -41,7 +39,7 @@ Examples:
 @click.option("--all", "everything", is_flag=True, help="Every directory that has a context.")
 @click.option("--stale", is_flag=True, help="Every directory whose context is stale.  [default]")
 @drafting_options
-@_JSON
+@JSON
 @project_options
 @click.pass_context
 def regen(
@@ -55,10 +53,11 @@ def regen(
 ) -> None:
     """Draft contexts again, and leave what people wrote as it is.
 
-    Only the fields that derived_fields names are the machine's; every other one stays, comments and order included.
+    A SCOPE is a directory, relative to the project root. Only the fields that derived_fields names are the machine's;
+    every other one stays, comments and order included.
     """
     if [bool(scopes), everything, stale].count(True) > 1:
-        raise UsageError("scopes, --all and --stale exclude each other")
+        raise UsageError("scopes, --all and --stale exclude each other", hint="name one of them")
     opened = hall.open()
     wanted = opened.project.places() if everything else [opened.project.locate(scope) for scope in scopes] or None
     with ProgressBar("drafting", time.monotonic()) as bar:

@@ -173,7 +173,9 @@ def why(member: str, as_json: bool, hall: HallChoice) -> None:
 
 @guild.command
 @click.argument("member", shell_complete=completed_by("members"))
-@click.option("-n", "--lines", type=click.IntRange(1), default=200, show_default=True, help="How many lines at most.")
+@click.option(
+    "-n", "--lines", type=click.IntRange(1), default=200, show_default=True, metavar="N", help="How many lines at most."
+)
 @guild_options
 def logs(member: str, lines: int, hall: HallChoice) -> None:
     """Show what the server of a member said on standard error."""

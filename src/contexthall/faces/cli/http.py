@@ -52,4 +52,4 @@ def _judged(token: str) -> str:
     try:
         return visible(token)
     except ValueError as error:
-        raise UsageError(f"--token {error}") from None
+        raise UsageError(f"--token {error}", hint="`openssl rand -hex 16` prints one") from None

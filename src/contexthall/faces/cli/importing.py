@@ -8,8 +8,8 @@ import click
 from contexthall.clients.register import Found
 from contexthall.core.errors import DiskError, HallError
 from contexthall.core.wire import compact
-from contexthall.faces.cli.options import HallChoice, completed_by, guild_options
-from contexthall.faces.cli.output import counted, harmless_json, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
+from contexthall.faces.cli.output import counted, harmless_json, on_one_line, print_data, print_json, say, shortened
 from contexthall.hall import ALREADY_THERE, Hall
 
 _WIDEST_SENTENCE = 100
@@ -27,7 +27,7 @@ Examples:
 @click.option(
     "--keep", multiple=True, metavar="VARIABLE", help="Copy the value of this variable: it is no secret. Repeatable."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 @guild_options
 def import_members(file: str, write: bool, keep: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
     """Make members of the servers that an MCP client's file names.
@@ -44,9 +44,9 @@ def import_members(file: str, write: bool, keep: tuple[str, ...], as_json: bool,
         print_json(harmless_json(compact({"members": [_as_json(each) for each in found], "written": write})))
     else:
         print_data("\n".join(map(_line, found)))
-    _tell(found, opened.settings.guild, is_done=write, repeated=f"context guild import {quote(file)}")
+    _tell(found, opened.settings.guild, is_done=write, repeated=_repeated(file, keep))
     if any(each.reason.startswith(_FAILED) for each in found):
-        raise DiskError("some members could not be written")
+        raise DiskError("some members could not be written", hint="mend what their lines say, and type the same again")
 
 
 _FAILED = "not written: "
@@ -67,7 +67,7 @@ def _line(found: Found) -> str:
     if found.reason:
         return on_one_line(f"-  {found.name}: left out: {found.reason}")
     needs = f"; needs {', '.join(found.needs)}" if found.needs else ""
-    return on_one_line(f"+  {found.name}: {_short(found.url or join(found.command))}{needs}")
+    return on_one_line(f"+  {found.name}: {shortened(found.url or join(found.command), _WIDEST_SENTENCE)}{needs}")
 
 
 def _tell(found: Sequence[Found], guild: str, *, is_done: bool, repeated: str) -> None:
@@ -87,6 +87,11 @@ def _tell(found: Sequence[Found], guild: str, *, is_done: bool, repeated: str) -
         say(f"the hall's environment must have {', '.join(needs)}")
 
 
+def _repeated(file: str, keep: Sequence[str]) -> str:
+    """Spell the same command again, without the guild: what was kept as it is shall be again."""
+    return join(["context", "guild", "import", file, *(word for name in keep for word in ("--keep", name))])
+
+
 def _as_json(found: Found) -> dict[str, object]:
     return {
         "name": found.name,
@@ -97,7 +102,3 @@ def _as_json(found: Found) -> dict[str, object]:
         "needs": list(found.needs),
         "reason": found.reason,
     }
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _WIDEST_SENTENCE else text[: _WIDEST_SENTENCE - 1] + "…"

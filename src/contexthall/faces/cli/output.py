@@ -64,7 +64,8 @@ def harmless(text: str) -> str:
 
 def counted(count: int, noun: str) -> str:
     """Say how many there are."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else many}"
 
 
 def on_one_line(text: str) -> str:

@@ -15,15 +15,15 @@ Examples:
   context serve --http 8321 --guild guild-members"""
 )
 @click.option(
-    "--guild-refresh",
-    type=click.Choice(["all", "stale", "never"]),
-    help="Whose tool lists to refresh after the start.  [default: all]",
-)
-@click.option(
     "--http", metavar="[HOST:]PORT", help="Serve agents and people over HTTP instead: MCP at /mcp, a page at /."
 )
 @click.option("--token", metavar="TEXT", help="What whoever asks over HTTP must know.")
 @hall_options
+@click.option(
+    "--guild-refresh",
+    type=click.Choice(["all", "stale", "never"]),
+    help="Whose tool lists to refresh after the start.  [default: all]",
+)
 def serve(http: str | None, token: str | None, hall: HallChoice) -> None:
     """Serve the hall over standard input and output, or over HTTP.
 

@@ -1,7 +1,10 @@
 """`context serve` without `--http`: how is one agent served over standard input and output?"""
 
+import sys
+
 import anyio
 
+from contexthall.faces.cli.output import say
 from contexthall.faces.cli.serving import server_of, settle
 from contexthall.faces.mcp import stdio
 from contexthall.faces.mcp.server import HallServer
@@ -11,6 +14,8 @@ from contexthall.hall import Hall
 def serve_stdio(hall: Hall) -> None:
     """Serve an agent until it closes standard input, or a signal comes."""
     server = server_of(hall, hall.caller, only_unicode=False)
+    if sys.stdin is not None and sys.stdin.isatty():
+        say("waiting for an agent, which starts this itself once `context connect` has told it; Ctrl-D ends it")
     pipes = stdio.claim_standard_streams()
     settle()
     anyio.run(_run_stdio, hall, server, pipes)

@@ -8,6 +8,7 @@ import click
 
 from contexthall.core.catalog import Catalog, JsonObject, ToolResult
 from contexthall.core.errors import UsageError, exit_code_of
+from contexthall.core.tokens import tokens as cost
 from contexthall.core.wire import compact, parse
 from contexthall.faces.cli.log import show_log
 from contexthall.faces.cli.options import HallChoice, hall_options
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 ONE_ARGUMENT = click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="An argument. Repeatable.")
 ALL_ARGUMENTS = click.option("--json", "json_text", metavar="OBJECT", help="All arguments, as one JSON object.")
-_BYTES_PER_TOKEN = 4
+_SUCH_AS = """such as --json '{"cache": "handbook"}'"""
 
 
 @click.command
@@ -37,7 +38,7 @@ def tools(as_json: bool, hall: HallChoice) -> None:
         print_data(_as_table(opened.catalog, _members(opened)))
 
 
-@click.command(epilog="\b\nExample:\n  context call context.inspect_cache --arg cache=docs")
+@click.command(epilog="\b\nExample:\n  context call context.inspect_cache --arg cache=handbook")
 @click.argument("tool")
 @ONE_ARGUMENT
 @ALL_ARGUMENTS
@@ -68,13 +69,13 @@ def read_arguments(schema: JsonObject, pairs: Sequence[str], json_text: str | No
     if json_text is None:
         return dict(_argument(schema, pair) for pair in pairs)
     if pairs:
-        raise UsageError("--arg and --json exclude each other")
+        raise UsageError("--arg and --json exclude each other", hint="give all arguments with one of them")
     try:
         arguments = parse(json_text.encode("utf-8", "surrogateescape"))
     except ValueError as error:
-        raise UsageError(f"--json is not JSON: {error}") from None
+        raise UsageError(f"--json is not JSON: {error}", hint=_SUCH_AS) from None
     if not isinstance(arguments, dict):
-        raise UsageError("--json must be an object", hint='for example --json \'{"cache": "handbook"}\'')
+        raise UsageError("--json must be an object", hint=_SUCH_AS)
     return arguments
 
 
@@ -100,7 +101,7 @@ def _wants_text(schema: JsonObject, name: str) -> bool:
 
 def tokens(text: str) -> int:
     """Estimate what a text costs an agent."""
-    return -(-len(text.encode("utf-8")) // _BYTES_PER_TOKEN)
+    return cost(text.encode("utf-8"))
 
 
 def _members(hall: Hall) -> "Sequence[MemberView]":

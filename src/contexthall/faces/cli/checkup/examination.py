@@ -12,19 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from contexthall.clients.register import NAME, Known
 from contexthall.core.errors import HallError
 from contexthall.faces.cli.checkup.findings import Finding, command, editing, examined, few
 from contexthall.faces.cli.checkup.surroundings import examine_command, examine_installation, examine_port, requirements
 from contexthall.faces.cli.checkup.trial import examine_guild
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import ProgressBar, counted
+from contexthall.faces.web.address import LOOPBACK, Address
 from contexthall.hall import Hall, open_despite_faults
 from contexthall.settings import SETTINGS_FILE
 from contexthall.settings_files import Source
 
 if TYPE_CHECKING:
     from contexthall.caches.library import CacheEntry, Library
-    from contexthall.clients.register import Known
 
 _DIGITS = 12
 _STEP = 100
@@ -78,7 +79,14 @@ class Examination(NamedTuple):
         yield examine_command(self.hall.machine.find_command("context"), ours, self.hall.machine.real)
 
     def _port(self) -> Iterator[Finding]:
-        yield examine_port(self.port)
+        found = examine_port(self.port)
+        url = f"{Address(LOOPBACK, self.port).url}mcp"
+        asking = [known.title for known in self.hall.clients.known() if known.url == url]
+        if asking and found.facts["state"] == "free":
+            told = f"nobody listens, and {few(asking)} would ask there"
+            serving = self.typed("serve", "--http", str(self.port), about=("path", "cache_root", "guild"))
+            found = Finding("note", found.subject, told, serving, found.facts)
+        yield found
 
     def _roots(self) -> Iterator[Finding]:
         settings = self.hall.settings
@@ -199,18 +207,19 @@ class Examination(NamedTuple):
         elif absent:
             yield Finding("ok", "others", f"not told: {', '.join(each.title for each in absent)}", facts=facts)
 
-    def _client(self, known: "Known") -> Finding:
+    def _client(self, known: Known) -> Finding:
         facts = {"client": known.client, "file": known.file, "state": known.state}
         if known.state == "broken":
             return Finding("wrong", known.title, known.detail, editing(known.file), facts)
         if known.state == "other":
             told = f"knows another hall: {known.detail} ({known.file})"
-            return Finding("note", known.title, told, self._connecting(known.client), facts)
+            return Finding("note", known.title, told, self._connecting(known.client, known.name), facts)
         told = ", ".join(filter(None, ("knows this hall", known.detail)))
         return Finding("ok", known.title, f"{told} ({known.file})", facts=facts)
 
-    def _connecting(self, client: str) -> str:
-        return self.typed("connect", client, "--write", about=("path", "cache_root", "guild"))
+    def _connecting(self, client: str, name: str = NAME) -> str:
+        named = () if name == NAME else ("--name", name)
+        return self.typed("connect", client, "--write", *named, about=("path", "cache_root", "guild"))
 
 
 class _Tally:

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from contexthall import __version__
 from contexthall.core.wire import parse
 from contexthall.faces.cli.checkup.findings import Finding, command
+from contexthall.faces.web.address import LOOPBACK
 
-LOOPBACK = "127.0.0.1"
 _TELLING = ("mcp", "pydantic", "starlette")
 """The packages that a report of a mistake should name."""
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*\])?\s*\(?(?P<range>[^;()]*)\)?(?P<marker>;.*)?")

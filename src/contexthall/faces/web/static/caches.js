@@ -1,7 +1,7 @@
 /** What do the documents say? Ask a cache, move the budget, and see what an agent would get, and why. */
 
 import { ask } from "/static/api.js";
-import { action, bytes, copyable, count, disclosure, empty, fault, fill, h, number, said } from "/static/dom.js";
+import { action, bytes, copyable, count, disclosed, disclosure, empty, fault, fill, h, number, quoted, said } from "/static/dom.js";
 
 const PAUSE_MS = 60;
 const PAGE = 50;
@@ -345,14 +345,4 @@ function whyNot(cache, asked) {
     }
   });
   return form;
-}
-
-function disclosed(title, inside) {
-  const { button } = disclosure(h("span", {}, title), inside, { properties: { class: "plain-head" } });
-  return h("section", {}, button, inside);
-}
-
-/** Quote a word for a shell, where it needs it. */
-function quoted(word) {
-  return /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

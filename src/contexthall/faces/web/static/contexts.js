@@ -1,7 +1,7 @@
 /** What is each directory for, and is that still true? The project as a tree that is drawn as far as it is opened. */
 
 import { ask } from "/static/api.js";
-import { action, ago, copyable, count, empty, fault, fill, h, number, said, skeleton, worded } from "/static/dom.js";
+import { action, ago, copyable, count, empty, fault, fill, h, number, quoted, said, skeleton, worded } from "/static/dom.js";
 
 const STATES = ["fresh", "stale", "missing"];
 const PAGE = 200;
@@ -227,7 +227,7 @@ function portrait(scope, found) {
   const head = h("header", { class: "portrait-head" },
     h("h2", {}, h("bdi", {}, ...said(scope === "." ? "The project" : scope))),
     found.state ? h("span", { class: `pill state-pill ${found.state}` }, found.state) : null);
-  if (!found.found) return [head, absent(scope, found.error)];
+  if (!found.found) return [head, absent(found.error)];
   const { context } = found;
   const derived = new Set(Array.isArray(context.derived_fields) ? context.derived_fields.map((each) => String(each).split(".")[0]) : []);
   const fields = Object.entries(context).filter(([name]) => !METADATA.has(name));
@@ -243,7 +243,7 @@ function portrait(scope, found) {
 }
 
 /** Nothing is wrong with a directory that nobody has described yet; with a file that cannot be read there is. */
-function absent(scope, error) {
+function absent(error) {
   if (!error.startsWith("No .context.yaml")) return fault(new Error(error));
   return h("div", { class: "note" },
     h("p", {}, "Nobody has said yet what this directory is for."),
@@ -260,11 +260,9 @@ function changed(scope, found) {
     h("h3", {}, "What changed"),
     h("p", {}, words),
     kinds.length ? h("ul", { class: "changes" }, kinds) : null,
-    copyable("draft it again", `context regen ${shell(scope)}`),
+    copyable("draft it again", `context regen ${quoted(scope)}`),
     h("p", { class: "hint" }, ...worded("If it is still true as it stands, `context rehash` says so.")));
 }
-
-const shell = (word) => (/^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 function titled(name) {
   const words = name.replaceAll("_", " ");

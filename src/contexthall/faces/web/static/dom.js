@@ -3,7 +3,7 @@
  * Nothing here, and nothing that uses it, ever hands a string to a parser of HTML.
  */
 
-/** Make an element. Properties: `class`, `on…` for listeners, `prop…` for what is no attribute; true and false switch attributes. */
+/** Make an element. Properties are attributes, which true and false switch on and off; `on…` is a listener. */
 export function h(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -139,6 +139,11 @@ async function copy(text, code, button) {
   setTimeout(() => (button.textContent = "Copy"), 1600);
 }
 
+/** Quote a word for a shell, where it needs it. */
+export function quoted(word) {
+  return /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
 /** What went wrong, where it went wrong. */
 export function fault(error, ...more) {
   return h("p", { class: "fault", role: "alert" }, ...worded(sentence(error?.message || String(error))), ...more);
@@ -178,4 +183,10 @@ export function disclosure(head, inside, { isOpen = false, onOpen = null, proper
   button.addEventListener("click", () => set(inside.hidden));
   if (isOpen) set(true);
   return { button, set };
+}
+
+/** A section that is only its title, until it is opened. */
+export function disclosed(title, inside) {
+  const { button } = disclosure(h("span", {}, title), inside, { properties: { class: "plain-head" } });
+  return h("section", {}, button, inside);
 }

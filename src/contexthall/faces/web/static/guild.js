@@ -121,6 +121,7 @@ function unnamed() {
     ],
     [
       ["write a member", "context guild add time --guild guild-members -- uvx mcp-server-time"],
+      ["or take over those that an agent has", "context guild import .mcp.json --guild guild-members --write"],
       ["serve the guild", `context serve --http ${location.port || 80} --guild guild-members`],
     ],
   );

@@ -1,7 +1,7 @@
 /** Which view is looked at, in which colours, and is the hall still there? The page's frame. */
 
 import { decoded, hall, hasToken, takeToken, useToken } from "/static/api.js";
-import { action, fault, fill, h, keepAgesTrue } from "/static/dom.js";
+import { action, copyable, disclosed, fault, fill, h, keepAgesTrue, quoted, worded } from "/static/dom.js";
 import { listen } from "/static/events.js";
 
 const at = (id) => document.getElementById(id);
@@ -88,6 +88,18 @@ function toggleTheme() {
   labelTheme();
 }
 
+// Agents can share the hall that is looked at.
+
+function connecting() {
+  const where = quoted(`${location.hostname}:${location.port || 80}`);
+  const variable = "The token is never written down: agents take it from the variable `CONTEXT_HTTP_TOKEN`. Set it before you type this.";
+  return h("div", { class: "stack tight" },
+    h("p", {}, ...worded("Any number of agents can share this hall. Type this in the project; `context connect --help` names the other clients.")),
+    hasToken() ? h("p", {}, ...worded(variable)) : null,
+    copyable("tell Claude Code", `context connect claude-code --http --at ${where} --write`),
+    copyable("or give an agent the address", `${location.origin}/mcp`));
+}
+
 // The hall may go away, and come back.
 
 let countdown = 0;
@@ -162,6 +174,7 @@ at("skip").addEventListener("click", (event) => {
 labelTheme();
 keepAgesTrue();
 takeToken();
+fill(at("connect"), disclosed("Connect an agent", connecting()));
 const first = show();
 meeting = meet();
 first.finally(() => {
