@@ -193,7 +193,7 @@ def test_every_room_has_its_heading_in_the_architecture() -> None:
 
 
 def test_what_ci_runs_is_what_the_readme_says() -> None:
-    typed = re.findall(r"^make \w+$", (REPOSITORY / ".ci" / "run").read_text(), flags=re.MULTILINE)
+    typed = re.findall(r"^make [^A-Z\n]+$", (REPOSITORY / ".ci" / "run").read_text(), flags=re.MULTILINE)
     readme = (REPOSITORY / "README.md").read_text()
     assert typed
     assert [command for command in typed if command not in readme] == []

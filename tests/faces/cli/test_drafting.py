@@ -22,7 +22,7 @@ def test_init_prints_what_was_written_and_says_how_much(capfd: pytest.CaptureFix
     assert run(["status", "--check"]) == 0
     capfd.readouterr()
     assert run(["init"]) == 0
-    assert capfd.readouterr() == ("", "0 written, 0 updated, 0 unchanged, 0 failed; AGENTS.md: unchanged\n")
+    assert capfd.readouterr() == ("", "nothing to draft; AGENTS.md: unchanged\n")
 
 
 def test_init_as_json(project: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -77,8 +77,16 @@ def _tell(context: click.Context, outcome: Outcome, *, as_json: bool, dry_run: b
     for scope, reason in outcome.failed:
         say(on_one_line(f"{scope}: {reason}"))
     if not as_json:
-        counts = f"{len(outcome.written)} written, {len(outcome.updated)} updated, {len(outcome.unchanged)} unchanged"
-        would = "nothing was written; it would be " if dry_run else ""
-        say(on_one_line(f"{would}{counts}, {len(outcome.failed)} failed; AGENTS.md: {outcome.agents}"))
+        say(on_one_line(f"{_summed_up(outcome, dry_run=dry_run)}; AGENTS.md: {outcome.agents}"))
     if outcome.failed:
         context.exit(DiskError.exit_code)
+
+
+def _summed_up(outcome: Outcome, *, dry_run: bool) -> str:
+    """Say how much was done."""
+    done = {"written": outcome.written, "updated": outcome.updated, "unchanged": outcome.unchanged}
+    counts = {**{what: len(scopes) for what, scopes in done.items()}, "failed": len(outcome.failed)}
+    if not any(counts.values()):
+        return "nothing to draft"
+    would = "nothing was written; it would be " if dry_run else ""
+    return would + ", ".join(f"{count} {what}" for what, count in counts.items())

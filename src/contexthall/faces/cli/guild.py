@@ -254,9 +254,8 @@ async def _called(manager: MCPManager, member: str, tool: str, arguments: JsonOb
             result: JsonObject = await manager.invoke_tool(member, tool, arguments)
             return result
     except MemberError as error:
-        more = f" ({error.more})" if error.more else ""
         hint = f"{typed('why', member)}, {typed('logs', member)}"
-        raise MemberError(on_one_line(f"{member}: {error.detail}{more}"), hint=hint) from None
+        raise MemberError(on_one_line(f"{member}: {error.sentence}"), hint=hint) from None
 
 
 def _print_result(result: ToolResult) -> None:

@@ -232,8 +232,7 @@ class Api:
         except MemberError as error:
             if error.fault is not None:
                 return {"fault": error.fault}
-            more = f" ({error.more})" if error.more else ""
-            raise MemberError(f"{member}: {error.detail}{more}") from None
+            raise MemberError(f"{member}: {error.sentence}") from None
 
     async def _refresh(self, order: JsonObject) -> JsonObject:
         manager = self._guild()
