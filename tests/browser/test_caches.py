@@ -7,6 +7,10 @@ from tests.browser.making import Grounds, build_cache, visit
 from tests.faces.web.serving import HttpHall
 
 
+PAINTING_MS = 50_000
+"""As long as a test may take: what is painted is a matter of seconds, on a machine that has nothing else to do."""
+
+
 def ask(page: Page, question: str, budget: int) -> None:
     page.get_by_label("What should the documents say?").fill(question)
     page.locator("#budget").fill(str(budget))
@@ -54,6 +58,7 @@ def test_what_is_open_stays_open_and_follows_the_question(hall: HttpHall, browse
     with visit(browser, f"{hall.url}/#/caches/handbook") as page:
         ask(page, "keys", 4000)
         row = page.locator('[data-id="security.md"]')
+        expect(row).to_contain_text("3 of 43 words")  # else the click might meet the list of another question
         row.locator("> button").click()
         expect(row.locator(".document")).to_be_visible()
         ask(page, "the", 4000)
@@ -126,4 +131,4 @@ def test_a_document_that_is_all_terms_is_marked_to_its_end(browser: Browser, tmp
     with grounds.served() as hall, visit(browser, f"{hall.url}/#/caches/keys") as page:
         ask(page, "keys", 4000)
         page.locator(".place-head").click()
-        expect(page.locator(".document mark")).to_have_count(many)
+        expect(page.locator(".document mark")).to_have_count(many, timeout=PAINTING_MS)

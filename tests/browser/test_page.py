@@ -138,10 +138,10 @@ def test_a_token_comes_from_the_address_and_leaves_it(browser: Browser, tmp_path
             page.get_by_role("button", name="Connect an agent").click()
             expect(page.locator("#connect")).to_contain_text("CONTEXT_HTTP_TOKEN")
         with visit(browser, f"{hall.url}/") as page:
-            page.get_by_label("Token", exact=True).last.fill("close-sesame")
+            page.locator("#locked input").fill("close-sesame")
             page.keyboard.press("Enter")
             expect(page.get_by_role("alert")).to_have_text("The token that was given is not that of this hall.")
-            page.get_by_label("Token", exact=True).last.fill("open-sesame")
+            page.locator("#locked input").fill("open-sesame")
             page.keyboard.press("Enter")
             expect(page.locator("#project")).to_have_text("shop")
 

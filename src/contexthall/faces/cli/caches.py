@@ -103,9 +103,9 @@ def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
 
     Names every violation. Exits with 5 when there are any.
     """
-    library = hall.open().caches
-    directory = library.find(cache)
-    violations = library.verify(directory)
+    opened = hall.open()
+    directory = opened.caches.find(cache)
+    violations = opened.caches.verify(directory)
     if as_json:
         print_json(compact({"valid": not violations, "violations": violations}))
     else:
@@ -113,7 +113,8 @@ def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
             say(on_one_line(violation))
     if violations:
         told = f"{counted(len(violations), 'violation')} in {cache}"
-        building = f"context build --sources DIR --cache {quote(directory)} --force"
+        place = directory.removeprefix(f"{opened.settings.working_directory}/")
+        building = f"context build --sources DIR --cache {quote(place)} --force"
         raise CacheInvalidError(told, hint=f"`{building}` builds it anew")
     if not as_json:
         say("the cache is sound")
