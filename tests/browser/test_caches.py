@@ -6,7 +6,6 @@ from playwright.sync_api import Browser, Page, Route, expect
 from tests.browser.making import Grounds, build_cache, visit
 from tests.faces.web.serving import HttpHall
 
-
 PAINTING_MS = 50_000
 """As long as a test may take: what is painted is a matter of seconds, on a machine that has nothing else to do."""
 
