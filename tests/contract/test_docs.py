@@ -193,6 +193,18 @@ def test_every_room_has_its_heading_in_the_architecture() -> None:
     assert set(headings) == rooms | modules
 
 
+def test_every_module_is_in_the_architecture() -> None:
+    """But for the groups of commands and the languages, each of which has a file of its name."""
+    package, text = REPOSITORY / "src" / "contexthall", (REPOSITORY / "ARCHITECTURE.md").read_text()
+    groups = {package / "faces" / "cli" / f"{entry.module}.py" for entry in COMMANDS.values()}
+    languages = {
+        file for file in (package / "contexts" / "draft").glob("*.py") if "import tree_sitter_" in file.read_text()
+    }
+    others = set(package.rglob("*.py")) - set(package.rglob("__init__.py")) - groups - languages
+    assert len(languages) == 4
+    assert [str(file.relative_to(package)) for file in sorted(others) if f"`{file.name}`" not in text] == []
+
+
 def test_what_ci_runs_is_what_the_readme_says() -> None:
     typed = re.findall(r"^make [^A-Z\n]+$", (REPOSITORY / ".ci" / "run").read_text(), flags=re.MULTILINE)
     readme = (REPOSITORY / "README.md").read_text()
