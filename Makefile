@@ -6,8 +6,6 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt
 AS_ROOT := $(shell test "$$(id -u)" = 0 || echo sudo)
 APT_INSTALL := $(AS_ROOT) apt-get update && $(AS_ROOT) apt-get install --yes --no-install-recommends
 PORT ?= 8321
-# One more than there are cores: many tests wait for a process.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 PACKAGE := $(shell find src -type f ! -name '*.pyc')
 BENCHMARKS := startup stdio_calls caches contexts guild web
@@ -37,7 +35,7 @@ run: .venv/installed
 	@$(BIN)/python examples/run.py --port $(PORT) $(if $(ONCE),--once)
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --cov --cov-report=term-missing:skip-covered
+	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term-missing:skip-covered
 
 members: .members/installed
 

@@ -54,7 +54,7 @@ async def connected(*tools: Tool, era: Era, seconds: float = 5, **client: Any) -
 async def connected_to(capability: Capability, *, era: Era, seconds: float = 5, **client: Any) -> AsyncIterator[Client]:
     caller = Caller(may_read=lambda _path, _home: True)
     server = HallServer(Catalog([capability]), caller, version="1.2.3", tool_timeout_seconds=seconds)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Client(server, mode=era, **client) as connection:
             yield connection
 
@@ -204,7 +204,7 @@ async def test_modern_clients_that_listen_are_told_when_the_list_changes() -> No
 async def test_whoever_connects_after_a_change_is_told_what_is_so_now(era: Era) -> None:
     capability = Capability("test", guidance="Do test.", tools=[tool("old", echo)])
     server = HallServer(Catalog([capability]), Caller(may_read=lambda _path, _home: True), version="1.2.3")
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Client(server, mode=era) as first:
             assert (first.instructions or "").endswith("\nDo test.")
             capability.guidance = "Search."
