@@ -36,7 +36,7 @@ def run_shares(shares: Sequence[Share], report: Report) -> list[Any]:
     try:
         for share in shares:
             # Those that were started must be ended if the next cannot be.
-            workers.append(_Worker(share, lifeline))  # noqa: PERF401
+            workers.append(_Worker(share, lifeline))  # noqa: PERF401 - for that they must be known
         _listen(workers, report)
         return _results(workers)
     finally:
