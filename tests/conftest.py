@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from tests.processes import NOBODY
 # How long an example takes says something about the machine, not about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+# A shell ignores the interrupt for what it runs in the background, and what a test starts there would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
