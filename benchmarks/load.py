@@ -410,8 +410,8 @@ async def until_idle(watched: Watched) -> None:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """What a hall is told: nothing of the developer's, and nothing that measures it."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONTEXT_", "COVERAGE_", "XDG_"))}
+    """What a hall is told: nothing of the developer's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONTEXT_", "XDG_"))}
     return {**kept, "HOME": str(home)}
 
 

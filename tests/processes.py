@@ -56,13 +56,10 @@ class RawServer:
         cwd: Path,
         env: Mapping[str, str] | None = None,
         command: tuple[str, ...] | None = None,
-        measured: bool = True,
     ) -> None:
         self._command = command or (*CONTEXT, "serve", *arguments)
         self._cwd = cwd
         self._env = {**os.environ, **(env or {})}
-        if not measured:
-            self._env = {name: value for name, value in self._env.items() if not name.startswith("COVERAGE_")}
         self._received = b""
 
     def __enter__(self) -> Self:

@@ -49,7 +49,7 @@ def test_a_member_refuses_what_it_does_not_know_and_goes_on(name: str, tmp_path:
     directory = EXAMPLES / "guild-members" / name
     launch = json.loads((directory / "plugin.json").read_text())["mcp"]
     command = (launch["command"], *(str(directory / argument) for argument in launch["args"]))
-    with RawServer(cwd=tmp_path, command=command, env={"READING_SECONDS": "0"}, measured=False) as server:
+    with RawServer(cwd=tmp_path, command=command, env={"READING_SECONDS": "0"}) as server:
         assert server.initialize("1999-01-01")["protocolVersion"] == "2025-11-25"
         assert server.request(1, "no/such/method")["error"]["code"] == -32601
         assert server.request(2, "ping")["result"] == {}

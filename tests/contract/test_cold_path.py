@@ -61,9 +61,8 @@ main()
 
 
 def modules_loaded_by(arguments: list[str], cwd: Path, environment: Mapping[str, str] = os.environ) -> set[str]:
-    unmeasured = {name: value for name, value in environment.items() if not name.startswith("COVERAGE_")}
     command = [sys.executable, "-c", SCRIPT, json.dumps(arguments)]
-    process = subprocess.run(command, cwd=cwd, env=unmeasured, capture_output=True, check=True, text=True)
+    process = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, check=True, text=True)
     return set(json.loads(process.stdout.splitlines()[-1]))
 
 

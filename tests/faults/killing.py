@@ -46,9 +46,8 @@ class Family:
         self._strangers = set(_processes())
 
     def environment(self, **more: str) -> dict[str, str]:
-        """What a process of the family gets; nothing measures it, for it would have to save its data when killed."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-        return {**kept, TOKEN: self.token, "SOURCE_DATE_EPOCH": "0", **more}
+        """What a process of the family gets."""
+        return {**os.environ, TOKEN: self.token, "SOURCE_DATE_EPOCH": "0", **more}
 
     def alive(self) -> dict[int, str]:
         """Who runs now, and by which command."""

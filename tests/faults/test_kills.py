@@ -370,7 +370,7 @@ def call_of(name: str, identifier: int = 1) -> dict[str, Any]:
 
 def serving(tmp_path: Path, family: Family) -> RawServer:
     choices = ("--guild", "guild", "--guild-refresh", "never")
-    return RawServer(*choices, cwd=tmp_path, env=family.environment(), measured=False)
+    return RawServer(*choices, cwd=tmp_path, env=family.environment())
 
 
 class PatientSession(RawSession):

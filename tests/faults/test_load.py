@@ -113,7 +113,7 @@ def test_a_client_that_does_not_read_is_held_back_and_then_gets_everything(home:
 
 def test_a_log_that_nobody_reads_holds_up_nobody(tmp_path: Path) -> None:
     # Every call is refused by the system, which is logged, and nobody reads the pipe that the log goes to.
-    with RawServer("--cache-root", str(tmp_path / "nothing"), cwd=tmp_path, measured=False) as server:
+    with RawServer("--cache-root", str(tmp_path / "nothing"), cwd=tmp_path) as server:
         server.initialize()
         for number in range(800):
             answer = server.request(number, "tools/call", {"name": "context.list_caches", "arguments": {}})

@@ -33,8 +33,7 @@ def http_member(tmp_path: Path, name: str = "stubborn", *flags: str) -> None:
 
 
 def serve(tmp_path: Path, refresh: str = "never") -> RawServer:
-    # Unmeasured: coverage would have to save its data when the process is killed.
-    return RawServer("--guild", "guild", "--guild-refresh", refresh, cwd=tmp_path, measured=False)
+    return RawServer("--guild", "guild", "--guild-refresh", refresh, cwd=tmp_path)
 
 
 def call(identifier: int, name: str = "stubborn__echo") -> dict[str, Any]:

@@ -116,7 +116,7 @@ def serve(place: Path, *more: str) -> RawServer:
 def directly(place: Path, name: str) -> RawServer:
     """The server itself, spoken to over its own pipes."""
     env = {"MEMORY_FILE_PATH": str(place / "memory.json")}
-    return RawServer(cwd=place, command=commands(place)[name], env=env, measured=False)
+    return RawServer(cwd=place, command=commands(place)[name], env=env)
 
 
 def ask(server: RawServer, method: str, **params: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -350,7 +350,7 @@ def test_a_server_that_runs_elsewhere_is_reached_by_its_url_and_left_alone(
 ) -> None:
     port = free_port()
     enrol(tmp_path / "guild" / "web", "web", {"mcp": {"url": f"http://127.0.0.1:{port}/mcp"}})
-    with RawServer(cwd=tmp_path, command=OVER_HTTP, env={"PORT": str(port)}, measured=False) as server:
+    with RawServer(cwd=tmp_path, command=OVER_HTTP, env={"PORT": str(port)}) as server:
         wait_until(lambda: is_listening(port))
         _, last = first_start(tmp_path, HOW_MANY["everything"])
         assert of_members(last) == as_the_agent_sees({"web": definitions["everything"]})

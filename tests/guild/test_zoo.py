@@ -19,7 +19,7 @@ ZOO = Path(__file__).parent / "zoo"
 
 
 def member(tmp_path: Path, *flags: str) -> RawServer:
-    return RawServer(cwd=tmp_path, command=(sys.executable, str(ZOO / "member.py"), *flags), measured=False)
+    return RawServer(cwd=tmp_path, command=(sys.executable, str(ZOO / "member.py"), *flags))
 
 
 def names(server: RawServer) -> list[str]:
@@ -168,7 +168,7 @@ def test_a_member_speaks_http(tmp_path: Path) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = (sys.executable, str(ZOO / "http_member.py"), "--port", str(port), "--record", "record")
-    with RawServer(cwd=tmp_path, command=command, measured=False) as server:
+    with RawServer(cwd=tmp_path, command=command) as server:
         wait_until(lambda: is_listening(port))
         hello = post(port, {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "x"}})
         assert hello["result"]["protocolVersion"] == "x"
@@ -225,4 +225,4 @@ def example(name: str, tmp_path: Path) -> RawServer:
     """The example member, started as its manifest says."""
     directory = ZOO.parents[2] / "examples" / "guild-members" / name
     mcp = json.loads((directory / "plugin.json").read_text())["mcp"]
-    return RawServer(cwd=tmp_path, command=(mcp["command"], str(directory / mcp["args"][0])), measured=False)
+    return RawServer(cwd=tmp_path, command=(mcp["command"], str(directory / mcp["args"][0])))

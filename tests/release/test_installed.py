@@ -92,7 +92,7 @@ def test_the_commands_run(environment: Path, tmp_path: Path) -> None:
 
 def test_an_agent_is_served_over_stdio(environment: Path, tmp_path: Path) -> None:
     command = (str(environment / "bin" / "context"), "serve", "--path", str(tmp_path))
-    with RawServer(command=command, cwd=Path("/"), measured=False) as server:
+    with RawServer(command=command, cwd=Path("/")) as server:
         assert server.initialize()["serverInfo"]["version"] == __version__
         listed = server.request(1, "tools/list")["result"]["tools"]
         assert [tool["name"] for tool in listed] == [tool.name for tool in open_hall().catalog.tools]

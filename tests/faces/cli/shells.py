@@ -35,7 +35,6 @@ class Shell:
         self._cwd = cwd
         self._noted = home / "noted"
         self._environment = {
-            **{key: value for key, value in os.environ.items() if key.startswith("COVERAGE_")},
             "PATH": f"{_bin(home, self._noted)}:{os.environ.get('PATH', os.defpath)}",
             "HOME": str(home),
             "TERM": "xterm",

@@ -173,9 +173,8 @@ class Watch:
     """`context watch --json` in a process of its own."""
 
     def __init__(self, project: Path) -> None:
-        unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
         command = [sys.executable, "-m", "contexthall", "watch", "--json", "--path", str(project)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=unmeasured)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._begun = b""
 
     def next(self) -> tuple[str, str | None, str | None]:

@@ -168,8 +168,7 @@ def catches(pid: int, number: signal.Signals) -> bool:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc to see when the hall first listens for signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_while_it_still_loads_ends_it_as_cleanly(project: Path, number: signal.Signals) -> None:
-    # Unmeasured: coverage saves its data when the process ends, and may be holding its own lock just then.
-    with RawServer(cwd=project, measured=False) as server:
+    with RawServer(cwd=project) as server:
         while not catches(server.process.pid, signal.SIGTERM):
             time.sleep(0.001)
         server.process.send_signal(number)
@@ -362,7 +361,7 @@ def test_a_signal_ends_it_at_once_even_with_a_call_in_flight_and_a_client_that_d
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_that_keep_coming_do_not_spoil_the_end(project: Path, number: signal.Signals) -> None:
-    with RawServer(cwd=project, measured=False) as server:
+    with RawServer(cwd=project) as server:
         server.initialize()
         while server.process.poll() is None:
             server.process.send_signal(number)
