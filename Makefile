@@ -85,8 +85,9 @@ dist: .venv/installed-dev
 clean:
 	rm -rf .venv .bench .bench-peers .members .clients .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
+# Without Debian's python3-venv half of it would be made, and taken for the whole the next time.
 .venv/bin/python:
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/python $(INSTALL) --editable .

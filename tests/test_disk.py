@@ -164,6 +164,20 @@ def test_what_is_appended_stands_after_what_others_appended_meanwhile(tmp_path: 
     assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
 
 
+def test_what_is_written_like_a_private_file_is_private_from_the_beginning(tmp_path: Path) -> None:
+    (tmp_path / "model").touch(0o600)
+    modes: dict[str, int] = {}
+
+    def perform(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        answer = call(*arguments, **options)
+        modes.update({path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()})
+        assert set(modes.values()) == {0o600}
+        return answer
+
+    with Disk(perform).enter(str(tmp_path)) as directory:
+        assert directory.write_like("model", b"secret") in modes
+
+
 def test_nothing_is_appended_to_what_is_no_regular_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     os.mkfifo(tmp_path / "read")

@@ -190,8 +190,10 @@ def test_a_cache_may_be_named_by_its_path_where_confinement_lets_it(clone: Path)
         open_hall(confine=True, cache_root="examples").resolve(Path("/") / "etc", "keys", budget=99)
     with pytest.raises(CacheMissingError):
         open_hall(confine=True, cache_root="examples/handbook").resolve(handbook, "keys", budget=99)
-    widened = open_hall(confine=True, allow_root=[str(handbook)])
-    assert widened.resolve(handbook, "keys", budget=99).documents_considered == 5
+    for roots in ([str(handbook)], [handbook], str(handbook), handbook):
+        widened = open_hall(confine=True, allow_root=roots)
+        assert widened.settings.allow_roots == (str(handbook),)
+        assert widened.resolve(handbook, "keys", budget=99).documents_considered == 5
 
 
 def test_a_guild_is_named_by_a_path_or_chosen_in_detail(clone: Path) -> None:

@@ -59,7 +59,7 @@ def open_hall(
     cache_root: AnyPath | None = None,
     toolsets: str | Sequence[str] | None = None,
     confine: bool | None = None,
-    allow_root: Sequence[AnyPath] | None = None,
+    allow_root: AnyPath | Sequence[AnyPath] | None = None,
     guild: GuildChoice | AnyPath | None = None,
     disk: Disk | None = None,
 ) -> "Hall":
@@ -70,7 +70,8 @@ def open_hall(
     """
     disk = disk or Disk()
     choice = guild if isinstance(guild, GuildChoice) else GuildChoice(_as_text(guild))
-    roots = None if allow_root is None else [os.fspath(root) for root in allow_root]
+    allowed = [allow_root] if isinstance(allow_root, str | os.PathLike) else allow_root
+    roots = None if allowed is None else [os.fspath(root) for root in allowed]
     given = {"cache_root": _as_text(cache_root), "toolsets": toolsets, "confine": confine, "allow_root": roots}
     given |= choice._asdict()
     flags = {key: value for key, value in given.items() if value is not None}

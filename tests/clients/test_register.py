@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from tests.clients.making import CODEX, CURSOR, FILES, of, reach_in, register_in, write_file
 
-from contexthall.clients import jsonc
+from contexthall.clients import jsonc, toml_text
 from contexthall.clients.config_file import BACKUP_SUFFIX, MOST_BYTES
-from contexthall.clients.register import CLIENTS, Client, Reach
+from contexthall.clients.register import CLIENTS, Client, Reach, Register
 from contexthall.core.errors import UsageError
+from contexthall.disk import Disk, Seen
 
 WITH_FILES = [pytest.param(CLIENTS[name], text, id=name) for name, text in FILES.items()]
 
@@ -94,6 +95,40 @@ def test_the_backup_is_of_the_time_before_the_hall_was_in_the_file(tmp_path: Pat
     file.write_text(CODEX + "# more\n")
     register.introduce(of("codex"), reach_in(tmp_path))
     assert backup_of(file).read_text() == CODEX + "# more\n"
+
+
+@pytest.mark.parametrize("name", ["codex", "gemini-cli"])
+def test_what_somebody_put_into_the_entry_of_the_hall_stays_in_it(name: str, tmp_path: Path) -> None:
+    client, register = of(name), register_in(tmp_path)
+    own = {"timeout": 1.5, "trust": True, "env_vars": ["GITHUB_TOKEN"], "env": {"LEVEL": "debug", "a b": "c"}}
+    language = toml_text if name == "codex" else jsonc
+    entry = {"disabled": False, **client.entry(reach_in(tmp_path)), **own}
+    file = write_file(tmp_path, client, language.with_member(FILES[name], client.keys, "context-hall", entry))
+    assert not register.introduce(client, reach_in(tmp_path)).is_needed
+    wider = Reach("/bin/sh", (*reach_in(tmp_path).args, "--guild", "/g"))
+    register.introduce(client, wider)
+    after = servers(client, file.read_text())["context-hall"]
+    assert after == {**client.entry(wider), "disabled": False, **own}
+    assert list(after) == [*client.entry(wider), "disabled", *own]
+    assert not register.introduce(client, wider).is_needed
+    register.forget(client)
+    assert file.read_text() == FILES[name]
+
+
+def test_what_only_a_command_can_have_goes_with_the_command(tmp_path: Path) -> None:
+    """Codex reads no file in which an address has an environment, nor one in which a command has headers."""
+    client, register = of("codex"), register_in(tmp_path)
+    register.introduce(client, reach_in(tmp_path))
+    file = Path(register.place(client))
+    file.write_text(file.read_text() + 'enabled = false\nenv_vars = ["A"]\n[mcp_servers.context-hall.env]\nB = "c"\n')
+    served = Reach(url="http://127.0.0.1:8321/mcp")
+    register.introduce(client, served)
+    assert servers(client, file.read_text())["context-hall"] == {**client.entry(served), "enabled": False}
+    file.write_text(file.read_text() + '[mcp_servers.context-hall.http_headers]\nB = "c"\n')
+    assert not register.introduce(client, served).is_needed
+    register.introduce(client, reach_in(tmp_path))
+    entry = client.entry(reach_in(tmp_path))
+    assert servers(client, file.read_text())["context-hall"] == {**entry, "enabled": False}
 
 
 def test_forgetting_makes_nothing(tmp_path: Path) -> None:
@@ -204,7 +239,13 @@ def test_a_symlink_to_itself_is_called_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "entry",
-    [{"command": "/bin/context", "args": ["serve", "--path", "/home/me/other"]}, {"command": "npx", "args": ["x"]}],
+    [
+        {"command": "/bin/context", "args": ["serve", "--path", "/home/me/other"]},
+        {"command": "npx", "args": ["x"]},
+        {"command": "npx", "env": {"DEBUG": True}},
+        {"command": ["npx", "x"]},
+        {"type": "sse", "url": "https://mcp.linear.app/sse"},
+    ],
 )
 def test_another_server_of_the_same_name_is_not_replaced(entry: dict[str, Any], tmp_path: Path) -> None:
     text = json.dumps({"mcpServers": {"context-hall": entry}})
@@ -215,6 +256,68 @@ def test_another_server_of_the_same_name_is_not_replaced(entry: dict[str, Any], 
     assert file.read_text() == text
     register_in(tmp_path).introduce(of("windsurf"), reach_in(tmp_path), name="context-hall-2")
     assert list(json.loads(file.read_text())["mcpServers"]) == ["context-hall", "context-hall-2"]
+
+
+def test_a_server_at_an_address_is_not_replaced_unless_its_name_is_that_of_a_hall(tmp_path: Path) -> None:
+    remote = {"serverUrl": "https://example.com/mcp"}
+    text = json.dumps({"mcpServers": {"context-hall": remote, "remote": remote}})
+    file = write_file(tmp_path, of("windsurf"), text)
+    with pytest.raises(UsageError, match="another server under the name remote") as caught:
+        register_in(tmp_path).introduce(of("windsurf"), reach_in(tmp_path), name="remote")
+    assert "--remove --name remote`" in caught.value.hint
+    assert file.read_text() == text
+    register_in(tmp_path).introduce(of("windsurf"), reach_in(tmp_path))
+    servers = json.loads(file.read_text())["mcpServers"]
+    assert (servers["remote"], "command" in servers["context-hall"]) == (remote, True)
+
+
+@pytest.mark.parametrize("entry", [None, "x", {}, {"timeout": 5}, {"command": ""}])
+def test_what_is_no_server_is_replaced(entry: object, tmp_path: Path) -> None:
+    file = write_file(tmp_path, of("windsurf"), json.dumps({"mcpServers": {"context-hall": entry}}))
+    register_in(tmp_path).introduce(of("windsurf"), reach_in(tmp_path))
+    assert json.loads(file.read_text())["mcpServers"]["context-hall"]["command"] == "/bin/sh"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+def test_a_hall_at_an_address_of_this_machine_is_written_anew_under_any_name(host: str, tmp_path: Path) -> None:
+    register = register_in(tmp_path)
+    register.introduce(of("cursor"), Reach(url=f"http://{host}:8321/mcp"), name="shop")
+    assert states(tmp_path)["cursor"] == ("this", f"at http://{host}:8321/mcp")
+    register.introduce(of("cursor"), Reach(url=f"http://{host}:9000/mcp"), name="shop")
+    change = register.introduce(of("cursor"), reach_in(tmp_path), name="shop")
+    assert servers(of("cursor"), Path(change.file).read_text()) == {"shop": of("cursor").entry(reach_in(tmp_path))}
+
+
+def test_some_other_server_of_this_machine_is_not_taken_for_the_hall(tmp_path: Path) -> None:
+    figma = {"url": "http://127.0.0.1:3845/mcp"}
+    write_file(tmp_path, of("cursor"), json.dumps({"mcpServers": {"figma": figma}}))
+    assert states(tmp_path)["cursor"] == ("absent", "")
+
+
+def test_the_hint_at_a_name_that_is_taken_can_be_pasted(tmp_path: Path) -> None:
+    file = tmp_path / "my own.json"
+    file.write_text(json.dumps({"mcpServers": {"the shop": {"command": "npx"}}}))
+    with pytest.raises(UsageError) as caught:
+        register_in(tmp_path).introduce(of("cursor"), reach_in(tmp_path), name="the shop", file=str(file))
+    assert "`--name 'the shop-2'`" in caught.value.hint
+    assert f"`context connect cursor --remove --name 'the shop' --file '{file}'`" in caught.value.hint
+
+
+def test_a_server_that_somebody_names_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    file = write_file(tmp_path, of("cursor"), "{}")
+    theirs = json.dumps({"mcpServers": {"context-hall": {"command": "npx"}}})
+
+    class Hasty(Disk):
+        """Somebody else writes the file as soon as it was read."""
+
+        def read_small(self, path: str, most_bytes: int) -> tuple[Seen, bytes]:
+            answer = super().read_small(path, most_bytes)
+            file.write_text(theirs)
+            return answer
+
+    with pytest.raises(UsageError):
+        register_in(tmp_path, Hasty()).introduce(of("cursor"), reach_in(tmp_path))
+    assert file.read_text() == theirs
 
 
 def test_a_client_that_takes_no_address_says_so(tmp_path: Path) -> None:
@@ -232,7 +335,7 @@ def test_a_client_without_a_known_file_needs_one_to_be_named(tmp_path: Path) -> 
 
 
 def states(root: Path) -> dict[str, tuple[str, str]]:
-    return {known.client: (known.state, known.detail) for known in register_in(root).known()}
+    return {known.client: (known.state, known.detail) for known in register_in(root).known(port=8321)}
 
 
 def test_which_clients_know_the_hall_is_seen(tmp_path: Path) -> None:
@@ -247,7 +350,7 @@ def test_which_clients_know_the_hall_is_seen(tmp_path: Path) -> None:
     found = states(tmp_path)
     assert found["claude-code"] == ("this", "")
     assert found["cursor"] == ("this", "at http://127.0.0.1:8321/mcp")
-    assert found["codex"] == ("other", "its command is gone: /no/such/context")
+    assert found["codex"] == ("gone", "its command is gone: /no/such/context")
     assert found["vscode"][0] == "broken"
     assert found["windsurf"] == ("other", "a hall of /other")
     assert found["gemini-cli"] == ("absent", "")
@@ -262,6 +365,45 @@ def test_a_client_may_know_the_hall_from_another_file_of_its_own(tmp_path: Path)
     (tmp_path / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"hall": {**entry, "disabled": True}}}))
     assert states(tmp_path)["claude-code"] == ("this", "")
     assert states(tmp_path)["cursor"] == ("this", "switched off")
+
+
+def test_a_file_that_is_never_written_may_be_as_large_and_odd_as_its_program_likes(tmp_path: Path) -> None:
+    (tmp_path / ".claude.json").write_bytes(b" " * (MOST_BYTES + 1))
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor" / "mcp.json").write_text("{")
+    assert set(states(tmp_path).values()) == {("absent", "")}
+
+
+def test_a_project_is_the_same_however_it_is_spelt(tmp_path: Path) -> None:
+    register = register_in(tmp_path)
+    (tmp_path / "link").symlink_to("shop")
+    for spelling in (f"{tmp_path}/link", f"{tmp_path}/shop/", f"{tmp_path}/link/../link/."):
+        register.introduce(of("codex"), Reach("/bin/sh", ("-m", "contexthall", "serve", "--path", spelling)))
+        assert states(tmp_path)["codex"] == ("this", "")
+    through_link = Register(Disk(), project_root=f"{tmp_path}/link", environment={"HOME": str(tmp_path)}, platform="x")
+    through_link.introduce(of("codex"), reach_in(tmp_path))
+    assert next(each for each in through_link.known(port=8321) if each.client == "codex").state == "this"
+
+
+@pytest.mark.parametrize("more", [[], ["--path", "."], ["--path", "../shop/"]])
+def test_a_relative_project_in_a_file_of_the_project_starts_there(more: list[str], tmp_path: Path) -> None:
+    entry = {"command": "context", "args": ["serve", *more]}
+    write_file(tmp_path, of("cursor"), json.dumps({"mcpServers": {"context-hall": entry}}))
+    write_file(tmp_path, of("windsurf"), json.dumps({"mcpServers": {"context-hall": entry}}))
+    local = {"projects": {f"{tmp_path}/shop": {"mcpServers": {"context-hall": entry}}}}
+    (tmp_path / ".claude.json").write_text(json.dumps(local))
+    found = states(tmp_path)
+    assert found["cursor"] == found["claude-code"] == ("this", "")
+    assert found["windsurf"][0] != "this"
+    assert register_in(tmp_path).introduce(of("cursor"), reach_in(tmp_path)).is_needed
+
+
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_a_command_that_may_not_be_looked_at_cannot_be_started(tmp_path: Path) -> None:
+    command = tmp_path / "alice" / "context"
+    command.parent.mkdir(mode=0)
+    register_in(tmp_path).introduce(of("cursor"), Reach(str(command), ("serve", "--path", f"{tmp_path}/shop")))
+    assert states(tmp_path)["cursor"] == ("gone", f"its command may not be looked at: {command}")
 
 
 def test_words_that_a_killed_run_had_taken_are_given_back_first(tmp_path: Path) -> None:

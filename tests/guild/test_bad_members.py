@@ -173,8 +173,8 @@ def make_url_member(guild: Path, port: int) -> None:
 @pytest.mark.parametrize(
     ("make", "sentence", "more"),
     [
-        (_not_there, "its command was not found", "no-such-command"),
-        (_not_executable, "its command cannot be executed", "server"),
+        (_not_there, "its command was not found", "its command is no-such-command"),
+        (_not_executable, "its command cannot be executed", "its command is ./server"),
         (_exits, "the server ended with exit code 4 before it answered initialize", "its last words: no key"),
         (_is_killed, "the server was ended by signal 9 before it answered initialize", ""),
         (_is_mute, "the server did not answer initialize within 0.3 s", "its last words: thinking"),
@@ -207,6 +207,7 @@ async def test_a_server_that_cannot_be_started_is_an_error_in_a_sentence(
         assert bad.status == "error"
         assert bad.error.startswith(sentence)
         assert more in bad.error
+        assert "context-hall" not in bad.error
         assert [offered["name"] for offered in bad.tools] == ["tool_0"]
         assert [event.error for event in events if (event.kind, event.member) == ("error", "bad")] == [bad.error]
         assert ("tools_updated", "well") in kinds(events)

@@ -38,6 +38,8 @@ class Change(NamedTuple):
     is_needed: bool
     backup: str = ""
     """Where the file is as it was; empty if it was not there or did not change."""
+    whose: str = ""
+    """The project whose hall was taken out, if that is another one."""
 
 
 class ConfigFile:
@@ -47,24 +49,34 @@ class ConfigFile:
         self.path = path
         self._disk = disk
         self._keys = keys
-        self._within = within
+        self.within = within
         """Where it must really be: a project's file was put there by whoever wrote the project."""
         self._language: _Language = toml_text if path.endswith(".toml") else jsonc
 
     def values(self) -> dict[str, Any] | None:
         """Read what the file says; None if it is not there."""
         data = self._read()
-        return None if data is None else self._parsed(data)
+        return None if data is None else self._parsed(self._text(data))
+
+    def servers_in(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Give the servers among what the file says."""
+        found: Any = values
+        for key in self._keys:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found if isinstance(found, Mapping) else {}
 
     def spelt(self, name: str, entry: Mapping[str, Any]) -> str:
         """Spell a server as a file of this kind that has no other."""
         return self._language.with_member("", self._keys, name, entry)
 
-    def put(self, server: str, entry: Mapping[str, Any]) -> Change:
-        """Have the file name this server; whatever else it says stays."""
+    def put(self, server: str, renew: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Change:
+        """Have the file name this server; whatever else it says stays.
+
+        What it shall say of the server is told by `renew`, from the very values that change, which it may refuse to do.
+        """
 
         def edit(text: str) -> str:
-            return self._language.with_member(text, self._keys, server, entry)
+            return self._language.with_member(text, self._keys, server, renew(self._parsed(text)))
 
         real = self._real()
         with self._entered(os.path.dirname(real)) as opened:
@@ -99,16 +111,10 @@ class ConfigFile:
             return Change(self.path, is_needed=True)
         backup = name + BACKUP_SUFFIX
         # What was kept before the hall was in the file is worth more than a copy that has the hall in it.
-        if server not in self._servers(before) or backup not in opened.names():
+        if server not in self.servers_in(self._parsed(self._text(before))) or backup not in opened.names():
             _keep(opened, name, backup, before)
         rewriting.rewrite(opened, name, before, after)
         return Change(self.path, is_needed=True, backup=os.path.join(opened.path, backup))
-
-    def _servers(self, data: bytes) -> Mapping[str, Any]:
-        found: Any = self._parsed(data)
-        for key in self._keys:
-            found = found.get(key, {})
-        return found if isinstance(found, Mapping) else {}
 
     def _create(self, opened: Directory, name: str, data: bytes) -> None:
         if not opened.put(name, data, sync=True):
@@ -121,8 +127,7 @@ class ConfigFile:
         except ValueError as error:
             raise self._refused(error) from None
 
-    def _parsed(self, data: bytes) -> dict[str, Any]:
-        text = self._text(data)
+    def _parsed(self, text: str) -> dict[str, Any]:
         if not text.strip("\ufeff \t\r\n"):
             return {}
         try:
@@ -153,7 +158,7 @@ class ConfigFile:
 
     def _real(self) -> str:
         real = self._disk.real(self.path)
-        if self._within and not self._disk.is_within(real, self._within):
+        if self.within and not self._disk.is_within(real, self.within):
             raise UsageError(
                 f"{self.path} is a symlink that leads out of the project", hint="put the file itself there"
             )

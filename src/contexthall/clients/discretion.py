@@ -4,6 +4,7 @@ Pure. Rather one word too many than one too few: a word that was none is only na
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -17,18 +18,42 @@ _SECRET_LOOK = re.compile(
     r"(?=[-_A-Za-z]{0,40}[0-9])[-_A-Za-z0-9]{12,}"
 )
 # In a script, in JSON, among the settings of a connection: a name and its value, or an option and what follows it. What
-# is long has bounds, so that the time is linear; `==` asks for a version.
+# is long has bounds, so that the time is linear; `==` asks for a version. JSON within JSON has backslashes.
 _REST: Final = r"[\w-]{0,40}"
 _SECRET_WITHIN = re.compile(
-    rf"""(?:{_NAME}){_REST}["']?\s{{0,4}}[=:](?!=)\s{{0,4}}["']?[^\s"']|(?<![\w-])-{_REST}(?:{_NAME}){_REST}\s{{1,4}}[^\s-]""",
+    rf"""(?:{_NAME}){_REST}\\{{0,4}}["']?\s{{0,4}}[=:](?!=)\s{{0,4}}\\{{0,4}}["']?[^\s"'\\]"""
+    rf"""|(?<![\w-])-{_REST}(?:{_NAME}){_REST}\s{{1,4}}[^\s-]""",
     re.IGNORECASE | re.ASCII,
+)
+# `user:password@host` as drivers of databases and proxies take it, before a port, a path or `(`; but neither an image
+# with its digest nor a package with its version.
+_LOGIN = re.compile(
+    r"""(?:^|(?<=[\s"'=,;])|(?<=//))(?!(?:npm|jsr):)[^\s"'=,;:/@]{0,64}:[^\s/@\\][^\s/]{0,128}"""
+    r"""@(?!sha\d{3}:)[\w.-]{0,128}[(:/]""",
+    re.ASCII,
 )
 _OPAQUE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])(?:[A-Za-z0-9_=]{20,}|[\w=-]{36,})", re.ASCII)
 _OPTION = re.compile(r"--?[\w.-]+[=:]|/[\w.-]+:", re.ASCII)
 _SETTING = re.compile(r"([A-Za-z_][\w.-]*)=(?!=)", re.ASCII)
 _HEADER = re.compile(r"[\w-]+:\s*(?:(?:Bearer|Basic|Token)\s+)?", re.IGNORECASE | re.ASCII)
+_SCHEME = re.compile(r"(?:Bearer|Basic|Token)\s+", re.IGNORECASE)
+_AUTHORIZATION = re.compile(r"(?:Bearer|Basic)\s++(?=\W*+\w)", re.IGNORECASE)
 _GIVES_SETTING = re.compile(r"-e|--env=?")
 _GIVES_HEADER = re.compile(r"-H|--headers?=?")
+_HEADER_NAME = re.compile(r"(?!-)[\w-]*", re.ASCII)
+_RUNS_CONTAINERS = re.compile(r"(?:^|/)(?:docker|podman|nerdctl)$")
+
+
+def secrets_in(words: Iterable[str]) -> list[int | None]:
+    """Say for each word of a command line where its secret begins; None if it has none."""
+    found: list[int | None] = []
+    earlier, before, in_container = "", "", False
+    for word in words:
+        is_value = not word.startswith("-") and _is_named(earlier, before, in_container=in_container)
+        found.append(_begin_of_value(word) if is_value else secret_in(before, word))
+        in_container = in_container or bool(_RUNS_CONTAINERS.search(word))
+        earlier, before = before, word
+    return found
 
 
 def secret_in(before: str, word: str) -> int | None:
@@ -46,11 +71,30 @@ def has_secret(text: str) -> bool:
         parts = urlsplit(text)
     except ValueError:
         return True
-    return bool(_SECRET_LOOK.search(text) or _SECRET_WITHIN.search(text) or (parts.netloc and _opens(parts)))
+    looks = (_SECRET_LOOK, _SECRET_WITHIN, _LOGIN)
+    return any(look.search(text) for look in looks) or bool(parts.netloc and _opens(parts))
+
+
+def _is_named(option: str, name: str, *, in_container: bool) -> bool:
+    """Say whether what follows is the value of a header or a variable that an option names in a word of its own."""
+    if _GIVES_HEADER.fullmatch(option):
+        return bool(_HEADER_NAME.fullmatch(name))
+    # `docker run -e NAME IMAGE` gives no value: the container gets that of the environment.
+    is_variable = name.isidentifier() and (name.isupper() or _SECRET_NAME.search(name))
+    return bool(not in_container and _GIVES_SETTING.fullmatch(option) and is_variable)
+
+
+def _begin_of_value(value: str) -> int | None:
+    """Say where the secret begins in what is all secret but for the scheme of an authorization; None if it is empty."""
+    scheme = _SCHEME.match(value)
+    begin = scheme.end() if scheme else 0
+    return begin if begin < len(value) else None
 
 
 def _begin(option: str, value: str) -> int | None:
     """Say where the secret begins in what an option is given; the option is empty if there is none."""
+    if _AUTHORIZATION.match(value):
+        return _begin_of_value(value)
     setting, header = _SETTING.match(value), _HEADER.match(value)
     if setting and (_GIVES_SETTING.fullmatch(option) or (_SECRET_NAME.search(setting[1]) and " " not in value)):
         begin = setting.end()

@@ -2,7 +2,8 @@
 
 A value that stands in the environment, in a header or behind an option such as `--token` may be a secret. It stays in
 the client's file; the member gets a reference to a variable instead, `${NAME}`, which the hall's environment must have.
-Two servers that give one variable different values get a variable each: neither shall be sent the secret of the other.
+Two servers to which one variable would mean different things get a variable each: neither shall be sent the secret of
+the other.
 
 Pure.
 """
@@ -10,18 +11,19 @@ Pure.
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 from shlex import quote
 from types import MappingProxyType
 from typing import NamedTuple
 
-from contexthall.clients.discretion import has_secret, secret_in
+from contexthall.clients.discretion import has_secret, secret_in, secrets_in
 from contexthall.clients.servers import Server
 
 _SHELL = "/bin/sh"
 _REFERENCE = re.compile(r"\$\{(?:(env|input):)?([A-Za-z_][\w-]*)(?::-[^}$]*)?\}|^\$([A-Za-z_]\w*)$", re.ASCII)
 _SPELT_REFERENCE = re.compile(r"(\$\{[A-Za-z_]\w*\})", re.ASCII)
+_SAID_REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_]\w*)\}", re.ASCII)
 _PLACE = re.compile(r"\$\{(workspaceFolder|userHome)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOOKS_AROUND = re.compile(r"sh|bash|zsh|make|just|npm|pnpm|yarn|uv|poetry|pdm|hatch|cargo|go|bun|deno")
@@ -55,20 +57,48 @@ class Origin(NamedTuple):
     """Whether something stands at a path."""
     keep: Collection[str] = ()
     """Variables whose values are no secrets, and are copied."""
-    contested: Collection[str] = ()
-    """Variables to which servers of the file give different values."""
 
 
-def contested(servers: Iterable[Server]) -> frozenset[str]:
-    """Name the variables to which two servers give different values."""
+def as_members(servers: Sequence[Server], origin: Origin) -> list[Found]:
+    """Say what the servers of a file would be as members."""
+    names = _Names(servers)
+    return [_as_member(server, origin, names) for server in servers]
+
+
+class _Names:
+    """The variables of a file: those that its servers name, and those that are made for one of them."""
+
+    def __init__(self, servers: Sequence[Server]) -> None:
+        self.contested = _contested(servers)
+        self._taken = {name for server in servers for name in (*server.env, *_referred(server))}
+        self._numbered: dict[str, Iterator[str]] = {}
+
+    def new(self, wanted: str) -> str:
+        """Give a name that nothing else has: the one that is wanted, or with a number behind it."""
+        numbered = (f"{wanted}_{number}" for number in count(2))
+        candidates = self._numbered.setdefault(wanted, chain([wanted], numbered))
+        name = next(each for each in candidates if each not in self._taken)
+        self._taken.add(name)
+        return name
+
+
+def _contested(servers: Iterable[Server]) -> frozenset[str]:
+    """Name the variables to which two servers give different values, or one gives a value and another refers."""
     values = defaultdict[str, set[str]](set)
     for server in servers:
-        for name, value in server.env.items():
+        own = _NOTHING if server.url else server.env
+        for name, value in ({name: f"${{{name}}}" for name in _referred(server)} | dict(own)).items():
             values[name].add(value)
     return frozenset(name for name, given in values.items() if len(given) > 1)
 
 
-def as_member(server: Server, origin: Origin) -> Found:
+def _referred(server: Server) -> set[str]:
+    """Name the variables to which a server refers."""
+    texts = (server.command, *server.args, server.cwd, server.url, *server.headers.values(), *server.env.values())
+    return {_name_in(found) for text in texts for found in _REFERENCE.finditer(text)}
+
+
+def _as_member(server: Server, origin: Origin, names: _Names) -> Found:
     """Say what a server would be as a member."""
     if server.fault:
         return Found(server.name, reason=server.fault)
@@ -79,7 +109,7 @@ def as_member(server: Server, origin: Origin) -> Found:
     if server.env_file:
         return Found(server.name, reason="it reads variables from a file, which a manifest cannot say")
     try:
-        return _Translation(server, origin).member()
+        return _Translation(server, origin, names).member()
     except _UntranslatableError as error:
         return Found(server.name, reason=str(error))
 
@@ -91,12 +121,11 @@ class _UntranslatableError(ValueError):
 class _Translation:
     """One server on its way into the guild, and the variables that it turns out to need."""
 
-    def __init__(self, server: Server, origin: Origin) -> None:
+    def __init__(self, server: Server, origin: Origin, names: _Names) -> None:
         self._server = server
         self._origin = origin
-        self._prefix = _as_variable(server.name).strip("_") or "SERVER"
-        if self._prefix[0].isdigit():
-            self._prefix = f"_{self._prefix}"
+        self._names = names
+        self._prefix = names.new(_prefix(server.name))
         self._needs: dict[str, None] = {}
 
     def member(self) -> Found:
@@ -104,15 +133,15 @@ class _Translation:
             return self._remote()
         command = self._command()
         inner = {name: f"${{{name}}}" for name in self._needs}  # which the command itself refers to
-        env = {name: self._value(name, value) for name, value in self._server.env.items()}
-        return Found(self._server.name, command=command, env={**inner, **env}, needs=tuple(self._needs))
+        env = {**inner, **{name: self._value(name, value) for name, value in self._server.env.items()}}
+        return Found(self._server.name, command=command, env=env, needs=_needed(env.values()))
 
     def _remote(self) -> Found:
         url = self._placed(self._server.url)
         if _OTHER.search(url) or has_secret(url):
             raise _UntranslatableError("its address holds a secret, or a variable, which a manifest cannot say")
         headers = {name: self._header(name, value) for name, value in self._server.headers.items()}
-        return Found(self._server.name, url=url, headers=headers, needs=tuple(self._needs))
+        return Found(self._server.name, url=url, headers=headers, needs=_needed(headers.values()))
 
     def _value(self, name: str, value: str) -> str:
         """Say what a variable of the server's environment shall be."""
@@ -120,14 +149,15 @@ class _Translation:
             raise _UntranslatableError(f"its environment has {name!r}, which no reference can name")
         if _refers(value):
             return self._referring(value)
-        if name in self._origin.keep:
+        variable = self._own(name) if name in self._names.contested else name
+        if name in self._origin.keep or variable in self._origin.keep:
             return _literal(self._placed(value))
-        return self._need(f"{self._prefix}_{name}" if name in self._origin.contested else name)
+        return self._need(variable)
 
     def _header(self, name: str, value: str) -> str:
         if _refers(value):
             return self._referring(value)
-        variable = f"{self._prefix}_{_as_variable(name)}"
+        variable = self._own(_as_variable(name))
         if variable in self._origin.keep:
             return _literal(value)
         scheme = re.match(r"(?:Bearer|Basic|Token) ", value, re.IGNORECASE)
@@ -142,9 +172,11 @@ class _Translation:
         return said
 
     def _reference(self, found: re.Match[str]) -> str:
-        kind, name, bare = found.groups()
-        name = name or bare
-        return self._need(re.sub(r"\W", "_", name.upper(), flags=re.ASCII) if kind == "input" else name)
+        return self._need(_name_in(found))
+
+    def _own(self, name: str) -> str:
+        """Name a variable that no other server has."""
+        return self._names.new(f"{self._prefix}_{name}")
 
     def _need(self, name: str) -> str:
         if not _VARIABLE.fullmatch(name):
@@ -156,18 +188,18 @@ class _Translation:
         """Give the command; through a shell if it needs another directory, or an argument from the environment."""
         words = [self._placed(word) for word in (self._server.command, *self._server.args)]
         directory = self._directory(words)
-        spoken = [self._word(number, *pair) for number, pair in enumerate(pairwise(["", *words]))]
+        begins = secrets_in(_REFERENCE.sub("", word) for word in words)
+        spoken = [self._word(number, *each) for number, each in enumerate(zip(words, begins, strict=True))]
         if not directory and spoken == list(map(quote, words)):
             return tuple(words)
         entering = f"cd {self._spoken(directory)} && " if directory else ""
         return (_SHELL, "-c", f"{entering}exec {' '.join(spoken)}")
 
-    def _word(self, number: int, before: str, word: str) -> str:
-        """Spell a word of the command for the shell."""
-        begin = secret_in(before, _REFERENCE.sub("", word))
+    def _word(self, number: int, word: str, begin: int | None) -> str:
+        """Spell a word of the command for the shell, whose secret begins there, if it has one."""
         if begin is None:
             return self._spoken(word)
-        variable = f"{self._prefix}_ARGUMENT_{number}"
+        variable = self._own(f"ARGUMENT_{number}")
         if variable in self._origin.keep:
             return self._spoken(word)
         shown = "" if _REFERENCE.search(word) else word[:begin]
@@ -206,6 +238,24 @@ def _literal(text: str) -> str:
 def _refers(value: str) -> bool:
     """Say whether a value is all references, or what may be seen beside them."""
     return bool(_REFERENCE.search(value)) and secret_in("", _REFERENCE.sub("", value)) is None
+
+
+def _name_in(reference: re.Match[str]) -> str:
+    """Name the variable of the hall's environment that a reference of a client means."""
+    kind, name, bare = reference.groups()
+    return re.sub(r"\W", "_", name.upper(), flags=re.ASCII) if kind == "input" else name or bare
+
+
+def _needed(values: Iterable[str]) -> tuple[str, ...]:
+    """Name the variables to which values of a manifest refer."""
+    names = (found[1] for value in values for found in _SAID_REFERENCE.finditer(value))
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def _prefix(name: str) -> str:
+    """Say how the names of a server's own variables begin."""
+    prefix = _as_variable(name).strip("_") or "SERVER"
+    return f"_{prefix}" if prefix[0].isdigit() else prefix
 
 
 def _as_variable(name: str) -> str:

@@ -4,20 +4,28 @@ The public module of the room.
 """
 
 import os
+import shlex
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from itertools import chain, count
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from contexthall.clients.config_file import Change, ConfigFile
-from contexthall.clients.importing import Found, Origin, as_member, contested
-from contexthall.clients.servers import Server, server_of, servers_of
+from contexthall.clients.importing import Found, Origin, as_members
+from contexthall.clients.servers import Server, is_server, reached_by, servers_of
 from contexthall.clients.table import CLIENTS, NAME, Client, Place, Reach
-from contexthall.core.errors import HallError, UsageError
+from contexthall.core.errors import DiskError, HallError, UsageError
+from contexthall.core.paths import absolute
 from contexthall.disk import Disk
 
 __all__ = ["CLIENTS", "NAME", "Change", "Client", "Found", "Known", "Reach", "Register"]
 
-_TELLING = {"this": 0, "broken": 1, "other": 2, "absent": 3}
+_TELLING = {"this": 0, "broken": 1, "gone": 2, "other": 3, "absent": 4}
+_OURS = {"command", "args"}.union(*((each.url_key, *each.stdio, *each.http, *each.token) for each in CLIENTS.values()))
+"""What an entry of ours says, for one client or another."""
+# Codex reads nothing at all of a file in which an address has one of the first, or a command one of the others.
+_OF_COMMANDS = frozenset({"env", "env_vars", "envFile", "cwd"})
+_OF_ADDRESSES = frozenset({"http_headers", "env_http_headers", "oauth", "oauth_resource"})
 
 
 class Known(NamedTuple):
@@ -26,7 +34,8 @@ class Known(NamedTuple):
     client: str
     title: str
     file: str
-    state: Literal["this", "other", "broken", "absent"]
+    state: Literal["this", "gone", "other", "broken", "absent"]
+    """Of a hall that is `gone`, the client knows a command that cannot be started."""
     detail: str = ""
     name: str = NAME
     """What the hall of this project is called there, or may be called since nothing else is."""
@@ -50,39 +59,51 @@ class Register:
     def _found(self, place: Place) -> str:
         return place.found(self._project_root, self._environment, self._platform)
 
-    def spelling(self, client: Client, reach: Reach, *, name: str = NAME) -> str:
+    def spelling(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> str:
         """Spell the hall as a file of this client's would that knows no other server."""
         usual = client.place.path if client.place else "mcp.json"
-        config = ConfigFile(self._disk, usual, client.keys)
+        config = ConfigFile(self._disk, file or usual, client.keys)
         return config.spelt(name, _entry(client, reach))
 
     def introduce(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> Change:
-        """Write the hall into a client's file. What stands there under its name may be the same hall, and no other."""
-        config = self._config(client, file)
-        entry = _entry(client, reach)
-        self._check_replaces_itself(client, config, name, server_of(name, entry))
-        return config.put(name, entry)
+        """Write the hall into a client's file. What stands there under its name may be the same hall, and no other.
+
+        What somebody else has put into the entry stays in it.
+        """
+        config, entry = self._config(client, file), _entry(client, reach)
+
+        def renewed(values: Mapping[str, Any]) -> Mapping[str, Any]:
+            there = config.servers_in(values).get(name)
+            if what := self._other(name, there, reach, config.within):
+                raise _taken(client, name, file, f"{config.path} has {what}", servers_of(values))
+            return {**entry, **_kept(there, reach)}
+
+        return config.put(name, renewed)
 
     def forget(self, client: Client, *, name: str = NAME, file: str | None = None) -> Change:
         """Take the hall out of a client's file."""
-        return self._config(client, file).drop(name)
+        config, whose = self._config(client, file), ""
+        with suppress(HallError):  # which comes again, if it matters
+            there = config.servers_in(config.values() or {}).get(name)
+            whose = self._other_project(reached_by(name, there), config.within)
+        change = config.drop(name)
+        return change._replace(whose=whose) if change.is_needed else change
 
-    def known(self) -> tuple[Known, ...]:
-        """Say of each client whether it knows the hall of this project."""
-        return tuple(self._best(client, client.place) for client in CLIENTS.values() if client.place)
+    def known(self, *, port: int) -> tuple[Known, ...]:
+        """Say of each client whether it knows the hall of this project, which this machine may serve at that port."""
+        return tuple(self._best(client, client.place, port) for client in CLIENTS.values() if client.place)
 
-    def _best(self, client: Client, place: Place) -> Known:
+    def _best(self, client: Client, place: Place, port: int) -> Known:
         """Give what the most telling of a client's files says."""
-        return min((self._known(client, each) for each in (place, *client.also)), key=lambda each: _TELLING[each.state])
+        return _most_telling(self._known(client, each, port) for each in (place, *client.also))
 
     def members_in(self, file: str, *, keep: Collection[str] = ()) -> list[Found]:
         """Say what the servers that a file names would be as members of a guild, whichever client's file it is."""
         values = ConfigFile(self._disk, file, ()).values()
         if values is None:
             raise UsageError(f"no file is there: {file}", hint="name one such as .mcp.json or ~/.codex/config.toml")
-        servers, home = servers_of(values), self._environment.get("HOME", "")
-        origin = Origin(_project_of(file), home, self._disk.is_there, keep, contested(servers))
-        return [as_member(server, origin) for server in servers]
+        home = self._environment.get("HOME", "")
+        return as_members(servers_of(values), Origin(_project_of(file), home, self._disk.is_there, keep))
 
     def _config(self, client: Client, file: str | None) -> ConfigFile:
         place = file or self.place(client)
@@ -91,47 +112,93 @@ class Register:
         is_of_project = not file and client.place is not None and client.place.base == "project"
         return ConfigFile(self._disk, place, client.keys, self._project_root if is_of_project else "")
 
-    def _check_replaces_itself(self, client: Client, config: ConfigFile, name: str, new: Server) -> None:
-        servers = servers_of(config.values() or {})
-        there = next((each for each in servers if each.name == name), None)
-        if there is None or there == new:
-            return
-        project = there.served_project
-        if (there.command and project is None) or (project and project != self._project_root):
-            what = f"a hall of {project}" if project else "another server"
-            free = _free_name(name, servers)
-            raise UsageError(
-                f"{config.path} has {what} under the name {name}",
-                hint=f"another name for this one: `--name {free}`; or first `context connect {client.name} --remove`",
-            )
+    def _other(self, name: str, entry: object, reach: Reach, base: str) -> str:
+        """Say what it is that stands in a file under a name; empty if it is this hall, or of no use to anybody."""
+        there = reached_by(name, entry)
+        if project := self._other_project(there, base):
+            return f"a hall of {project}"
+        is_same = there.is_hall or there.local_port is not None or (there.url and there.url == reach.url)
+        return "another server" if is_server(entry) and not is_same else ""
 
-    def _known(self, client: Client, place: Place) -> Known:
+    def _other_project(self, server: Server, base: str) -> str:
+        """Name the project whose hall a server is; empty if that is this one, or not known."""
+        return "" if self._is_here(server, base) else server.served_project or ""
+
+    def _is_here(self, server: Server, base: str) -> bool:
+        """Say whether a server is a hall of this project, however that is spelt.
+
+        Its client starts it in `base`, or nobody knows where if that is empty.
+        """
+        project, root = server.served_project, self._project_root
+        path = "" if project is None else os.path.join(base, server.cwd, project)
+        if not path.startswith("/"):
+            return False
+        try:
+            return absolute(path, "/") == root or self._disk.real(absolute(path, "/")) == self._disk.real(root)
+        except DiskError:
+            return False
+
+    def _known(self, client: Client, place: Place, port: int) -> Known:
         file = self._found(place)
         known = Known(client.name, client.title, file, "absent")
         try:
-            servers = self._servers_in(client, place, file) if file else []
-        except HallError as error:
-            return known._replace(state="broken", detail=error.detail)
-        for server in servers:
-            if server.served_project == self._project_root or (server.is_hall and server.url):
-                return self._judged(known, server)
-        others = sorted({server.served_project for server in servers if server.served_project})
-        if not others:
-            return known
-        return known._replace(state="other", detail=f"a hall of {', '.join(others)}", name=_free_name(NAME, servers))
+            started = self._started(client, place, file) if file else []
+        except HallError as error:  # a file that is never written may be as large or odd as its program likes
+            return known._replace(state="broken", detail=error.detail) if place == client.place else known
+        halls = [
+            self._judged(known, server)
+            for server, base in started
+            if self._is_here(server, base) or (server.url and (server.is_hall or server.local_port == port))
+        ]
+        others = sorted({server.served_project for server, _ in started if server.served_project})
+        if halls or not others:
+            return _most_telling([*halls, known])
+        free = _free_name(NAME, (server for server, _ in started))
+        return known._replace(state="other", detail=f"a hall of {', '.join(others)}", name=free)
 
-    def _servers_in(self, client: Client, place: Place, file: str) -> list[Server]:
-        within = self._project_root if place.base == "project" else ""
+    def _started(self, client: Client, place: Place, file: str) -> list[tuple[Server, str]]:
+        """Give the servers of a file, and where each is started; empty if that is wherever its user works."""
+        root = self._project_root
+        within = root if place.base == "project" else ""
         values = ConfigFile(self._disk, file, client.keys, within).values() or {}
-        projects = values.get("projects")
-        own = projects.get(self._project_root) if isinstance(projects, Mapping) else None
-        return [*servers_of(values), *(servers_of(own) if isinstance(own, Mapping) else ())]
+        started = [(each, within) for each in servers_of(values)]
+        if isinstance(projects := values.get("projects"), Mapping):
+            own = projects.get(root, projects.get(self._disk.real(root)))
+            started += [(each, root) for each in servers_of(own if isinstance(own, Mapping) else {})]
+        return started
 
     def _judged(self, known: Known, hall: Server) -> Known:
-        if hall.command.startswith("/") and not self._disk.is_there(hall.command):
-            return known._replace(state="other", detail=f"its command is gone: {hall.command}", name=hall.name)
+        if fault := self._fault(hall.command):
+            return known._replace(state="gone", detail=f"its command {fault}: {hall.command}", name=hall.name)
         facts = [f"at {hall.url}" if hall.url else "", "switched off" if hall.is_off else ""]
         return known._replace(state="this", detail=", ".join(filter(None, facts)), url=hall.url)
+
+    def _fault(self, command: str) -> str:
+        """Say why a command cannot be started; empty if nothing tells."""
+        try:
+            return "" if not command.startswith("/") or self._disk.is_there(command) else "is gone"
+        except DiskError:
+            return "may not be looked at"
+
+
+def _most_telling(known: Iterable[Known]) -> Known:
+    return min(known, key=lambda each: _TELLING[each.state])
+
+
+def _kept(entry: object, reach: Reach) -> dict[str, Any]:
+    """Give what an entry says that we never write; what only the other kind of server can have goes with that."""
+    ours = _OURS | (_OF_COMMANDS if reach.url else _OF_ADDRESSES)
+    return {key: value for key, value in entry.items() if key not in ours} if isinstance(entry, Mapping) else {}
+
+
+def _taken(client: Client, name: str, file: str | None, what: str, servers: Iterable[Server]) -> UsageError:
+    """Give the error that says who has the name in a file, and what can be typed instead."""
+    options = {"--name": name if name != NAME else "", "--file": file}
+    named = [word for option, value in options.items() if value for word in (option, value)]
+    removing = shlex.join(["context", "connect", client.name, "--remove", *named])
+    another = shlex.join(["--name", _free_name(name, servers)])
+    hint = f"another name for this one: `{another}`; or first `{removing}`"
+    return UsageError(f"{what} under the name {name}", hint=hint)
 
 
 def _entry(client: Client, reach: Reach) -> dict[str, object]:
@@ -156,6 +223,8 @@ def _free_name(name: str, servers: Iterable[Server]) -> str:
 
 
 def _project_of(file: str) -> str:
-    """Say in which directory a client starts the servers of its file: above the hidden one that the file may be in."""
-    directory = os.path.dirname(file)
-    return os.path.dirname(directory) if os.path.basename(directory).startswith(".") else directory
+    """Say in which directory a client starts the servers of its file: above the client's own, if it is in that."""
+    directory, name = os.path.split(os.path.dirname(file))
+    places = (place for client in CLIENTS.values() for place in (client.place, *client.also) if place)
+    is_clients = name.startswith(".") and any(os.path.dirname(place.path) == name for place in places)
+    return directory if is_clients else os.path.join(directory, name)

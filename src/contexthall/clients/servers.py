@@ -4,6 +4,7 @@ Pure: values in, values out. What a file says was written by others: what is of 
 """
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
@@ -15,6 +16,8 @@ _SETS = tuple(dict.fromkeys(client.keys for client in CLIENTS.values()))
 _URLS = tuple(dict.fromkeys(client.url_key for client in CLIENTS.values() if client.url_key))
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _AS_MODULE = ("-m", "contexthall")
+_REACHING = frozenset({"command", "args", "cwd", "type", "transport", *_URLS})
+_LOCAL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):([0-9]{1,5})/mcp/?", re.ASCII)
 
 
 class Server(NamedTuple):
@@ -36,6 +39,12 @@ class Server(NamedTuple):
     def is_hall(self) -> bool:
         """Whether it is a hall: by its command or, at an address, by the name that `context connect` gives to one."""
         return self.served_project is not None or bool(self.url and self.name == NAME)
+
+    @property
+    def local_port(self) -> int | None:
+        """The port of this machine at which it is reached, if that is an address such as `context connect` writes."""
+        found = _LOCAL.fullmatch(self.url)
+        return int(found[1]) if found else None
 
     @property
     def served_project(self) -> str | None:
@@ -71,6 +80,18 @@ def server_of(name: str, entry: object) -> Server:
         return _understood(name, entry)
     except _WrongKindError as error:
         return Server(name, fault=str(error))
+
+
+def reached_by(name: str, entry: object) -> Server:
+    """Understand how one server is reached, whatever else its entry says."""
+    if isinstance(entry, Mapping):
+        entry = {key: value for key, value in entry.items() if key in _REACHING}
+    return server_of(name, entry)
+
+
+def is_server(entry: object) -> bool:
+    """Say whether an entry has a command or an address, of whatever kind."""
+    return isinstance(entry, Mapping) and any(entry.get(key) for key in ("command", *_URLS))
 
 
 class _WrongKindError(ValueError):

@@ -26,6 +26,7 @@ TEMPORARY_PREFIX = ".contexthall-"
 _TEMPORARY_NAME = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}\d+-[0-9a-f]{{8}}")
 _SET_ASIDE_NAME = re.compile(rf"{_TEMPORARY_NAME.pattern}-[0-9a-f]{{16}}-[0-9a-f]{{16}}")
 _SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
+_READABLE, _PRIVATE = 0o644, 0o600
 _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _APPEND = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 _PATIENCE_SECONDS, _PATIENCE_TIMES = 0.005, 20
@@ -170,10 +171,10 @@ class Directory(_Opened):
         with self.open(name) as file:
             return file.read_all()
 
-    def create(self, name: str) -> File | None:
+    def create(self, name: str, mode: int = _READABLE) -> File | None:
         """Create a file for writing; None if the name is taken."""
         try:
-            descriptor = self._do_at(name, os.open, name, _CREATE, 0o644, dir_fd=self._descriptor)
+            descriptor = self._do_at(name, os.open, name, _CREATE, mode, dir_fd=self._descriptor)
         except DiskError as error:
             if isinstance(error.__cause__, FileExistsError):
                 return None
@@ -183,15 +184,15 @@ class Directory(_Opened):
     def append(self, name: str) -> File:
         """Open a regular file to write at its end, whoever else does; make one for the user alone if none is there."""
         path = os.path.join(self.path, name)
-        file = File(self._calls, path, self._do_at(name, os.open, name, _APPEND, 0o600, dir_fd=self._descriptor))
+        file = File(self._calls, path, self._do_at(name, os.open, name, _APPEND, _PRIVATE, dir_fd=self._descriptor))
         if file.status().kind != "file":
             file.close()
             raise DiskError(f"not a regular file: {path}")
         return file
 
-    def write(self, name: str, data: bytes, *, sync: bool = False) -> None:
+    def write(self, name: str, data: bytes, *, sync: bool = False, mode: int = _READABLE) -> None:
         """Write a new file whole, to the disk itself if `sync` is set."""
-        file = self.create(name)
+        file = self.create(name, mode)
         if file is None:
             raise DiskError(f"already there: {os.path.join(self.path, name)}")
         with file:
@@ -207,7 +208,7 @@ class Directory(_Opened):
     def write_like(self, model: str, data: bytes) -> str:
         """Write a new file, to the disk itself, with the owner and the permissions of another; give its name."""
         found = self._do_at(model, os.stat, model, dir_fd=self._descriptor, follow_symlinks=False)
-        with self._temporary(model, data, sync=True) as temporary:
+        with self._temporary(model, data, sync=True, mode=_PRIVATE) as temporary:
             ours = self._do_at(temporary, os.stat, temporary, dir_fd=self._descriptor)
             if (ours.st_uid, ours.st_gid) != (found.st_uid, found.st_gid):
                 self._do_at(temporary, os.chown, temporary, found.st_uid, found.st_gid, dir_fd=self._descriptor)
@@ -271,12 +272,12 @@ class Directory(_Opened):
                 time.sleep(_PATIENCE_SECONDS)  # somebody is tidying up, or keeps the lock for reasons of their own
 
     @contextmanager
-    def _temporary(self, name: str, data: bytes, *, sync: bool) -> Iterator[str]:
+    def _temporary(self, name: str, data: bytes, *, sync: bool, mode: int = _READABLE) -> Iterator[str]:
         """Write a file that shall be called `name`; it is removed if it is not, and what fails is told of that name."""
         self.share()
         temporary = temporary_name()
         try:
-            self.write(temporary, data, sync=sync)
+            self.write(temporary, data, sync=sync, mode=mode)
             yield temporary
         except BaseException as error:
             with suppress(DiskError):  # whatever went wrong first is told

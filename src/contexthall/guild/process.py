@@ -19,6 +19,8 @@ from contexthall.core.lines import LineSplitter
 Say = Callable[[bytes], None]
 
 _MARK = "CONTEXTHALL_MARK"
+LAUNCHER = "context-hall"
+"""As what the shell that becomes a server speaks of itself, if it cannot become one."""
 # The first argument is the descriptor of the lifeline, `$$` the server: `exec` keeps the process. The watcher outlives
 # the signals that ask the group to end, so that it can still end what ignores them; its mark is another one.
 _LAUNCH = f"""lifeline=$1; {_MARK}=$2; shift 2
@@ -70,7 +72,7 @@ class Warden:
             far_end, self._lifeline = os.pipe()
             try:
                 marks = (f"{_MARK}={self.mark}", f"{_MARK}={self.watchers_mark}")
-                _start_apart(("/bin/sh", "-c", _WARD, "context-hall", *marks), far_end)
+                _start_apart(("/bin/sh", "-c", _WARD, LAUNCHER, *marks), far_end)
             finally:
                 os.close(far_end)
 
@@ -132,7 +134,7 @@ class MemberProcess(asyncio.SubprocessProtocol):
         try:
             _, process = await asyncio.get_running_loop().subprocess_exec(
                 lambda: cls(say),
-                *("/bin/sh", "-c", _LAUNCH, "context-hall", str(far_end), warden.mark, *command),
+                *("/bin/sh", "-c", _LAUNCH, LAUNCHER, str(far_end), warden.mark, *command),
                 cwd=directory,
                 env={**environment, _MARK: warden.watchers_mark},
                 pass_fds=(far_end,),

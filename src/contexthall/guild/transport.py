@@ -28,7 +28,7 @@ from contexthall.core.density import has_too_many_values
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends
 from contexthall.guild.manifest import PORT, Manifest, ManifestError, filled_in
-from contexthall.guild.process import LONGEST_LINE, MemberProcess, Warden, clean_environment
+from contexthall.guild.process import LAUNCHER, LONGEST_LINE, MemberProcess, Warden, clean_environment
 
 Incoming: TypeAlias = SessionMessage | Exception
 
@@ -109,6 +109,8 @@ class Transport:
     def evidence(self) -> str:
         """Quote what the server said, for people."""
         said = self._log.last_line()
+        if said.startswith(f"{LAUNCHER}: "):
+            return f"its command is {self._manifest.launch.command}"
         quotes = [f"it printed {self._rubbish!r}, which is no message"] if self._rubbish else []
         return "; ".join([*quotes, *([f"its last words: {said}"] if said else [])])
 

@@ -175,6 +175,24 @@ def test_another_file_can_be_named(typed: Typed, shop: Path) -> None:
     assert (shop / "own.json.before-context-hall").exists()
 
 
+def test_what_is_printed_is_what_would_be_written_into_the_file_that_is_named(typed: Typed, shop: Path) -> None:
+    for file in ("conf.toml", "conf.json"):
+        _, out, err = typed("connect", "generic", "--file", file)
+        assert str(shop / file) in err
+        typed("connect", "generic", "--file", file, "--write")
+        assert out == (shop / file).read_text()
+
+
+def test_whose_hall_was_taken_out_is_said_unless_it_is_this_one(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    typed("connect", "codex", "--write", "--path", str(tmp_path / "other"))
+    _, _, err = typed("connect", "codex", "--remove")
+    file = tmp_path / ".codex" / "config.toml"
+    assert err.startswith(f"took context-hall, the hall of {tmp_path}/other, out of {file}\n")
+    typed("connect", "codex", "--write")
+    assert typed("connect", "codex", "--remove")[2].startswith(f"took context-hall out of {file}\n")
+
+
 @pytest.mark.parametrize("client", ["cursor", "codex"])
 @pytest.mark.parametrize("action", [(), ("--write",)])
 def test_a_path_that_no_file_can_name_is_refused(
@@ -257,6 +275,13 @@ def test_what_to_do_next_is_said(typed: Typed, shop: Path) -> None:
     assert "must have GITHUB_TOKEN" in err
     _, _, err = typed("guild", "import", ".mcp.json", "--guild", "members", "--write")
     assert f"`context guild refresh --guild {shop / 'members'}`" in err
+
+
+def test_a_preview_shows_a_command_to_its_end_on_one_line(typed: Typed, shop: Path) -> None:
+    entry = {"command": "x", "args": ["a" * 200, "b\nc", "last"]}
+    (shop / "mcp.json").write_text(json.dumps({"mcpServers": {"long": entry}}))
+    _, out, _ = typed("guild", "import", "mcp.json", "--guild", "members")
+    assert out == f"+  long: x {'a' * 200} 'b\\nc' last\n"
 
 
 def test_a_member_that_is_there_stays_and_a_name_becomes_one_of_a_directory(typed: Typed, shop: Path) -> None:

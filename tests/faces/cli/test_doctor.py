@@ -8,6 +8,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
@@ -312,9 +313,11 @@ def test_a_section_that_fails_is_a_finding_and_keeps_what_it_found(
         raise RuntimeError("a mistake of ours")
 
     monkeypatch.setattr(Hall, "survey_contexts", fail)
-    report = asked()
+    report = asked("--cache-root", ".context/caches")
     assert wrongs(report) == [("contexts", "contexts")]
-    assert "a mistake of ours" in finding(report, "contexts", "contexts")["found"]
+    told = finding(report, "contexts", "contexts")
+    assert "a mistake of ours" in told["found"]
+    assert told["type"] == "CONTEXT_DEBUG=1 context doctor --cache-root .context/caches"
 
     def examine() -> Iterator[Finding]:
         yield Finding("ok", "first", "sound")
@@ -481,10 +484,42 @@ def test_a_client_that_knows_the_hall_of_another_project_is_told_of_this_one_too
 def test_a_hall_whose_command_is_gone_is_written_anew_under_its_own_name(asked: Asked, project: Path) -> None:
     gone = {"command": "/no/such/context", "args": ["serve", "--path", str(project)]}
     (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"ours": gone}}))
-    remedy = finding(asked(), "clients", "Claude Code")["type"]
+    report = asked()
+    assert wrongs(report) == [("clients", "Claude Code")]
+    told = finding(report, "clients", "Claude Code")
+    assert told["found"].startswith("cannot start this hall: its command is gone: /no/such/context")
+    assert "claude-code" not in finding(report, "clients", "others")["facts"]["absent"]
+    remedy = told["type"]
     assert remedy == "context connect claude-code --write --name ours"
     assert run(shlex.split(remedy)[1:]) == 0
     assert finding(asked(), "clients", "Claude Code")["mark"] == "ok"
+
+
+@pytest.mark.usefixtures("bound")
+def test_a_client_whose_command_may_not_be_looked_at_hides_no_other(asked: Asked, project: Path) -> None:
+    (project.parent / "alice").mkdir(mode=0)
+    entry = {"command": f"{project.parent}/alice/context", "args": ["serve", "--path", str(project)]}
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"context-hall": entry}}))
+    report = asked()
+    assert wrongs(report) == [("clients", "Claude Code")]
+    told = finding(report, "clients", "Claude Code")
+    assert told["found"].startswith("cannot start this hall: its command may not be looked at: ")
+    assert told["facts"]["state"] == "gone"
+    assert finding(report, "clients", "others")["mark"] == "ok"
+
+
+def test_a_client_that_asks_at_the_port_knows_this_hall_whatever_it_calls_it(asked: Asked) -> None:
+    port = str(free_port())
+    assert run(["connect", "cursor", "--http", "--at", port, "--name", "shop", "--write"]) == 0
+    report = asked("--port", port)
+    assert finding(report, "clients", "Cursor")["mark"] == "ok"
+    assert finding(report, "port", f"port {port}")["found"] == "nobody listens, and Cursor would ask there"
+
+
+def test_a_client_knows_the_project_that_a_symlink_leads_to(asked: Asked, project: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(project)
+    assert run(["connect", "codex", "--write", "--path", str(tmp_path / "link")]) == 0
+    assert finding(asked(), "clients", "Codex")["mark"] == "ok"
 
 
 # The guild:
@@ -737,6 +772,16 @@ def test_what_is_typed_is_found_as_a_shell_finds_it(
     assert (told["mark"], told["facts"]) == ("note", {"command": str(tmp_path / "right" / "context")})
 
 
+def test_the_place_of_the_command_that_is_told_is_good_anywhere(
+    asked: Asked, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "bin").mkdir()
+    (project / "bin" / "context").touch(0o755)
+    monkeypatch.setattr(sys, "argv", ["bin/context"])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert finding(asked(), "hall", "context")["type"] == f'export PATH={project}/bin:"$PATH"'
+
+
 # The port:
 
 
@@ -765,6 +810,12 @@ def test_a_port_that_nobody_has_is_free(asked: Asked) -> None:
     port = free_port()
     report = asked("--port", str(port))
     assert finding(report, "port", f"port {port}")["facts"] == {"port": port, "state": "free"}
+
+
+def test_where_somebody_else_listens_another_port_is_told_for_the_same_hall(asked: Asked) -> None:
+    with listening(b"HTTP/1.1 200 OK\r\n\r\nhello") as port:
+        told = finding(asked("--port", str(port), "--cache-root", "caches"), "port", f"port {port}")
+    assert (told["found"], told["type"]) == ("something else listens", "context serve --http 0 --cache-root caches")
 
 
 def test_a_client_that_would_ask_where_nobody_listens_is_named(asked: Asked) -> None:

@@ -63,7 +63,7 @@ def connect(
         _tell_written(opened.clients.introduce(chosen, reach, name=name, file=place), chosen)
         opened.make_cache_root()
     else:
-        print_data(opened.clients.spelling(chosen, reach, name=name))
+        print_data(opened.clients.spelling(chosen, reach, name=name, file=place))
         _tell_where(place or opened.clients.place(chosen))
     if reach.url:
         serving = join([*_serving(hall, opened.settings), "--http", at])
@@ -138,4 +138,5 @@ def _tell_removed(change: Change, name: str) -> None:
     kept = (
         f"kept from before: {on_one_line(change.backup)}" if change.backup else "which said nothing else, and is gone"
     )
-    say(f"took {name} out of {file}\n{kept}")
+    whose = f", the hall of {on_one_line(change.whose)}," if change.whose else ""
+    say(f"took {name}{whose} out of {file}\n{kept}")

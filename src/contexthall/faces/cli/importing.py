@@ -9,10 +9,8 @@ from contexthall.clients.register import Found
 from contexthall.core.errors import DiskError, HallError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
-from contexthall.faces.cli.output import counted, harmless_json, on_one_line, print_data, print_json, say, shortened
+from contexthall.faces.cli.output import counted, harmless_json, on_one_line, print_data, print_json, say
 from contexthall.hall import ALREADY_THERE, Hall
-
-_WIDEST_SENTENCE = 100
 
 
 @click.command(
@@ -67,7 +65,7 @@ def _line(found: Found) -> str:
     if found.reason:
         return on_one_line(f"-  {found.name}: left out: {found.reason}")
     needs = f"; needs {', '.join(found.needs)}" if found.needs else ""
-    return on_one_line(f"+  {found.name}: {shortened(found.url or join(found.command), _WIDEST_SENTENCE)}{needs}")
+    return on_one_line(f"+  {found.name}: {found.url or join(found.command)}{needs}")
 
 
 def _tell(found: Sequence[Found], guild: str, *, is_done: bool, repeated: str) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.clients.register import NAME, Known
 from contexthall.core.errors import HallError
+from contexthall.core.paths import absolute
 from contexthall.faces.cli.checkup.findings import Finding, command, editing, examined, few
 from contexthall.faces.cli.checkup.surroundings import examine_command, examine_installation, examine_port, requirements
 from contexthall.faces.cli.checkup.trial import examine_guild
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _DIGITS = 12
 _STEP = 100
+_ALL = ("path", "cache_root", "guild")
 _FLAGS = {"path": "--path", "cache_root": "--cache-root", "guild": "--guild"}
 _MENDING = {"stale": "regen", "missing": "init"}
 
@@ -61,7 +63,7 @@ class Examination(NamedTuple):
             "port": (self._port, ""),
         }
         for name, (examine, remedy) in parts.items():
-            yield name, examined(name, examine, remedy)
+            yield name, examined(name, examine, remedy, again=self.typed("doctor", about=_ALL))
 
     def typed(self, *words: str, about: Sequence[str] = ("path",)) -> str:
         """Spell a command about this very hall: what was typed to name it is typed again."""
@@ -72,19 +74,20 @@ class Examination(NamedTuple):
 
     def _installation(self) -> Iterator[Finding]:
         yield from examine_installation(requirements())
-        places = (sys.argv[0], os.path.join(sysconfig.get_path("scripts"), "context"))
+        typed = absolute(sys.argv[0], self.hall.settings.working_directory)
+        places = (typed, os.path.join(sysconfig.get_path("scripts"), "context"))
         ours = [
             place for place in places if os.path.basename(place) == "context" and self.hall.machine.is_command(place)
         ]
         yield examine_command(self.hall.machine.find_command("context"), ours, self.hall.machine.real)
 
     def _port(self) -> Iterator[Finding]:
-        found = examine_port(self.port)
+        found = examine_port(self.port, self.typed("serve", "--http", "0", about=_ALL))
         url = f"{Address(LOOPBACK, self.port).url}mcp"
-        asking = [known.title for known in self.hall.clients.known() if known.url == url]
+        asking = [known.title for known in self.hall.clients.known(port=self.port) if known.url == url]
         if asking and found.facts["state"] == "free":
             told = f"nobody listens, and {few(asking)} would ask there"
-            serving = self.typed("serve", "--http", str(self.port), about=("path", "cache_root", "guild"))
+            serving = self.typed("serve", "--http", str(self.port), about=_ALL)
             found = Finding("note", found.subject, told, serving, found.facts)
         yield found
 
@@ -198,11 +201,11 @@ class Examination(NamedTuple):
         return examine_guild(self.hall, typed, starts_members=self.starts_members)
 
     def _clients(self) -> Iterator[Finding]:
-        known = self.hall.clients.known()
+        known = self.hall.clients.known(port=self.port)
         yield from (self._client(each) for each in known if each.state != "absent")
         absent = [each for each in known if each.state == "absent"]
         facts = {"absent": [each.client for each in absent]}
-        if not any(each.state == "this" for each in known):
+        if not any(each.state in {"this", "gone"} for each in known):
             yield Finding("note", "clients", "none knows this hall", self._connecting("CLIENT"), facts)
         elif absent:
             yield Finding("ok", "others", f"not told: {', '.join(each.title for each in absent)}", facts=facts)
@@ -211,6 +214,9 @@ class Examination(NamedTuple):
         facts = {"client": known.client, "file": known.file, "state": known.state}
         if known.state == "broken":
             return Finding("wrong", known.title, known.detail, editing(known.file), facts)
+        if known.state == "gone":
+            told = f"cannot start this hall: {known.detail} ({known.file})"
+            return Finding("wrong", known.title, told, self._connecting(known.client, known.name), facts)
         if known.state == "other":
             told = f"knows another hall: {known.detail} ({known.file})"
             return Finding("note", known.title, told, self._connecting(known.client, known.name), facts)
@@ -219,7 +225,7 @@ class Examination(NamedTuple):
 
     def _connecting(self, client: str, name: str = NAME) -> str:
         named = () if name == NAME else ("--name", name)
-        return self.typed("connect", client, "--write", *named, about=("path", "cache_root", "guild"))
+        return self.typed("connect", client, "--write", *named, about=_ALL)
 
 
 class _Tally:

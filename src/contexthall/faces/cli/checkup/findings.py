@@ -42,10 +42,12 @@ def editing(file: str) -> str:
     return f"${{EDITOR:-vi}} {command(file)}"
 
 
-def examined(subject: str, examine: Callable[[], Iterable[Finding]], remedy: str = "") -> Sequence[Finding]:
+def examined(
+    subject: str, examine: Callable[[], Iterable[Finding]], remedy: str = "", *, again: str = "context doctor"
+) -> Sequence[Finding]:
     """Take in what an examination finds, and how it failed if it did; what was found before that stays.
 
-    The `remedy` is a command that says more of such a failure.
+    The `remedy` is a command that says more of such a failure, `again` the one by which it came to this.
     """
     found: list[Finding] = []
     with _warnings_noted(subject, found):
@@ -58,7 +60,7 @@ def examined(subject: str, examine: Callable[[], Iterable[Finding]], remedy: str
             if os.environ.get("CONTEXT_DEBUG"):
                 raise
             told = f"cannot be examined: {error!r}"
-            found.append(Finding("wrong", subject, told, "CONTEXT_DEBUG=1 context doctor"))
+            found.append(Finding("wrong", subject, told, f"CONTEXT_DEBUG=1 {again}"))
     return found
 
 

@@ -132,8 +132,8 @@ def examine_command(found: str, ours: Sequence[str], real: Callable[[str], str])
     return Finding("note", "context", f"{told}; this one is {place}" if place else told, remedy, {"command": found})
 
 
-def examine_port(port: int) -> Finding:
-    """Say whether the hall could listen at a port, and who does if it could not."""
+def examine_port(port: int, elsewhere: str) -> Finding:
+    """Say whether the hall could listen at a port, and who does if it could not; `elsewhere` takes another one."""
     subject, facts = f"port {port}", {"port": port}
     try:
         with socket.socket() as tried:
@@ -142,12 +142,12 @@ def examine_port(port: int) -> Finding:
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             told = f"cannot be used: {error.strerror}"
-            return Finding("note", subject, told, "context serve --http 0", {**facts, "state": "refused"})
-        return _examine_listener(subject, facts, asyncio.run(_answer(port)))
+            return Finding("note", subject, told, elsewhere, {**facts, "state": "refused"})
+        return _examine_listener(subject, facts, asyncio.run(_answer(port)), elsewhere)
     return Finding("ok", subject, "free", facts={**facts, "state": "free"})
 
 
-def _examine_listener(subject: str, facts: Mapping[str, object], answer: bytes) -> Finding:
+def _examine_listener(subject: str, facts: Mapping[str, object], answer: bytes, elsewhere: str) -> Finding:
     """Judge whoever listens by what it says of its health."""
     version = _version_of_hall(answer)
     if version == __version__:
@@ -157,7 +157,7 @@ def _examine_listener(subject: str, facts: Mapping[str, object], answer: bytes) 
         return Finding("note", subject, told, facts={**facts, "state": "hall"})
     if _WANTS_TOKEN in answer:
         return Finding("ok", subject, "a Context Hall listens that wants its token", facts={**facts, "state": "hall"})
-    return Finding("note", subject, "something else listens", "context serve --http 0", {**facts, "state": "taken"})
+    return Finding("note", subject, "something else listens", elsewhere, {**facts, "state": "taken"})
 
 
 def _version_of_hall(answer: bytes) -> str:
