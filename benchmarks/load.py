@@ -12,6 +12,7 @@ import asyncio
 import json
 import os
 import random
+import statistics
 import sys
 import tempfile
 import time
@@ -394,11 +395,11 @@ class Watched:
         later = [figure(figures) for answered, figures in self.seen if answered >= settled]
         return max(later[1:], default=0) / later[0] if later else 1.0
 
-    def highest(self, figure: Callable[[Figures], int], settled: int = SETTLED_CALLS) -> float:
-        """Say how far a figure rose, once so many calls were answered, above the highest that it was before."""
+    def drift(self, figure: Callable[[Figures], int], settled: int = SETTLED_CALLS) -> float:
+        """Say how far the median of a figure rose once so many calls were answered."""
         before = [figure(figures) for answered, figures in self.seen if answered < settled]
         later = [figure(figures) for answered, figures in self.seen if answered >= settled]
-        return max(later) / max(before) if before and later else 1.0
+        return statistics.median(later) / statistics.median(before) if before and later else 1.0
 
 
 async def until_idle(watched: Watched) -> None:
@@ -602,8 +603,8 @@ def claims(name: str, tally: Tally, watched: Watched) -> Iterator[Claim]:
     for what, figure in (("resident", _resident), ("private", _private)):
         growth = watched.growth(figure)
         yield next_to_target(f"{name}, {what}, highest / after {SETTLED_CALLS:,}", growth, GROWTH, show=_ratio)
-    opened = watched.highest(_descriptors)
-    yield next_to_target(f"{name}, descriptors, after {SETTLED_CALLS:,} / before", opened, GROWTH, show=_ratio)
+    opened = watched.drift(_descriptors)
+    yield next_to_target(f"{name}, descriptors, median after {SETTLED_CALLS:,} / before", opened, GROWTH, show=_ratio)
     yield next_to_target(f"{name}, threads at most", max(each.threads for _, each in watched.seen), None, show=_number)
 
 

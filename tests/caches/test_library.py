@@ -54,6 +54,15 @@ def test_a_cache_that_is_replaced_while_it_is_inspected_is_not_mixed_with_the_ne
     assert (found.document_count, found.valid) == (2, True)
 
 
+def test_a_cache_that_is_replaced_while_it_is_listed_has_a_manifest_all_the_time(tmp_path: Path) -> None:
+    root = tmp_path / "caches"
+    root.mkdir()
+    here = build_cache(tmp_path, {"a.md": "one"}).rename(root / "here")
+    others = write_sources(tmp_path / "others", {"b.md": "two"})
+    disk = disturbed(os.stat, "manifest.json", lambda: compile_folder(others, here, force=True))
+    assert library(root, disk=disk).list_caches() == (CacheEntry("here", True),)
+
+
 def test_own_caches_are_listed_by_name_and_others_by_absolute_path(tmp_path: Path) -> None:
     root = tmp_path / "caches"
     cache(root / "b")

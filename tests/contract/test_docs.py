@@ -225,6 +225,7 @@ BOUNDS = {
         f"{wire.MOST_LEVELS} levels",
     ],
     "a query": [f"{catalog.LONGEST_TEXT:,} characters"],
+    "a scope or a path that a native tool is given": [f"{catalog.LONGEST_PATH:,} characters"],
     "a body at `/api`": [mebibytes(api.MOST_BODY_BYTES)],
     "requests under way for a stdio client": [f"{backlog.MOST_UNDER_WAY};", mebibytes(backlog.MOST_WAITING_BYTES)],
     "the answer of `context.resolve`": [mebibytes(ranking.MOST_CONTENT_BYTES), mebibytes(ranking.MOST_REPEATED_BYTES)],

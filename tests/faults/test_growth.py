@@ -21,11 +21,13 @@ from tests.faults.scale import record, scaled
 from tests.guild.making import make_http_member, make_member, tool, write_cache
 from uvicorn.server import ServerState
 
+from contexthall.core.catalog import LONGEST_PATH
 from contexthall.core.density import MOST_VALUES, has_too_many_values
 from contexthall.faces.mcp.sessions import UNUSED_SECONDS, USED_SECONDS, Sessions
 from contexthall.faces.web import connections
 from contexthall.faces.web.connections import BoundedConnection
 from contexthall.faces.web.events import MOST_STREAMS
+from contexthall.hall import open_hall
 
 PING = QUESTIONS[0]
 MOST_GROWTH = 96 << 20
@@ -87,6 +89,25 @@ def home(tmp_path: Path) -> Path:
     furnish(tmp_path)
     build_cache(tmp_path / ".context" / "caches", {f"{number}.md": "a b c" for number in range(1000)}, name="many")
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("tool_name", "argument", "refusal"),
+    [
+        ("list_contexts", "path", "Invalid argument 'path': longer than 4194304 characters"),
+        ("list_contexts", "under", "Invalid argument 'under': longer than 4194304 characters"),
+        ("check_freshness", "scope", "Invalid argument 'scope': longer than 4194304 characters"),
+        ("query_context", "scope", "Invalid argument 'scope': longer than 4194304 characters"),
+        ("context.list_caches", "root", "cache_missing"),
+        ("context.inspect_cache", "cache", "cache_missing"),
+    ],
+)
+def test_what_is_longer_than_any_path_is_refused_and_not_repeated(
+    tool_name: str, argument: str, refusal: str, tmp_path: Path
+) -> None:
+    hall = open_hall(str(tmp_path))
+    result = asyncio.run(hall.catalog.call(tool_name, {argument: "/a" * (LONGEST_PATH // 2 + 1)}, hall.caller))
+    assert (result.is_error, refusal in result.text, len(result.text) < 200) == (True, True, True)
 
 
 def test_no_message_over_pipes_makes_the_hall_grow_beyond_bounds(home: Path) -> None:

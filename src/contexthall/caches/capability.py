@@ -1,8 +1,8 @@
 """What does an agent see of the caches? The tools of the room, declared."""
 
 from contexthall.caches.library import LARGEST_BUDGET, Library
-from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
-from contexthall.core.errors import DiskError, InvalidBudgetError, InvalidQueryError
+from contexthall.core.catalog import LONGEST_PATH, READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
+from contexthall.core.errors import CacheMissingError, DiskError, InvalidBudgetError, InvalidQueryError
 from contexthall.core.paths import native
 
 GUIDANCE = (
@@ -75,7 +75,7 @@ def caches_capability(library: Library) -> Capability:
 
 def _resolve_tool(library: Library) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        directory = library.locate(native(arguments["cache"]), may_read=caller.may_read)
+        directory = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
         return ToolResult.of_text(library.resolve(directory, arguments["query"], int(arguments["budget"])))
 
     return Tool(
@@ -95,7 +95,7 @@ def _resolve_tool(library: Library) -> Tool:
 
 def _list_tool(library: Library) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        root = native(arguments["root"]) if "root" in arguments else None
+        root = _path(arguments["root"]) if "root" in arguments else None
         caches = library.list_caches(root, may_read=caller.may_read)
         return ToolResult.of_json({"caches": [cache._asdict() for cache in caches]})
 
@@ -116,7 +116,7 @@ def _list_tool(library: Library) -> Tool:
 
 def _inspect_tool(library: Library) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        directory = library.locate(native(arguments["cache"]), may_read=caller.may_read)
+        directory = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
         return ToolResult.of_json(library.inspect(directory)._asdict())
 
     return Tool(
@@ -132,3 +132,10 @@ def _inspect_tool(library: Library) -> Tool:
         failure=DiskError,
         run=run,
     )
+
+
+def _path(text: str) -> str:
+    """Make a path of an argument; what is longer than any path leads nowhere."""
+    if len(text) > LONGEST_PATH:
+        raise CacheMissingError("its path is longer than any")
+    return native(text)

@@ -318,6 +318,11 @@ def _entries(opened: Directory, prefix: str = "") -> tuple[CacheEntry, ...]:
 
 
 def _has_manifest(opened: Directory, name: str) -> bool:
+    """Say whether a cache has a manifest; if it was replaced after it was opened, a second look finds the new one."""
+    return _shows_manifest(opened, name) or _shows_manifest(opened, name)
+
+
+def _shows_manifest(opened: Directory, name: str) -> bool:
     try:
         return opened.look_below(name, MANIFEST).kind == "file"
     except DiskError:

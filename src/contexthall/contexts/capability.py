@@ -3,7 +3,17 @@
 from contexthall.contexts.answers import Answer, failed_listing, sentence
 from contexthall.contexts.project import STATES, Projects, Selection
 from contexthall.contexts.schema import FILTERABLE
-from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
+from contexthall.core.catalog import (
+    LONGEST_PATH,
+    READ_ONLY,
+    Caller,
+    Capability,
+    JsonObject,
+    PlainRun,
+    Tool,
+    ToolResult,
+)
+from contexthall.core.characters import quoted
 from contexthall.core.errors import ScopeError
 from contexthall.core.paths import native
 from contexthall.core.wire import compact, whole
@@ -83,7 +93,7 @@ def _list_tool(projects: Projects) -> Tool:
         ),
         input_schema=LIST_INPUT,
         annotations=READ_ONLY,
-        run=run,
+        run=_unless_oversized(run),
     )
 
 
@@ -103,7 +113,7 @@ def _check_tool(projects: Projects) -> Tool:
         ),
         input_schema=CHECK_INPUT,
         annotations=READ_ONLY,
-        run=run,
+        run=_unless_oversized(run),
     )
 
 
@@ -125,8 +135,21 @@ def _query_tool(projects: Projects) -> Tool:
         ),
         input_schema=QUERY_INPUT,
         annotations=READ_ONLY,
-        run=run,
+        run=_unless_oversized(run),
     )
+
+
+def _unless_oversized(run: PlainRun) -> PlainRun:
+    """Refuse a text that is longer than any path: an answer repeats what was asked, more than once."""
+
+    def run_or_refuse(arguments: JsonObject, caller: Caller) -> ToolResult:
+        for name, value in arguments.items():
+            if isinstance(value, str) and len(value) > LONGEST_PATH:
+                complaint = f"Invalid argument {quoted(name)}: longer than {LONGEST_PATH} characters"
+                return ToolResult.of_text(complaint, is_error=True)
+        return run(arguments, caller)
+
+    return run_or_refuse
 
 
 def _root(projects: Projects, arguments: JsonObject) -> str:

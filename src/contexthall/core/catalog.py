@@ -30,6 +30,7 @@ Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None
 _LONGEST_COMPLAINT = 200
 _LONGEST_REASON = 120
 LONGEST_TEXT = 1 << 20
+LONGEST_PATH = 4 << 20
 _MOST_FAULTS = 1000
 _MOST_UNKNOWN = 100
 _COMPLAINTS = {"required": "Missing argument", "additionalProperties": "Unknown argument"}

@@ -6,7 +6,8 @@ Each look takes many calls and is one to whoever replaces `perform`. It changes 
 import errno
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from contexthall.disk.calls import CHUNK, ENTER, LARGEST_FILE, READ, System
@@ -203,10 +204,9 @@ def real_path(path: str, system: System) -> str:
     So does what cannot be looked at for want of permission: nobody gets through there. Any other failure is one, since
     a symlink that is overlooked would lead to where nobody may go.
     """
-    rest = [*reversed((path if path.startswith("/") else os.path.join(system.getcwd(), path)).split("/"))]
+    rest = _names(path if path.startswith("/") else os.path.join(system.getcwd(), path))
     real, followed = "", 0
-    while rest:
-        name = rest.pop()
+    while (name := next(rest, None)) is not None:
         if name == "..":
             real = real.rpartition("/")[0]
         elif name not in {"", "."}:
@@ -216,8 +216,18 @@ def real_path(path: str, system: System) -> str:
                 continue
             followed += 1
             real = "" if target.startswith("/") else real
-            rest += reversed(target.split("/"))
+            rest = chain(_names(target), rest)
     return real or "/"
+
+
+def _names(path: str) -> Iterator[str]:
+    """Give the names in a path one by one: of millions of them a list would need far more memory than the path."""
+    start = 0
+    while start <= len(path):
+        end = path.find("/", start)
+        end = len(path) if end < 0 else end
+        yield path[start:end]
+        start = end + 1
 
 
 def _target(path: str, system: System) -> str | None:

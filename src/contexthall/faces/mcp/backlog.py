@@ -46,6 +46,10 @@ class UnderWay:
         if (cancelled := cancelled_id(message)) is not None:
             self._settle(cancelled)  # will never be answered
 
+    def note_refused(self, reply: types.JSONRPCError) -> None:
+        """Wait for this reply too: another request may have the same id, and it must not pass for its answer."""
+        self._ids[reply.id] += 1
+
     def note_written(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._settle(message.id)

@@ -27,6 +27,7 @@ NAME = "context-hall"
 MOST_LISTENERS = 100
 
 # Clients are told when the list changes, so they may keep it meanwhile.
+_LONGEST_NAME = 1000
 _CACHE_HINT = CacheHint(ttl_ms=60_000, scope="private")
 
 # What another server said is passed on as it is; the SDK would drop the fields that it does not know.
@@ -106,7 +107,8 @@ class HallServer(Server[None]):
         try:
             result = await self._catalog.call(params.name, params.arguments or {}, caller, run_plain=self._workers.run)
         except UnknownToolError:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}") from None
+            name = params.name if len(params.name) <= _LONGEST_NAME else f"{params.name[:_LONGEST_NAME]}…"
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name}") from None
         if result.fault is not None:
             raise MCPError.from_error_data(_error_data(self._mend(result.fault)))
         if result.whole is not None:

@@ -126,6 +126,7 @@ class _Reading:
         try:
             message = decode(waiting.line)
         except RejectedLineError as rejected:
+            self._under_way.note_refused(rejected.reply)
             await self._to_client.send(SessionMessage(rejected.reply))
             return True
         self._backlog.forget_revocation(cancelled_id(message), waiting.place)
