@@ -129,6 +129,13 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(era: Era) -> None:
     assert caught.value.code == types.INVALID_PARAMS
 
 
+async def test_of_the_name_of_an_unknown_tool_no_more_is_repeated_than_any_name_has(era: Era) -> None:
+    async with connected(era=era) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("x" * 100_000, {})
+    assert caught.value.message == f"Unknown tool: {'x' * 1000}…"
+
+
 async def test_a_tool_that_takes_too_long_is_told_so_and_the_next_call_works(era: Era) -> None:
     released = threading.Event()
 
