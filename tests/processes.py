@@ -101,6 +101,15 @@ class RawServer:
         message: dict[str, Any] = json.loads(line)
         return message
 
+    def request_whatever_is_told(
+        self, identifier: int, method: str, params: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The same where the server may tell of a change before it answers."""
+        self.send({"jsonrpc": "2.0", "id": identifier, "method": method, "params": params or {}})
+        while "id" not in (answer := self.receive()):
+            pass
+        return answer
+
     def request(self, identifier: int | str, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         self.send({"jsonrpc": "2.0", "id": identifier, "method": method, "params": params or {}})
         answer = self.receive()

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contexthall.guild import naming
-from contexthall.guild.naming import tool_names
+from contexthall.guild.naming import may_name, tool_names
 
 FITS = re.compile(r"[A-Za-z0-9_-]{1,64}")
 HASH = re.compile(r"_[0-9a-f]{12}$")
@@ -121,3 +121,23 @@ def test_even_a_collision_of_hashes_gives_two_names(monkeypatch: pytest.MonkeyPa
         ("a", "b c"): "a__b_c_0123456789ab",
         ("a", "b.c"): "a__b_c_0123456789ab01",
     }
+
+
+@given(pairs)
+@example([("m" * 100, "t")])
+@example([("a__b", "c"), ("a", "b__c")])
+def test_a_name_tells_whose_tool_it_may_be(named: list[tuple[str, str]]) -> None:
+    for (member, tool), name in tool_names(pair for pair in named if pair[1]).items():
+        assert may_name(name, member)
+
+
+@pytest.mark.parametrize("name", ["echo", "echo_", "echo__", "ech__o", "echoo__say", "", "__", "__echo", "Echo__say"])
+def test_a_name_that_no_tool_of_a_member_can_have(name: str) -> None:
+    assert not may_name(name, "echo")
+
+
+def test_a_shortened_name_tells_of_its_member_no_less_than_twenty_characters() -> None:
+    name = name_of("m" * 20 + "o" * 80, "t" * 90)
+    assert may_name(name, "m" * 20 + "p" * 10)
+    assert not may_name(name, "m" * 19 + "p" * 10)
+    assert not may_name(name, "m" * 19)

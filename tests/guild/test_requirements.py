@@ -6,13 +6,28 @@ import logging
 import os
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.guild.making import FakeFactory, kinds, make_member, manager_of, read_cache, tool, write_cache
-from tests.processes import RawServer
+from tests.guild.making import (
+    FakeFactory,
+    FakeServer,
+    kinds,
+    make_member,
+    manager_of,
+    read_cache,
+    refreshed,
+    tool,
+    write_cache,
+)
+from tests.processes import RawServer, run_context
 
-from contexthall.core.errors import MemberError
-from contexthall.guild.manager import Event, MCPManager, discover_guild_members
+from contexthall.core.catalog import Caller, Catalog
+from contexthall.core.errors import MemberError, UnknownToolError
+from contexthall.guild.capability import Offer, guild_capability
+from contexthall.guild.manager import Event, MCPManager, Member, discover_guild_members
+from contexthall.guild.memory import Memory
+from contexthall.guild.naming import tool_names
 
 
 async def refresh(guild: Path, factory: FakeFactory) -> MCPManager:
@@ -313,6 +328,186 @@ def test_req_20_a_failed_refresh_does_not_keep_the_next_call_from_trying(guild: 
             await manager.invoke_tool("echo", "a", {})
         factory.failure = None
         assert await manager.invoke_tool("echo", "a", {}) == {"called": "a", "with": {}}
+        await manager.shutdown()
+
+    asyncio.run(work())
+
+
+def without_list(guild: Path, how: str, *flags: str, name: str = "echo") -> Path:
+    """Make a member whose list cannot be used."""
+    directory = make_member(guild, name, *flags)
+    if how == "corrupt":
+        (directory / "tools-cache.json").write_text("rubbish")
+    if how == "of another version":
+        write_cache(directory, tool("echo"), version="0.9.0")
+    return directory
+
+
+WITHOUT_LIST = ["missing", "corrupt", "of another version"]
+
+
+@pytest.mark.parametrize("how", WITHOUT_LIST)
+def test_req_20_an_agent_can_call_a_tool_whatever_is_wrong_with_the_cache(
+    guild: Path, tmp_path: Path, how: str
+) -> None:
+    """REQ-MCP-TOOL-20, for an agent: the call starts the member, takes its list, and is answered."""
+    record = tmp_path / "record"
+    echo = without_list(guild, how, "--record", str(record))
+    with RawServer("--guild", str(guild), "--guild-refresh", "never", cwd=tmp_path) as server:
+        server.initialize()
+        called = server.request_whatever_is_told(1, "tools/call", {"name": "echo__echo", "arguments": {"text": "hi"}})
+        assert called["result"] == {"content": [{"type": "text", "text": '{"text": "hi"}'}]}
+        assert [each["name"] for each in read_cache(echo)["tools"]] == ["tool_0", "echo"]
+        unknown = server.request_whatever_is_told(2, "tools/call", {"name": "echo__other", "arguments": {}})
+        assert unknown["error"] == {"code": -32602, "message": "Unknown tool: echo__other"}
+        names = [each["name"] for each in server.request(3, "tools/list")["result"]["tools"]]
+        assert "echo__echo" in names
+        server.close_input()
+        assert server.wait() == 0
+    assert [line.split()[0] for line in record.read_text().splitlines()] == ["started", "call", "stopped"]
+
+
+@pytest.mark.parametrize("how", WITHOUT_LIST)
+def test_req_20_context_call_can_call_a_tool_whatever_is_wrong_with_the_cache(
+    guild: Path, tmp_path: Path, how: str
+) -> None:
+    """REQ-MCP-TOOL-20, for a script: what is typed is read by the schema that the member has."""
+    record = tmp_path / "record"
+    without_list(guild, how, "--record", str(record))
+    called = run_context("call", "echo__echo", "--arg", "text=5", "--guild", str(guild), cwd=tmp_path)
+    assert called.stdout == b'{"text": "5"}\n'
+    assert [line.split()[0] for line in record.read_text().splitlines()] == ["started", "call", "stopped"]
+
+
+def test_req_20_a_tool_that_the_fresh_list_lacks_is_unknown(guild: Path, tmp_path: Path) -> None:
+    """REQ-MCP-TOOL-20."""
+    without_list(guild, "corrupt")
+    called = run_context("call", "echo__other", "--guild", str(guild), cwd=tmp_path)
+    assert called.returncode == 1
+    assert b"error[usage]: Unknown tool: 'echo__other'" in called.stderr
+
+
+def test_req_20_a_member_that_cannot_be_asked_fails_the_call_and_is_named(guild: Path, tmp_path: Path) -> None:
+    """REQ-MCP-TOOL-20: nobody knows whether it has the tool, so it is the member that failed."""
+    record = tmp_path / "record"
+    without_list(guild, "corrupt", "--exit", "3", "--record", str(record))
+    called = run_context("call", "echo__echo", "--guild", str(guild), cwd=tmp_path)
+    assert called.returncode == 9
+    assert called.stderr.splitlines()[-1] == b"echo: the server ended with exit code 3 before it answered initialize"
+    assert record.read_text().count("started") == 1
+
+
+def catalog_of(manager: MCPManager, **offer: Any) -> Catalog:
+    return Catalog([guild_capability(manager, Offer(**offer))])
+
+
+CALLER = Caller(may_read=lambda _path, _home: True)
+
+
+def test_req_20_however_many_call_at_once_the_server_starts_once_and_is_asked_once(guild: Path) -> None:
+    """REQ-MCP-TOOL-20."""
+    without_list(guild, "corrupt")
+    factory = FakeFactory(tool("a"))
+
+    async def work() -> None:
+        manager, events = manager_of(guild, factory)
+        await manager.initialize_roster()
+        catalog = catalog_of(manager)
+        results = await asyncio.gather(*(catalog.call("echo__a", {"x": x}, CALLER) for x in range(5)))
+        assert [result.whole for result in results] == [{"called": "a", "with": {"x": x}} for x in range(5)]
+        assert kinds(events) == [("started", "echo"), ("tools_updated", "echo")]
+        assert not factory.servers[0].was_stopped
+        await manager.shutdown()
+
+    asyncio.run(work())
+    assert factory.started == ["echo"]
+
+
+def test_req_20_no_call_waits_for_the_refresh_of_others(guild: Path) -> None:
+    """REQ-MCP-TOOL-20: while four starts hang, and this member waits for its turn, it can be called."""
+    for name in ("a", "b", "c", "d"):
+        make_member(guild, name)
+    without_list(guild, "corrupt", name="z")
+    factory = FakeFactory(tool("t"))
+    hanging = asyncio.Event()
+
+    class Slow(FakeFactory):
+        async def spawn(self, member: Member) -> FakeServer:
+            if member.name != "z":
+                await hanging.wait()
+            return await factory.spawn(member)
+
+    async def work() -> None:
+        manager, _ = manager_of(guild, Slow())
+        await manager.initialize_roster()
+        refreshing = asyncio.create_task(manager.refresh_tool_caches())
+        await asyncio.sleep(0.05)
+        async with asyncio.timeout(5):
+            result = await catalog_of(manager).call("z__t", {}, CALLER)
+        assert result.whole == {"called": "t", "with": {}}
+        assert not refreshing.done()
+        hanging.set()
+        await refreshing
+        await manager.shutdown()
+
+    asyncio.run(work())
+
+
+def test_req_20_holds_for_names_with_a_hash(guild: Path) -> None:
+    """REQ-MCP-TOOL-20."""
+    long, odd = "m" * 90, "My Files"
+    for member in (long, odd, "other"):
+        without_list(guild, "corrupt", name=member)
+    names = tool_names([(long, "t" * 90), (odd, "read.file"), (odd, "gone.away")])
+    factory = FakeFactory(tool("t" * 90), tool("read.file"))
+
+    async def work() -> None:
+        manager, _ = manager_of(guild, factory)
+        await manager.initialize_roster()
+        catalog = catalog_of(manager)
+        result = await catalog.call(names[odd, "read.file"], {}, CALLER)
+        assert result.whole == {"called": "read.file", "with": {}}
+        assert factory.started == [odd]
+        with pytest.raises(UnknownToolError):
+            await catalog.call(names[odd, "gone.away"], {}, CALLER)
+        result = await catalog.call(names[long, "t" * 90], {}, CALLER)
+        assert result.whole == {"called": "t" * 90, "with": {}}
+        await manager.shutdown()
+
+    asyncio.run(work())
+    assert factory.started == [odd, long]
+
+
+@pytest.mark.parametrize("through", ["guild_call_tool", "mail__send"])
+def test_req_20_holds_where_tools_are_found_and_not_listed(guild: Path, through: str) -> None:
+    """REQ-MCP-TOOL-20."""
+    write_cache(make_member(guild, "other"), tool("a", "A tool that costs something"))
+    without_list(guild, "corrupt", name="mail")
+    named = {"name": "mail__send", "arguments": {"to": "you"}} if through == "guild_call_tool" else {"to": "you"}
+
+    async def work() -> None:
+        manager, _ = manager_of(guild, FakeFactory(tool("send")))
+        await manager.initialize_roster()
+        result = await catalog_of(manager, budget=0).call(through, named, CALLER)
+        assert result.whole == {"called": "send", "with": {"to": "you"}}
+        await manager.shutdown()
+
+    asyncio.run(work())
+
+
+def test_req_20_what_is_held_is_not_reached_this_way_either(guild: Path, memory: Memory) -> None:
+    """REQ-MCP-TOOL-20: trust as always."""
+    echo = make_member(guild, "echo")
+    asyncio.run(refreshed(guild, FakeFactory(tool("a")), memory=memory))
+    (echo / "tools-cache.json").write_text("rubbish")
+
+    async def work() -> None:
+        manager, _ = manager_of(guild, FakeFactory(tool("a"), tool("b")), memory=memory, hold=True)
+        await manager.initialize_roster()
+        catalog = catalog_of(manager)
+        with pytest.raises(UnknownToolError):
+            await catalog.call("echo__b", {}, CALLER)
+        assert (await catalog.call("echo__a", {}, CALLER)).whole == {"called": "a", "with": {}}
         await manager.shutdown()
 
     asyncio.run(work())

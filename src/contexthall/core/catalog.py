@@ -107,6 +107,8 @@ PlainRun: TypeAlias = Callable[[JsonObject, Caller], ToolResult]
 AsyncRun: TypeAlias = Callable[[JsonObject, Caller], Awaitable[ToolResult]]
 RunPlain: TypeAlias = Callable[[Callable[[], ToolResult]], Awaitable[ToolResult]]
 
+Seek: TypeAlias = Callable[[str], Awaitable["Tool | None"]]
+
 READ_ONLY: JsonObject = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
@@ -172,6 +174,8 @@ class Capability:
         self.tools = tuple(tools)
         self.unlisted = tuple(unlisted)
         """Tools that can be called by whoever knows them, and are not listed."""
+        self.seek: Seek = _seek_nothing
+        """Finds a tool that is called and that nobody has listed; it may take a while."""
         self.replaced = Signal()
         self.changed = Signal()
         """Sent after `replaced`, if what is listed differs."""
@@ -213,6 +217,13 @@ class Catalog:
         except KeyError:
             raise UnknownToolError(quoted(name), hint="list the tools with `context tools`") from None
 
+    async def find(self, name: str) -> Tool:
+        """Give a tool that is called: one that is there, or one that a capability finds only now."""
+        for capability in self._capabilities if name not in self._tools else ():
+            if (found := await capability.seek(name)) is not None:
+                return found
+        return self.tool(name)
+
     async def call(
         self, name: str, arguments: JsonObject, caller: Caller, *, run_plain: RunPlain | None = None
     ) -> ToolResult:
@@ -221,7 +232,13 @@ class Catalog:
         `run_plain` is how the face runs a tool that is a plain function, in a worker thread for example; a TimeoutError
         from it is a time-out of the tool.
         """
-        tool = self.tool(name)
+        return await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
+
+    async def run(
+        self, tool: Tool, arguments: JsonObject, caller: Caller, *, run_plain: RunPlain | None = None
+    ) -> ToolResult:
+        """Call a tool that was found; every failure is a result."""
+        name = tool.name
         try:
             return await self._judge_and_run(tool, arguments, caller, run_plain or _run_here)
         except HallError as error:
@@ -268,6 +285,10 @@ class Catalog:
         if not faults:
             return None
         return ToolResult.of_text(_complaint(cast("ValidationError", best_match(faults))), is_error=True)
+
+
+async def _seek_nothing(_name: str) -> None:
+    """Find no tool but those that are listed."""
 
 
 async def _run_here(run: Callable[[], ToolResult]) -> ToolResult:

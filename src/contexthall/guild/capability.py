@@ -11,7 +11,7 @@ from contexthall.core.wire import compact
 from contexthall.guild.definitions import tokens
 from contexthall.guild.keeper import Event
 from contexthall.guild.manager import MCPManager
-from contexthall.guild.naming import tool_names
+from contexthall.guild.naming import may_name, tool_names
 from contexthall.guild.search import Listed, find, one_line
 
 logger = logging.getLogger(__name__)
@@ -83,6 +83,7 @@ def guild_capability(manager: MCPManager, offer: Offer | None = None) -> Capabil
             capability.replace_tools(room.tools(), room.unlisted())
 
     manager.subscribe(heed)
+    capability.seek = room.seek
     return capability
 
 
@@ -135,8 +136,28 @@ class _Room:
         except MemberError as error:
             if error.fault is not None:
                 return ToolResult.of_fault(error.fault)
-            return ToolResult.of_text(f"{listed.member}: {error.detail}", is_error=True)
+            return _failure(listed.member, error)
         return ToolResult.of_whole(result)
+
+    async def find(self, name: str) -> Listed | ToolResult | None:
+        """Give the tool of that name, for which a member that has no list is asked; its failure, or None."""
+        failure = None
+        for member in self._manager.roster.values():
+            if name in self.listed:
+                break
+            if member.freshness.state == "missing" and may_name(name, member.name):
+                try:
+                    await self._manager.ensure_list(member.name)
+                except MemberError as error:
+                    failure = failure or _failure(member.name, error)
+        return self.listed.get(name, failure)
+
+    async def seek(self, name: str) -> Tool | None:
+        """Give the tool of that name if its member has one; if the member fails, so does the tool."""
+        found = await self.find(name)
+        if isinstance(found, Listed):
+            return self._tool(found)
+        return None if found is None else _failing_tool(name, found)
 
     def _tool(self, listed: Listed) -> Tool:
         async def run(arguments: JsonObject, caller: Caller) -> ToolResult:
@@ -172,9 +193,11 @@ def _find_tool(room: _Room) -> Tool:
 
 
 def _describe_tool(room: _Room) -> Tool:
-    def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
-        listed = room.listed.get(arguments["name"])
-        return ToolResult.of_text(compact(_shown(listed))) if listed else _unknown(arguments["name"])
+    async def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
+        found = await room.find(arguments["name"])
+        if isinstance(found, Listed):
+            return ToolResult.of_text(compact(_shown(found)))
+        return found or _unknown(arguments["name"])
 
     return Tool(
         name="guild_describe_tool",
@@ -188,10 +211,10 @@ def _describe_tool(room: _Room) -> Tool:
 
 def _call_tool(room: _Room) -> Tool:
     async def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        listed = room.listed.get(arguments["name"])
-        if listed is None:
-            return _unknown(arguments["name"])
-        return await room.call(listed, arguments.get("arguments", {}), caller)
+        found = await room.find(arguments["name"])
+        if isinstance(found, Listed):
+            return await room.call(found, arguments.get("arguments", {}), caller)
+        return found or _unknown(arguments["name"])
 
     return Tool(
         name="guild_call_tool",
@@ -200,6 +223,19 @@ def _call_tool(room: _Room) -> Tool:
         input_schema=CALL_INPUT,
         run=run,
     )
+
+
+def _failing_tool(name: str, failure: ToolResult) -> Tool:
+    """Stand for a tool whose member could not be asked."""
+
+    async def run(_arguments: JsonObject, _caller: Caller) -> ToolResult:
+        return failure
+
+    return Tool(name=name, title=name, description="", input_schema={}, original={}, run=run)
+
+
+def _failure(member: str, error: MemberError) -> ToolResult:
+    return ToolResult.of_text(f"{member}: {error.detail}", is_error=True)
 
 
 def _shown(listed: Listed) -> JsonObject:

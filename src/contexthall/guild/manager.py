@@ -8,7 +8,7 @@ snapshots and events, which are values.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -121,7 +121,8 @@ class MCPManager:
             name: Keeper(member, server_factory, call_turns, self._tell, self._refresh_soon)
             for name, member in self.roster.items()
         }
-        self._refreshing: dict[str, asyncio.Task[None]] = {}
+        self._listing: dict[tuple[str, bool], asyncio.Task[MemberError | None]] = {}
+        """Who is being asked for its tools, by name and by whether a call waits for the answer."""
         self._announced: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -214,6 +215,17 @@ class MCPManager:
                 raise
         return await self._invoke(keeper, tool, arguments, progress)
 
+    async def ensure_list(self, name: str) -> None:
+        """Ask a member that has no list for its tools, because one of them is called; MemberError if it fails.
+
+        Its server goes on running for the call.
+        """
+        member = self.member(name)
+        if member.manifest is None or member.freshness.state != "missing":
+            return
+        if (error := await self._listed(member, for_call=True)) is not None:
+            raise error
+
     async def stop_server(self, name: str) -> None:
         """Stop the server of a member if it runs; calls under way fail, and the next one starts it anew."""
         await self._keepers[self.member(name).name].stop()
@@ -227,7 +239,7 @@ class MCPManager:
         self._compare(await asyncio.to_thread(self._lists.fingerprints, members))
         asked = [each for each in members if each.manifest and not (only_stale and each.freshness.state == "fresh")]
         asked.sort(key=lambda member: _ORDER[member.freshness.state])
-        await asyncio.gather(*(self._refreshed(member) for member in asked))
+        await asyncio.gather(*(self._listed(member) for member in asked))
 
     async def try_members(self, on_tried: Callable[[Trial], None]) -> None:
         """Start every server, ask it for its tools and stop it; nothing that it says is believed or written down."""
@@ -264,7 +276,7 @@ class MCPManager:
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             for member in self._lists.written_elsewhere(self.roster.values()):
-                if member.name not in self._refreshing and self._lists.reload(member):
+                if not self._tasks_listing(member.name) and self._lists.reload(member):
                     self._tell_tools(member)
 
     async def shutdown(self) -> None:
@@ -272,10 +284,10 @@ class MCPManager:
         self._lists.is_closing = True
         for keeper in self._keepers.values():
             keeper.is_closed = True
-        for task in (*self._tasks, *self._refreshing.values()):
+        for task in (*self._tasks, *self._listing.values()):
             task.cancel()
         await asyncio.gather(*(keeper.close() for keeper in self._keepers.values()))
-        if pending := [*self._tasks, *self._refreshing.values()]:
+        if pending := [*self._tasks, *self._listing.values()]:
             await asyncio.wait(pending)
 
     # Behind them:
@@ -301,51 +313,59 @@ class MCPManager:
     async def _refresh_announced(self, name: str) -> None:
         await asyncio.sleep(_ANNOUNCED_SECONDS)
         self._announced.discard(name)
-        if name in self._refreshing:
-            await asyncio.wait([self._refreshing[name]])
+        if under_way := self._tasks_listing(name):
+            await asyncio.wait(under_way)
         if self._keepers[name].is_running:
-            await self._refreshed(self.roster[name])
+            await self._listed(self.roster[name])
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._note_done)
 
-    def _note_done(self, task: asyncio.Task[None]) -> None:
+    def _note_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("%s failed", task.get_name(), exc_info=error)
 
-    async def _refreshed(self, member: Member) -> None:
-        """Refresh a member, once for all who ask meanwhile."""
-        under_way = self._refreshing.get(member.name)
-        if under_way is None:
-            under_way = asyncio.create_task(self._refresh(member), name=f"refresh of {member.name}")
-            self._refreshing[member.name] = under_way
-            under_way.add_done_callback(partial(self._note_refreshed, member.name))
-        await asyncio.shield(under_way)
+    def _tasks_listing(self, name: str) -> "list[asyncio.Task[MemberError | None]]":
+        return [task for (listed, _), task in self._listing.items() if listed == name]
 
-    def _note_refreshed(self, name: str, task: asyncio.Task[None]) -> None:
-        self._refreshing.pop(name, None)
+    async def _listed(self, member: Member, *, for_call: bool = False) -> MemberError | None:
+        """List the tools of a member, once for all who ask meanwhile; give the error if that fails."""
+        key = (member.name, for_call)
+        under_way = self._listing.get(key)
+        if under_way is None:
+            under_way = asyncio.create_task(self._list(member, for_call=for_call), name=f"list of {member.name}")
+            self._listing[key] = under_way
+            under_way.add_done_callback(partial(self._note_listed, key))
+        return await asyncio.shield(under_way)
+
+    def _note_listed(self, key: tuple[str, bool], task: asyncio.Task[MemberError | None]) -> None:
+        self._listing.pop(key, None)
         self._note_done(task)
 
-    async def _refresh(self, member: Member) -> None:
+    async def _list(self, member: Member, *, for_call: bool) -> MemberError | None:
         try:
-            heard = await self._heard(member)
+            heard = await self._heard(member, for_call=for_call)
         except MemberError as error:
             self._note_failure(member, error)
+            return error
         except Exception as error:  # noqa: BLE001 - whatever a factory's server raises is its member's failure
-            self._note_failure(member, MemberError("the server could not be asked", more=str(error)))
-        else:
-            self._lists.adopt(member, heard)
-            self._tell_tools(member)
+            failure = MemberError("the server could not be asked", more=str(error))
+            self._note_failure(member, failure)
+            return failure
+        self._lists.adopt(member, heard)
+        self._tell_tools(member)
+        return None
 
-    async def _heard(self, member: Member) -> Known:
+    async def _heard(self, member: Member, *, for_call: bool) -> Known:
         """Ask a server for its tools, and write them down; only its start has to wait for a turn."""
         async with AsyncExitStack() as attendance:
-            async with self._refresh_turns:  # first of all, for whoever comes first shall be asked first
+            # First of all, for whoever comes first shall be asked first; but a call waits for no refresh of others.
+            async with nullcontext() if for_call else self._refresh_turns:
                 seen = (await asyncio.to_thread(self._lists.fingerprints, [member])).get(member.name, "")
-                handle = await attendance.enter_async_context(self._keepers[member.name].attending(for_call=False))
+                handle = await attendance.enter_async_context(self._keepers[member.name].attending(for_call=for_call))
             offered = list(await settled(handle.list_tools()))
             return await asyncio.to_thread(self._lists.write_down, member, offered, seen, self._now())
 

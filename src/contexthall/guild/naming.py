@@ -29,6 +29,16 @@ def tool_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     return names
 
 
+def may_name(name: str, member: str) -> bool:
+    """Return whether agents could see some tool of this member, whatever it is called, under this name."""
+    if not _HASHED.fullmatch(name):
+        start, _, tool = name.partition(SEPARATOR)
+        return start == member and bool(tool) and _is_plain(member, tool)
+    shown = _UNFIT.sub("_", member)
+    lengths = {len(member), *range(_MEMBER_SHARE, len(member))}
+    return any(name.startswith(shown[:length] + SEPARATOR) for length in lengths)
+
+
 def _plain(member: str, tool: str) -> str:
     return member + SEPARATOR + tool
 

@@ -1,7 +1,7 @@
 """`context tools` and `context call`."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -51,17 +51,18 @@ def call(context: click.Context, tool: str, pairs: tuple[str, ...], json_text: s
     """
     show_log()
     opened = hall.open()
-    arguments = read_arguments(opened.catalog.tool(tool).input_schema, pairs, json_text)
-    result = asyncio.run(_called(opened, tool, arguments))
+    result = asyncio.run(_called(opened, tool, lambda schema: read_arguments(schema, pairs, json_text)))
     if result.is_error:
         say(result.text.rstrip("\n"))
         context.exit(exit_code_of(result.code))
     print_data(result.text)
 
 
-async def _called(hall: Hall, tool: str, arguments: JsonObject) -> ToolResult:
+async def _called(hall: Hall, tool: str, read: Callable[[JsonObject], JsonObject]) -> ToolResult:
+    """Call a tool with the arguments that its schema makes of what was typed; a member may have to be asked for it."""
     async with hall.at_work():
-        return await hall.catalog.call(tool, arguments, hall.caller)
+        found = await hall.catalog.find(tool)
+        return await hall.catalog.run(found, read(found.input_schema), hall.caller)
 
 
 def read_arguments(schema: JsonObject, pairs: Sequence[str], json_text: str | None) -> JsonObject:
