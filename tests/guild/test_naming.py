@@ -127,7 +127,7 @@ def test_even_a_collision_of_hashes_gives_two_names(monkeypatch: pytest.MonkeyPa
 @example([("m" * 100, "t")])
 @example([("a__b", "c"), ("a", "b__c")])
 def test_a_name_tells_whose_tool_it_may_be(named: list[tuple[str, str]]) -> None:
-    for (member, tool), name in tool_names(pair for pair in named if pair[1]).items():
+    for (member, _), name in tool_names(pair for pair in named if pair[1]).items():
         assert may_name(name, member)
 
 
