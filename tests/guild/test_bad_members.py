@@ -21,7 +21,15 @@ import pytest
 from mcp.shared.message import SessionMessage
 from tests.guild.making import is_alive, kinds, make_http_member, make_member, read_cache, tool, write_cache
 from tests.guild.zoo.http_member import SESSION, Handler
-from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, PATIENCE_SECONDS, RawServer, free_port
+from tests.processes import (
+    HANDSHAKE_2025,
+    MODERN,
+    MODERN_META,
+    PATIENCE_SECONDS,
+    RawServer,
+    free_port,
+    run_context,
+)
 from tests.waiting import until, wait_until
 
 from contexthall.core.errors import MemberError
@@ -469,7 +477,7 @@ def listening(
     *, answers_in_json: bool = True, kind: type[SessionHandler] = SessionHandler
 ) -> Iterator[tuple[int, type[SessionHandler]]]:
     class FreshHandler(kind):  # type: ignore[valid-type, misc]
-        flags = Namespace(record="", die_in_call=False, call_delay=0.0, huge=0, packed=False)
+        flags = Namespace(record="", die_in_call=False, call_delay=0.0, huge=0, huge_list=0, events=False, packed=False)
         sessions: ClassVar[list[str]] = []
         calls: ClassVar[list[str]] = []
 
@@ -658,6 +666,56 @@ def test_an_agent_reads_what_is_wrong_with_a_member_in_a_sentence(tmp_path: Path
     assert result == {"content": [{"type": "text", "text": said}], "isError": True}
 
 
+TOO_MUCH = 16 << 20
+OVER_HTTP: list[list[str]] = [[], ["--events"]]
+
+
+def make_talkative(guild: Path, how: list[str] | None, *flags: str) -> None:
+    """Make a member that answers with more than is read, over HTTP in some way, or over pipes."""
+    if how is None:
+        make_member(guild, "bad", *flags)
+    else:
+        make_http_member(guild, "bad", *flags, *how)
+
+
+@pytest.mark.parametrize("how", [None, *OVER_HTTP], ids=["pipes", "json", "events"])
+def test_an_answer_beyond_the_limit_is_a_result_that_names_the_member(tmp_path: Path, how: list[str] | None) -> None:
+    make_talkative(tmp_path / "guild", how, "--huge", str(TOO_MUCH))
+    with RawServer("--guild", str(tmp_path / "guild"), "--guild-refresh", "never", cwd=tmp_path) as server:
+        server.initialize()
+        result = server.request_whatever_is_told(1, "tools/call", call("bad__echo"))["result"]
+        server.close_input()
+        assert server.wait() == 0
+        assert b"Traceback" not in server.errors_so_far()
+    said = "bad: the server's answer was not read: it is larger than 16777216 bytes"
+    assert result == {"content": [{"type": "text", "text": said}], "isError": True}
+
+
+@pytest.mark.parametrize("how", OVER_HTTP, ids=["json", "events"])
+def test_a_list_beyond_the_limit_is_told_in_one_line(tmp_path: Path, how: list[str]) -> None:
+    make_http_member(tmp_path / "guild", "bad", "--huge-list", str(TOO_MUCH), *how)
+    ran = run_context("guild", "refresh", "--guild", str(tmp_path / "guild"), cwd=tmp_path, env={"HOME": str(tmp_path)})
+    said = ran.stdout.decode().strip()
+    assert said == "bad: error: the server's answer was not read: it is larger than 16777216 bytes"
+    assert b"Traceback" not in ran.stderr
+
+
+async def test_an_answer_to_the_string_of_a_number_is_not_the_numbers(tmp_path: Path) -> None:
+    make_member(tmp_path / "guild", "bad", "--string-ids", "--progress", "2", "--only", "echo", toolTimeoutSeconds=0.5)
+    told = []
+
+    async def tell(*progress: Any) -> None:
+        told.append(progress)
+
+    async with opened(tmp_path) as manager:
+        with pytest.raises(MemberError) as raised:
+            await manager.invoke_tool("bad", "echo", {}, tell)
+        said = "the server did not answer tools/call within 0.5 s, but printed what is no message"
+        assert raised.value.detail == said
+        assert told == []
+        assert await is_well(manager)
+
+
 @pytest.mark.parametrize(
     ("status", "kind", "body", "sentence"),
     [
@@ -797,7 +855,10 @@ async def test_a_member_may_ask_so_much_at_a_time_and_as_much_again_once_it_is_a
     assert len(process.told) == 3 * 64
 
 
-async def test_progress_beyond_all_numbers_is_left_out_of_what_comes_over_http() -> None:
+async def test_what_the_sdk_would_misunderstand_is_left_out_of_what_comes_over_http() -> None:
+    def answer(request: int | str) -> types.JSONRPCResponse:
+        return types.JSONRPCResponse(jsonrpc="2.0", id=request, result={})
+
     def told(progress: Any, **more: Any) -> SessionMessage:
         params = {"progressToken": 1, "progress": progress, **more}
         return SessionMessage(types.JSONRPCNotification(jsonrpc="2.0", method="notifications/progress", params=params))
@@ -805,8 +866,9 @@ async def test_progress_beyond_all_numbers_is_left_out_of_what_comes_over_http()
     well, gone = told(1), OSError("gone")
 
     async def incoming() -> AsyncIterator[Incoming]:
-        for item in (told(json.loads("1e400")), told(10**400), told(1, total=float("nan")), well, gone):
+        odd = (told(json.loads("1e400")), told(10**400), told(1, total=float("nan")), told(1, progressToken="1"))
+        for item in (*odd, SessionMessage(answer("1")), SessionMessage(answer(1)), well, gone):
             yield item
 
     async with _sifted(incoming()) as sifted:
-        assert [item async for item in sifted] == [well, gone]
+        assert [item async for item in sifted] == [SessionMessage(answer(1)), well, gone]

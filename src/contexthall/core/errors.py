@@ -27,7 +27,7 @@ what to type next; both are for people and never leave the machine. Only a Membe
 and therefore free of paths.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 
@@ -173,6 +173,12 @@ class MemberError(ToolFailedError):
         """The JSON-RPC error that the server answered with, if it did."""
         self.can_repeat = can_repeat
         """Whether the server surely did nothing, and would on a new connection."""
+
+    def reworded(self, reword: Callable[[str], str]) -> "MemberError":
+        """Return the same error in other words; what the server answered stays as it is."""
+        return MemberError(
+            reword(self.detail), hint=self.hint, more=reword(self.more), fault=self.fault, can_repeat=self.can_repeat
+        )
 
     @property
     def sentence(self) -> str:

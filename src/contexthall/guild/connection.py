@@ -8,7 +8,8 @@ passed on as they came, which is why nothing here is made into the SDK's models.
 import asyncio
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
 import anyio
@@ -29,10 +30,10 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from contexthall.core.catalog import JsonObject, Progress
 from contexthall.core.errors import MemberError
 from contexthall.guild.manifest import Manifest
-from contexthall.guild.process import Warden
+from contexthall.guild.process import LONGEST_LINE, Warden
 from contexthall.guild.roster import Member
 from contexthall.guild.tools_cache import MOST_BYTES
-from contexthall.guild.transport import NOT_READ, Log, Transport
+from contexthall.guild.transport import NOT_READ, TOO_LARGE, Log, Transport
 
 _MOST_TOOLS = 100_000
 _MOST_PROGRESS = 16
@@ -51,6 +52,7 @@ _NO_ANSWER = (
     "Redirect",
     "server answered a request with 202",
 )
+_OVERSIZED_EVENT = f" exceeded the {LONGEST_LINE} byte limit."
 _TIMED_OUT = "Request {!r} timed out"
 
 
@@ -69,7 +71,7 @@ class Connector:
             raise MemberError(f"its manifest cannot be used: {member.error}")
         log = self._log_of(member)
         transport = Transport(member.manifest, member.directory, log, self._environment, self._warden)
-        connection = Connection(member.manifest, transport, log)
+        connection = Connection(member.manifest, transport)
         await connection.open(self._client)
         return connection
 
@@ -77,13 +79,12 @@ class Connector:
 class Connection:
     """A server that is being spoken with."""
 
-    def __init__(self, manifest: Manifest, transport: Transport, log: Log) -> None:
+    def __init__(self, manifest: Manifest, transport: Transport) -> None:
         self.on_tools_changed: Callable[[], None] = _nothing
         """Called when the server says that its tools have changed."""
         self.on_gone: Callable[[str, str], None] = _nothing_more
         """Called with the reason, and what else is known, when the server is gone without having been stopped."""
         self._manifest = manifest
-        self._log = log
         self._transport = transport
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._done = asyncio.Event()
@@ -111,17 +112,18 @@ class Connection:
         """Connect, within the time that the manifest gives."""
         self._owner = asyncio.create_task(self._own(client), name=f"connection to {self._manifest.name}")
         seconds = self._manifest.start_seconds
-        try:
-            async with asyncio.timeout(seconds):
-                await asyncio.shield(self._ready)
-        except TimeoutError:
-            await self._abandon()
-            raise MemberError(
-                f"the server did not answer initialize within {seconds:g} s", more=self._transport.evidence()
-            ) from None
-        except asyncio.CancelledError:
-            await self._abandon()
-            raise
+        with self._redacted():
+            try:
+                async with asyncio.timeout(seconds):
+                    await asyncio.shield(self._ready)
+            except TimeoutError:
+                await self._abandon()
+                raise MemberError(
+                    f"the server did not answer initialize within {seconds:g} s", more=self._transport.evidence()
+                ) from None
+            except asyncio.CancelledError:
+                await self._abandon()
+                raise
 
     async def list_tools(self) -> list[object]:
         """Ask for all pages of its tools."""
@@ -179,14 +181,23 @@ class Connection:
         rubbish = self._transport.rubbish_lines
         if progress is not None:
             options["on_progress"] = cast("ProgressFnT", _one_at_a_time(progress))
-        try:
-            return await self._answered(method, params, options, seconds)
-        except TimeoutError:
-            raise self._unanswered(method, seconds, rubbish) from None
-        except MCPError as error:
-            if error.error.code == types.REQUEST_TIMEOUT and error.error.message == _TIMED_OUT.format(method):
+        with self._redacted():
+            try:
+                return await self._answered(method, params, options, seconds)
+            except TimeoutError:
                 raise self._unanswered(method, seconds, rubbish) from None
-            raise await self._understood(error.error, method) from None
+            except MCPError as error:
+                if error.error.code == types.REQUEST_TIMEOUT and error.error.message == _TIMED_OUT.format(method):
+                    raise self._unanswered(method, seconds, rubbish) from None
+                raise await self._understood(error.error, method) from None
+
+    @contextmanager
+    def _redacted(self) -> Iterator[None]:
+        """Take the values of variables out of an error: the server's words, and the SDK's, may quote them."""
+        try:
+            yield
+        except MemberError as error:
+            raise error.reworded(self._transport.redactor.text) from None
 
     async def _answered(
         self, method: str, params: dict[str, Any], options: CallOptions, seconds: float
@@ -210,15 +221,18 @@ class Connection:
 
     async def _understood(self, error: types.ErrorData, method: str) -> MemberError:
         """Tell what the SDK says of the connection from what the server answered."""
+        if reason := _reason_not_read(error.message):
+            return MemberError(NOT_READ + reason)
         is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(_CLOSED)
         if is_closed and await self._ends_within(2 * _GRACE_SECONDS):  # by then it is known why
             return MemberError(f"{self._ending()} during the call", more=self._transport.evidence())
+        if is_closed and self._transport.is_http:
+            return MemberError("the server's answer ended before it was complete", more=error.message)
         if self._transport.is_http and error.message in _LOST_SESSION:
             await self._leave_session()
             return MemberError("the server has forgotten the session", can_repeat=True)
         if self._transport.is_http and error.message.startswith(_NO_ANSWER):
-            _, is_ours, reason = error.message.partition(NOT_READ)
-            return MemberError(NOT_READ + reason if is_ours else self._http_failure(), more=error.message)
+            return MemberError(self._http_failure(), more=error.message)
         fault = error.model_dump(by_alias=True, exclude_none=True)
         return MemberError(f"the server answered {method} with an error: {error.message}", fault=fault)
 
@@ -259,6 +273,8 @@ class Connection:
             self._fail(self._refusal(str(_first(group))))
         except* (httpx2.HTTPError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as group:
             await self._fail_to_reach(_first(group))
+        except* Exception as group:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
+            self._fail(MemberError(f"the connection to the server broke: {type(_first(group)).__name__}"))
         finally:
             self._conclude()
 
@@ -363,8 +379,9 @@ class Connection:
         if not self._ready.done():
             self._ready.set_exception(MemberError("the server was not started"))
         if self._ready.exception() is None and not self._is_stopping:
-            self.on_gone(self._ending(), self._transport.evidence())
-        self._log.close()
+            redact = self._transport.redactor.text
+            self.on_gone(redact(self._ending()), redact(self._transport.evidence()))
+        self._transport.close_log()
 
     def _ending(self, when: str = "") -> str:
         """Say how the server ended."""
@@ -378,6 +395,11 @@ async def _answer(
     if method == "ping":
         return {}
     raise MCPError(types.METHOD_NOT_FOUND, "Method not found", method)
+
+
+def _reason_not_read(message: str) -> str:
+    """Say why an answer was not read, if that is what an error tells; the SDK has words of its own for it."""
+    return TOO_LARGE if message.endswith(_OVERSIZED_EVENT) else message.partition(NOT_READ)[2]
 
 
 def _one_at_a_time(tell: Progress) -> Progress:

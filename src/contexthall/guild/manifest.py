@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -26,7 +26,7 @@ START_SECONDS, TOOL_SECONDS, IDLE_SECONDS = 10.0, 30.0, 300.0
 _LONGEST_NAME = 100
 _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -117,10 +117,37 @@ def filled_in(values: Mapping[str, str], environment: Mapping[str, str]) -> dict
     return {key: _VARIABLE.sub(variable, value) for key, value in values.items()}
 
 
+def filled_in_headers(headers: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Do the same for headers. A line end behind a variable's value is dropped; ManifestError names any other fault."""
+    used = {name: environment[name] for name in _variables(headers.values()) if name in environment}
+    clean = {name: re.sub(r"\r?\n\Z", "", value) for name, value in used.items()}
+    for name, value in clean.items():
+        if fault := _header_fault(value):
+            raise ManifestError(f"cannot be sent the value of the environment variable {name}: it has {fault}")
+    filled = filled_in(headers, clean)
+    for header, value in filled.items():
+        if value != value.strip():
+            names = ", ".join(_variables([headers[header]]))
+            raise ManifestError(f"cannot be sent the header {header}: with {names}, it begins or ends with a blank")
+    return filled
+
+
 def variables(launch: Launch) -> list[str]:
     """Name the variables of the environment that a launch needs, sorted."""
-    values = (*launch.env.values(), *launch.headers.values())
+    return _variables((*launch.env.values(), *launch.headers.values()))
+
+
+def _variables(values: Iterable[str]) -> list[str]:
     return sorted({found[1] for value in values for found in _VARIABLE.finditer(value) if found[1]})
+
+
+def _header_fault(value: str) -> str:
+    """Name what HTTP cannot carry in a header; empty if it can carry it."""
+    if "\n" in value or "\r" in value:
+        return "a line break"
+    if not value.isascii():
+        return "characters that are not ASCII"
+    return "" if all(character == "\t" or character.isprintable() for character in value) else "control characters"
 
 
 class _Part(NamedTuple):

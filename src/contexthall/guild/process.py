@@ -42,7 +42,7 @@ for look in 1 2 3 4 5 6 7 8 9; do
 done; } >/dev/null 2>&1 &"""
 _INHERITED = ("PATH", "HOME", "LANG", "LANGUAGE")
 LONGEST_LINE = 16 << 20
-_ENDS_OF_LINE = 200
+_ENDS_OF_LINE = 4096
 _MOST_WAITING = 8 << 20
 _MOST_SAID = 256 << 10
 _PAUSE_SECONDS = 0.1

@@ -6,6 +6,7 @@ no message is kept with its other words.
 
 import asyncio
 import json
+import logging
 import re
 import socket
 import sys
@@ -27,8 +28,12 @@ from contexthall.core import wire
 from contexthall.core.density import has_too_many_values
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends
-from contexthall.guild.manifest import PORT, Manifest, ManifestError, filled_in
+from contexthall.guild.manifest import PORT, Manifest, ManifestError, filled_in, filled_in_headers, variables
 from contexthall.guild.process import LAUNCHER, LONGEST_LINE, MemberProcess, Warden, clean_environment
+from contexthall.guild.redaction import Redactor
+
+# What the SDK logs of a server is in its errors as well, where values of variables are taken out.
+logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 
 Incoming: TypeAlias = SessionMessage | Exception
 
@@ -40,6 +45,7 @@ _MOST_VALUES = 400_000
 _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*[,}]')
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 NOT_READ = "the server's answer was not read: "
+TOO_LARGE = f"it is larger than {LONGEST_LINE} bytes"
 _KNOCK_SECONDS = 0.02
 _LONGEST_QUOTE = 200
 _MOST_LINES = 200
@@ -61,6 +67,26 @@ class Log(Protocol):
     def close(self) -> None: ...
 
 
+class _RedactedLog:
+    """A log that gets no value of a variable."""
+
+    def __init__(self, log: Log, redactor: Redactor) -> None:
+        self._log = log
+        self._stream = redactor.stream()
+
+    def write(self, data: bytes) -> None:
+        if passed_on := self._stream.feed(data):
+            self._log.write(passed_on)
+
+    def last_line(self) -> str:
+        return self._log.last_line()
+
+    def close(self) -> None:
+        if rest := self._stream.finish():
+            self._log.write(rest)
+        self._log.close()
+
+
 class Transport:
     """The way to one server."""
 
@@ -72,9 +98,12 @@ class Transport:
         self.is_http = manifest.launch.transport == "http"
         self.process: MemberProcess | None = None
         """The server, if it was the hall that started it."""
+        wanted = variables(manifest.launch)
+        self.redactor = Redactor({name: environment[name] for name in wanted if name in environment})
+        """Takes the values of variables out of whatever the server says."""
         self._manifest = manifest
         self._directory = directory
-        self._log = log
+        self._log = _RedactedLog(log, self.redactor)
         self._environment = environment
         self._warden = warden
         self.http_status = 0
@@ -83,6 +112,10 @@ class Transport:
         self._rubbish = ""
         self._kept_lines = 0
         self._unanswered = 0
+
+    def close_log(self) -> None:
+        """Let go of the file to which the server's words go."""
+        self._log.close()
 
     @property
     def has_ended(self) -> bool:
@@ -190,9 +223,9 @@ class Transport:
                     self._unanswered -= 1
 
     async def _note_rubbish(self, line: bytes) -> None:
-        text = line[:_LONGEST_QUOTE].decode("utf-8", "replace")
-        self._rubbish = self._rubbish or text
-        await self._keep_line(b"[stdout] " + line[:_LONGEST_QUOTE])
+        quoted = self.redactor.data(line)[:_LONGEST_QUOTE]
+        self._rubbish = self._rubbish or quoted.decode("utf-8", "replace")
+        await self._keep_line(b"[stdout] " + quoted)
 
     async def _keep_line(self, line: bytes) -> None:
         """Keep a line that was printed; one who prints too many waits until we have listened to others."""
@@ -205,7 +238,7 @@ class Transport:
     async def _http(self, port: int) -> AsyncIterator[tuple[Any, Any]]:
         launch = self._manifest.launch
         try:
-            headers = filled_in(launch.headers, self._environment)
+            headers = filled_in_headers(launch.headers, self._environment)
         except ManifestError as error:
             raise MemberError(f"the server {error}") from None
         if self.process is not None:
@@ -275,7 +308,7 @@ class _BoundedBody(httpx2.AsyncByteStream):
         async for chunk in self._stream:
             size += len(chunk)
             if size > LONGEST_LINE:
-                raise httpx2.StreamError(f"{NOT_READ}it is larger than {LONGEST_LINE} bytes")
+                raise httpx2.StreamError(f"{NOT_READ}{TOO_LARGE}")
             yield chunk
 
     async def aclose(self) -> None:
@@ -284,13 +317,13 @@ class _BoundedBody(httpx2.AsyncByteStream):
 
 @asynccontextmanager
 async def _sifted(incoming: AsyncIterable[Incoming]) -> AsyncIterator[MemoryObjectReceiveStream[Incoming]]:
-    """Pass on what comes over HTTP, but for what the SDK would break at."""
+    """Pass on what comes over HTTP, but for what the SDK would break at or take for something else."""
     to_hall, sifted = anyio.create_memory_object_stream[Incoming](0)
 
     async def sift() -> None:
         async with to_hall:
             async for item in incoming:
-                if isinstance(item, Exception) or not _is_odd_progress(item.message):
+                if isinstance(item, Exception) or _is_for_us(item.message):
                     await to_hall.send(item)
 
     async with sifted, anyio.create_task_group() as tasks:
@@ -302,9 +335,9 @@ async def _sifted(incoming: AsyncIterable[Incoming]) -> AsyncIterator[MemoryObje
 def _decoded(line: bytes) -> types.JSONRPCMessage | None:
     """Read a line as a message; None if it is none."""
     if isinstance(line, Ends):
-        return _answer_to_what_is_not_read(line, f"is larger than {LONGEST_LINE} bytes")
+        return _answer_to_what_is_not_read(line, TOO_LARGE)
     if has_too_many_values(line, _MOST_VALUES):
-        return _answer_to_what_is_not_read(line, f"holds more than {_MOST_VALUES} values")
+        return _answer_to_what_is_not_read(line, f"it holds more than {_MOST_VALUES} values")
     try:
         value = json.loads(line, parse_int=wire.integer, parse_constant=wire.nothing)
     except (ValueError, RecursionError):
@@ -315,15 +348,22 @@ def _decoded(line: bytes) -> types.JSONRPCMessage | None:
         return _answer_instead(value)
     if wire.is_deep(line):
         return _answer_instead(value)
-    return None if _is_odd_progress(message) else message
+    return message if _is_for_us(message) else None
 
 
-def _is_odd_progress(message: types.JSONRPCMessage) -> bool:
-    """Say whether a message tells of progress by a number beyond all numbers, at which the SDK would break."""
+def _is_for_us(message: types.JSONRPCMessage) -> bool:
+    """Return whether the SDK may have a message.
+
+    Our requests have numbers: an answer to "7" is not one to 7, for which the SDK would take it. And at progress by a
+    number beyond all numbers it would break.
+    """
+    if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+        return not isinstance(message.id, str)
     if not isinstance(message, types.JSONRPCNotification) or message.method != "notifications/progress":
-        return False
-    told = [(message.params or {}).get(key) for key in ("progress", "total")]
-    return any(isinstance(number, int | float) and not abs(number) <= sys.float_info.max for number in told)
+        return True
+    token, *told = [(message.params or {}).get(key) for key in ("progressToken", "progress", "total")]
+    is_odd = any(isinstance(number, int | float) and not abs(number) <= sys.float_info.max for number in told)
+    return not is_odd and not isinstance(token, str)
 
 
 def _answer_to_what_is_not_read(line: bytes, reason: str) -> types.JSONRPCError | None:
@@ -331,7 +371,7 @@ def _answer_to_what_is_not_read(line: bytes, reason: str) -> types.JSONRPCError 
     found = _FIRST_ID.match(line[:_LONGEST_QUOTE]) or _LAST_ID.search(line[-_LONGEST_QUOTE:])
     if found is None:
         return None
-    error = types.ErrorData(code=types.INTERNAL_ERROR, message=f"its answer {reason}")
+    error = types.ErrorData(code=types.INTERNAL_ERROR, message=f"{NOT_READ}{reason}")
     return types.JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error)
 
 
@@ -340,7 +380,7 @@ def _answer_instead(value: object) -> types.JSONRPCError | None:
     if not isinstance(value, dict) or not value.keys() & {"result", "error"}:
         return None
     answered = value.get("id")
-    if isinstance(answered, bool) or not isinstance(answered, str | int):
+    if isinstance(answered, bool) or not isinstance(answered, int):
         return None
     error = value.get("error")
     said = error.get("message") if isinstance(error, dict) else error

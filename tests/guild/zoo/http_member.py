@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
@@ -25,6 +26,8 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--ignore-term", action="store_true", help="ignore SIGTERM and SIGINT")
     parser.add_argument("--die-in-call", action="store_true", help="exit with 3 instead of answering a call")
     parser.add_argument("--huge", type=int, default=0, help="answer a call with so many bytes of text")
+    parser.add_argument("--huge-list", type=int, default=0, help="describe a tool with so many bytes of text")
+    parser.add_argument("--events", action="store_true", help="answer with a stream of one event")
     parser.add_argument("--packed", action="store_true", help="answer a call with gzip, whoever asked for it")
     parser.add_argument("--record", default="", help="append what happens to this file, a line each")
     return parser.parse_args()
@@ -65,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
             case "ping":
                 return {"result": {}}
             case "tools/list":
-                return {"result": {"tools": [tool("tool_0"), tool("echo")]}}
+                return {"result": {"tools": [tool("tool_0"), tool("echo", "x" * self.flags.huge_list)]}}
             case "tools/call":
                 return {"result": self._call(params)}
             case _:
@@ -82,15 +85,18 @@ class Handler(BaseHTTPRequestHandler):
     def _reply(self, status: int, message: dict[str, Any] | None = None, *, packed: bool = False) -> None:
         body = b"" if message is None else json.dumps(message, ensure_ascii=False).encode()
         self.send_response(status)
+        if body and self.flags.events:
+            body = b"event: message\ndata: " + body + b"\n\n"
         if packed:
             body = gzip.compress(body)
             self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(body)))
         if body:
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", "text/event-stream" if self.flags.events else "application/json")
             self.send_header("Mcp-Session-Id", SESSION)
         self.end_headers()
-        self.wfile.write(body)
+        with suppress(ConnectionError):  # a client that has read enough
+            self.wfile.write(body)
 
 
 def hello(version: str) -> dict[str, Any]:
@@ -98,9 +104,9 @@ def hello(version: str) -> dict[str, Any]:
     return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": server}
 
 
-def tool(name: str) -> dict[str, Any]:
+def tool(name: str, description: str = "") -> dict[str, Any]:
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-    return {"name": name, "description": f"Gives what {name} is given.", "inputSchema": schema}
+    return {"name": name, "description": description or f"Gives what {name} is given.", "inputSchema": schema}
 
 
 def append(file: str, line: str) -> None:

@@ -28,6 +28,7 @@ SWITCHES = {
     "--flood-stderr": "write to standard error as fast as it takes it, for ever",
     "--ignore-term": "ignore SIGTERM, SIGINT and the end of input",
     "--grandchild": "fork a process that ignores SIGTERM and SIGINT and sleeps for ever",
+    "--string-ids": "answer a call, and tell of its progress, under its id as a string",
     "--modern": "know no handshake, only requests that say which version they speak",
     "--print-env": "offer a tool, `env`, that gives the environment as JSON",
 }
@@ -169,7 +170,7 @@ class Member:
         if self._flags.only in {"", params["name"]}:
             outcome = self._misbehave(params) or outcome
         if request not in self._cancelled:
-            self._send({"id": request, **outcome})
+            self._send({"id": str(request) if self._flags.string_ids else request, **outcome})
 
     def _text(self, params: dict[str, Any]) -> str:
         if self._flags.print_env and params["name"] == "env":
@@ -195,7 +196,8 @@ class Member:
     def _report_progress(self, token: str | int | None) -> None:
         total = self._flags.progress if token is not None else 0
         for step in range(1, total + 1):
-            progress = {"progressToken": token, "progress": step, "total": total, "message": f"step {step}"}
+            told = str(token) if self._flags.string_ids else token
+            progress = {"progressToken": told, "progress": step, "total": total, "message": f"step {step}"}
             self._send({"method": "notifications/progress", "params": progress})
 
     def _watch(self) -> None:

@@ -1,0 +1,199 @@
+"""Values that the hall filled in from its environment are shown, logged and kept nowhere."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.faces.web.serving import HttpHall
+from tests.guild.making import ZOO, make_member
+from tests.processes import free_port, run_context
+from tests.waiting import wait_until
+
+from contexthall.guild.manifest import Launch, ManifestError, filled_in_headers, parse_manifest, write_manifest
+from contexthall.guild.redaction import Redactor
+
+SECRET = "s3cret-V4lue"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("the key s3cret-V4lue is wrong", "the key ${KEY} is wrong"),
+        ("s3cret-V4lues3cret-V4lue", "${KEY}${KEY}"),
+        ("s3cret-V4lu", "s3cret-V4lu"),
+        ('{"k": "a \\"quoted\\" one"}', '{"k": "${QUOTED}"}'),
+        ("?q=a%20%22quoted%22%20one&", "?q=${QUOTED}&"),
+        ("line two of it", "${PEM} of it"),
+        ("for all", "for all"),
+        ("\ud800 s3cret-V4lue", "\ud800 ${KEY}"),
+    ],
+)
+def test_the_name_of_a_variable_stands_for_its_value(said: str, shown: str) -> None:
+    values = {"KEY": SECRET, "QUOTED": 'a "quoted" one', "PEM": "line one\nline two\n", "SHORT": "for"}
+    assert Redactor(values).text(said) == shown
+
+
+def test_of_two_values_the_longer_one_is_seen() -> None:
+    assert Redactor({"A": "secret", "B": "secret-two"}).text("secret-two secret") == "${B} ${A}"
+
+
+few_letters = st.text("abc", min_size=4, max_size=8)
+
+
+@given(st.lists(few_letters, max_size=4), st.lists(st.text("abcx", max_size=6), max_size=30))
+def test_a_value_that_comes_in_pieces_is_seen(values: list[str], pieces: list[str]) -> None:
+    redactor = Redactor({f"V{number}": value for number, value in enumerate(values)})
+    stream, data = redactor.stream(), [piece.encode() for piece in pieces]
+    passed_on = [stream.feed(piece) for piece in data]
+    assert b"".join([*passed_on, stream.finish()]) == redactor.data(b"".join(data))
+
+
+def test_what_cannot_be_part_of_a_value_is_not_held_back() -> None:
+    assert Redactor({"KEY": SECRET}).stream().feed(b"ready\n") == b"ready\n"
+
+
+# Headers:
+
+
+@pytest.mark.parametrize(
+    ("value", "sent"), [("abcd", "abcd"), ("abcd\n", "abcd"), ("abcd\r\n", "abcd"), ("", ""), ("a b\tc", "a b\tc")]
+)
+def test_a_line_end_behind_a_value_is_not_sent(value: str, sent: str) -> None:
+    assert filled_in_headers({"X": "<${KEY}>", "Y": "y"}, {"KEY": value}) == {"X": f"<{sent}>", "Y": "y"}
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ("s3cret\r", "it has a line break"),
+        ("s3cret\n\n", "it has a line break"),
+        ("s3\ncret", "it has a line break"),
+        ("s3crét", "it has characters that are not ASCII"),
+        ("s3cret\x00", "it has control characters"),
+        ("s3cret ", "it begins or ends with a blank"),
+        ("s3cret\t\n", "it begins or ends with a blank"),
+    ],
+)
+def test_what_http_cannot_carry_is_told_without_the_value(value: str, fault: str) -> None:
+    with pytest.raises(ManifestError) as refused:
+        filled_in_headers({"Authorization": "Bearer ${KEY}"}, {"KEY": value})
+    assert str(refused.value).endswith(fault)
+    assert "KEY" in str(refused.value)
+    assert "s3" not in str(refused.value)
+
+
+def test_a_blank_between_two_values_is_no_fault() -> None:
+    assert filled_in_headers({"X": "${A}${B}"}, {"A": "Bearer ", "B": "x"}) == {"X": "Bearer x"}
+
+
+@pytest.mark.parametrize("value", ["é", "x ", " x", "a\nb", "a\x00"])
+def test_a_manifest_whose_own_header_http_cannot_carry_is_refused(value: str) -> None:
+    launch = {"url": "http://127.0.0.1:1/mcp", "headers": {"X": value}}
+    with pytest.raises(ManifestError, match=r"`mcp\.headers` must have names and values that HTTP can carry"):
+        parse_manifest(json.dumps({"name": "a", "version": "1", "transport": "http", "mcp": launch}).encode())
+
+
+# Wherever a member is shown:
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as knocking:
+        return knocking.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture
+def http_member() -> Iterator[str]:
+    """The address of a server that speaks MCP."""
+    port = free_port()
+    with subprocess.Popen((sys.executable, str(ZOO / "http_member.py"), "--port", str(port))) as server:
+        wait_until(lambda: is_listening(port))
+        yield f"http://127.0.0.1:{port}/mcp"
+        server.terminate()
+
+
+def everything_said(guild: Path, cwd: Path, env: dict[str, str]) -> Iterator[bytes]:
+    """All that commands, the page, the log and the disk tell of the members of a guild."""
+    for command in (
+        ["guild", "refresh"],
+        ["guild", "call", "it", "echo"],
+        ["call", "it__echo"],
+        ["guild", "list"],
+        ["guild", "list", "--json"],
+        ["guild", "why", "it"],
+        ["guild", "logs", "it"],
+        ["doctor"],
+        ["doctor", "--json"],
+    ):
+        ran = run_context(*command, "--guild", str(guild), cwd=cwd, env=env)
+        yield ran.stdout + ran.stderr
+    with HttpHall("--guild", str(guild), cwd=cwd, env=env) as hall:
+        hall.post("/api/guild/refresh", {})
+        yield hall.post("/api/guild/call", {"member": "it", "tool": "echo"}).content
+        yield hall.http.get("/api/guild").content
+        yield hall.http.get("/api/guild/log", params={"member": "it"}).content
+    yield hall.said
+    for folder, _, names in os.walk(cwd / "state"):
+        for name in names:
+            yield Path(folder, name).read_bytes()
+
+
+def make_remote(guild: Path, url: str) -> None:
+    (guild / "it").mkdir()
+    launch = Launch(transport="http", url=url, headers={"Authorization": "Bearer ${KEY}"})
+    (guild / "it" / "plugin.json").write_bytes(write_manifest("it", launch))
+
+
+@pytest.mark.parametrize("value", [f"{SECRET}\r", f"{SECRET} ", f"{SECRET}é", f"{SECRET}\n{SECRET}"])
+def test_no_value_that_http_cannot_carry_is_told(
+    guild: Path, tmp_path: Path, home: dict[str, str], value: str, http_member: str
+) -> None:
+    make_remote(guild, http_member)
+    said = b"\n".join(everything_said(guild, tmp_path, {**home, "KEY": value}))
+    assert b"KEY" in said
+    assert SECRET.encode() not in said
+    assert b"Traceback" not in said
+
+
+def test_a_value_with_a_line_end_behind_it_works(
+    guild: Path, tmp_path: Path, home: dict[str, str], http_member: str
+) -> None:
+    make_remote(guild, http_member)
+    called = run_context(
+        *("guild", "call", "it", "echo", "--arg", "text=hi", "--guild", str(guild)),
+        cwd=tmp_path,
+        env={**home, "KEY": f"{SECRET}\n"},
+    )
+    assert called.stdout == b'{"text": "hi"}\n'
+
+
+TELL_TALES = {
+    "in its last words": 'printf "bad key: %s\\n" "$KEY" >&2; exit 3',
+    "in pieces": 'printf "bad key: s3cret" >&2; sleep 0.3; printf -- "-V4lue again" >&2; exit 3',
+    "instead of an answer": 'while read -r line; do printf "my key is %s\\n" "$KEY"; done',
+    "in a refusal": (
+        "read -r line; printf "
+        """'{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no such key: %s"}}\\n' "$KEY"; read -r line"""
+    ),
+}
+
+
+@pytest.mark.parametrize("script", TELL_TALES.values(), ids=TELL_TALES)
+def test_a_member_that_tells_its_own_secret_is_not_quoted(
+    guild: Path, tmp_path: Path, home: dict[str, str], script: str
+) -> None:
+    make_member(guild, "it", command="/bin/sh", args=["-c", script], env={"KEY": "${OUTER}"}, startTimeoutSeconds=1.0)
+    said = b"\n".join(everything_said(guild, tmp_path, {**home, "OUTER": SECRET}))
+    assert b"${OUTER}" in said
+    assert SECRET.encode() not in said
