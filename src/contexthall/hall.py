@@ -123,7 +123,7 @@ def open_guild(settings: Settings, disk: Disk) -> "MCPManager":
     directory = _guild_directory(settings, disk)
     memory = Memory(disk, os.path.join(settings.user_state, "guild") if settings.user_state else "")
     manager = MCPManager(
-        discover_guild_members(directory, disk),
+        discover_guild_members(directory, disk, memory.knows),
         _LateConnector(memory),
         disk=disk,
         memory=memory,

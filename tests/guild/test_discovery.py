@@ -267,6 +267,28 @@ def test_of_those_with_one_name_it_is_theirs_whose_directory_is_called_so(
     assert errors(members) == {other: f'its name "git" is taken by the member in {owner}'}
 
 
+@pytest.mark.parametrize(("newcomer", "shown"), [("aaa", "aaa"), ("git", "git~2"), ("work/git", "work/git")])
+def test_a_name_stays_with_the_one_that_is_known_by_it(tmp_path: Path, newcomer: str, shown: str) -> None:
+    known = add(tmp_path / "old", "git")
+    add(tmp_path / newcomer, "git")
+    members = discover_guild_members(str(tmp_path), None, lambda name, at: (name, at) == ("git", str(known)))
+    assert keys(members) == {"git": "old", shown: newcomer}
+    assert errors(members) == {shown: 'its name "git" is taken by the member in old'}
+
+
+def test_a_name_stays_with_the_one_that_is_known_by_it_whatever_becomes_of_others(tmp_path: Path) -> None:
+    add(tmp_path / "old", "git")
+    add_text(tmp_path / "git", "[]")
+    members = discover_guild_members(str(tmp_path), None, lambda _name, at: at.endswith("/old"))
+    assert keys(members) == {"git": "old", "git~2": "git"}
+
+
+def test_of_two_that_are_known_by_one_name_it_is_theirs_whose_directory_is_called_so(tmp_path: Path) -> None:
+    add(tmp_path / "aaa", "git")
+    add(tmp_path / "git", "git")
+    assert keys(discover_guild_members(str(tmp_path), None, lambda _name, _at: True)) == {"git": "git", "aaa": "aaa"}
+
+
 def test_names_that_are_not_utf_8_are_shown_readably_and_kept_for_the_disk(tmp_path: Path) -> None:
     directories = [os.path.join(os.fsencode(tmp_path), name) for name in (b"b\xfe", b"b\xff")]
     for directory in directories:

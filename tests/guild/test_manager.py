@@ -1,6 +1,7 @@
 """What the manager promises beyond the requirements: who starts, who waits, who stops, and who is trusted."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -379,12 +380,52 @@ def test_with_hold_the_approved_definition_stays_in_force_until_somebody_approve
     assert not again.roster["echo"].is_held
 
 
-def test_a_new_version_needs_no_approval(guild: Path, memory: Memory) -> None:
+def test_a_new_version_is_trusted(guild: Path, memory: Memory) -> None:
+    make_member(guild, "echo")
+    asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory))
+    make_member(guild, "echo", version="2.0.0")
+    view = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory)).view("echo")
+    assert (view.changes, view.tools) == ((), (tool("a", "Writes"),))
+
+
+def test_where_definitions_are_held_those_of_a_new_version_are_too(guild: Path, memory: Memory) -> None:
     make_member(guild, "echo")
     asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory, hold=True))
     make_member(guild, "echo", version="2.0.0")
-    view = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory, hold=True)).view("echo")
-    assert (view.changes, view.tools) == ((), (tool("a", "Writes"),))
+    later = FakeFactory(tool("a", "Writes"), tool("b"))
+    view = asyncio.run(refreshed(guild, later, memory=memory, hold=True)).view("echo")
+    assert view.is_held
+    assert view.tools == (tool("a", "Reads"),)
+    again, _ = manager_of(guild, FakeFactory(), memory=memory, hold=True)
+    again.load_roster()
+    assert again.roster["echo"].tools == [tool("a", "Reads")]
+    again.approve("echo")
+    assert again.roster["echo"].tools == [tool("a", "Writes"), tool("b")]
+
+
+def test_where_definitions_are_held_a_member_cannot_shake_that_off_by_another_name(guild: Path, memory: Memory) -> None:
+    echo = make_member(guild, "echo")
+    asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory, hold=True))
+    manifest = json.loads((echo / "plugin.json").read_text())
+    (echo / "plugin.json").write_text(json.dumps({**manifest, "name": "reborn"}))
+    view = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory, hold=True)).view("reborn")
+    assert (view.is_held, view.tools) == (True, (tool("a", "Reads"),))
+
+
+def test_a_tool_that_answers_only_as_a_task_is_left_out_and_named(guild: Path, memory: Memory) -> None:
+    make_member(guild, "echo")
+    kinds_of_task = [tool(kind, execution={"taskSupport": kind}) for kind in ("forbidden", "optional", "required")]
+    factory = FakeFactory(*kinds_of_task)
+    reason = 'tool "required" is left out: it can only be called as a task, which the hall does not pass on'
+    for manager in (
+        asyncio.run(refreshed(guild, factory, memory=memory)),
+        manager_of(guild, factory, memory=memory)[0],
+    ):
+        manager.load_roster()
+        view = manager.view("echo")
+        assert [each["name"] for each in view.tools] == ["forbidden", "optional"]
+        assert view.notes == (reason,)
+        assert view.changes == ()
 
 
 def test_a_cache_that_somebody_else_changed_is_flagged_too(guild: Path, memory: Memory) -> None:

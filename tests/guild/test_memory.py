@@ -99,6 +99,15 @@ def test_a_member_is_the_same_by_whichever_path_it_is_reached(tmp_path: Path) ->
     assert memory.recall(member_in(tmp_path / "link")) == KNOWN
 
 
+def test_a_member_is_the_same_whatever_it_calls_itself(tmp_path: Path) -> None:
+    memory = Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(member_in(tmp_path / "echo", "one"), KNOWN)
+    assert memory.recall(member_in(tmp_path / "echo", "two")) == KNOWN
+    assert memory.knows("one", str(tmp_path / "echo"))
+    assert not memory.knows("two", str(tmp_path / "echo"))
+    assert not memory.knows("one", str(tmp_path / "other"))
+
+
 def test_a_memory_of_another_directory_is_not_believed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     one, other = member_in(tmp_path / "a"), member_in(tmp_path / "b")
     memory = Memory(Disk(), str(tmp_path / "state"))
@@ -208,13 +217,13 @@ def test_nowhere_a_log_knows_its_last_line_only(tmp_path: Path) -> None:
     [
         ("echo", "echo"),
         ("My Tools (v2)", "My-Tools-v2"),
-        ("../../etc/passwd", "etc-passwd"),
+        ("--", "member"),
         ("日本", "member"),
         ("x" * 100, "x" * 40),
     ],
 )
 def test_files_are_named_for_people_and_safely(tmp_path: Path, name: str, readable: str) -> None:
-    stem = Memory(Disk(), "").name_of(member_in(tmp_path / "m", name))
+    stem = Memory(Disk(), "").name_of(member_in(tmp_path / name, "../../etc/passwd"))
     assert re.fullmatch(re.escape(readable) + "-[0-9a-f]{12}", stem)
 
 

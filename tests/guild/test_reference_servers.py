@@ -26,6 +26,8 @@ FROM_NPM = INSTALLED / "npm" / "node_modules" / "@modelcontextprotocol"
 FROM_PYPI = INSTALLED / "venv" / "bin"
 CLIENT = Path(__file__).parent / "zoo" / "client.mjs"
 VERSION = "1.0.0"
+# Of those of server-everything one answers only as a task, and is not passed on.
+AS_TASK = "simulate-research-query"
 HOW_MANY = {"everything": 13, "filesystem": 14, "git": 12, "memory": 9, "time": 2}
 OVER_HTTP = ("node", str(FROM_NPM / "server-everything" / "dist" / "index.js"), "streamableHttp")
 
@@ -149,6 +151,7 @@ def as_the_agent_sees(definitions: Definitions) -> dict[str, Tool]:
         f"{member}__{tool['name']}": {**tool, "name": f"{member}__{tool['name']}"}
         for member, tools in definitions.items()
         for tool in tools
+        if tool["name"] != AS_TASK
     }
 
 
@@ -186,7 +189,7 @@ def test_the_first_start_lists_all_their_tools_and_the_second_starts_only_whom_i
     """REQ-MCP-TOOL-4 to 8: whole definitions, as the servers give them, seen first and then remembered."""
     assert {name: len(tools) for name, tools in definitions.items()} == HOW_MANY
     guild = make_guild(tmp_path)
-    first, last = first_start(tmp_path, sum(HOW_MANY.values()))
+    first, last = first_start(tmp_path, sum(HOW_MANY.values()) - 1)
     assert of_members(first) == {}
     assert of_members(last) == as_the_agent_sees(definitions)
     for name, tools in definitions.items():
@@ -215,7 +218,9 @@ def test_an_agent_calls_a_cached_tool_of_each_server_while_it_is_not_running(
     async def talk() -> None:
         with anyio.fail_after(2 * PATIENCE_SECONDS):
             async with Client(StdioServerParameters(command=CONTEXT[0], args=serving)) as client:
-                assert sum("__" in tool.name for tool in (await client.list_tools()).tools) == sum(HOW_MANY.values())
+                told = {tool.name for tool in (await client.list_tools()).tools}
+                assert as_the_agent_sees(definitions).keys() <= told
+                assert f"everything__{AS_TASK}" not in told
                 for count, (name, (tool, arguments, answer)) in enumerate(errands(tmp_path).items()):
                     assert len(started(tmp_path)) == count
                     result = await client.call_tool(f"{name}__{tool}", arguments)
@@ -352,7 +357,7 @@ def test_a_server_that_runs_elsewhere_is_reached_by_its_url_and_left_alone(
     enrol(tmp_path / "guild" / "web", "web", {"mcp": {"url": f"http://127.0.0.1:{port}/mcp"}})
     with RawServer(cwd=tmp_path, command=OVER_HTTP, env={"PORT": str(port)}) as server:
         wait_until(lambda: is_listening(port))
-        _, last = first_start(tmp_path, HOW_MANY["everything"])
+        _, last = first_start(tmp_path, HOW_MANY["everything"] - 1)
         assert of_members(last) == as_the_agent_sees({"web": definitions["everything"]})
         assert server.process.poll() is None
 

@@ -67,6 +67,18 @@ def sift(offered: Sequence[object], *, is_read: bool = False) -> tuple[list[Json
     return list(tools.values()), _at_most(_MOST_SENTENCES, sentences)
 
 
+def without_tasks(tools: Sequence[JsonObject]) -> tuple[list[JsonObject], tuple[str, ...]]:
+    """Split tools into those that can be called, and a sentence for each that answers only as a task."""
+    needing = [tool for tool in tools if (tool.get("execution") or {}).get("taskSupport") == "required"]
+    sentences = [
+        f'tool "{_visible(tool["name"])}" is left out: it can only be called as a task, which the hall does not pass on'
+        for tool in needing
+    ]
+    return [tool for tool in tools if tool not in needing] if needing else list(tools), _at_most(
+        _MOST_SENTENCES, sentences
+    )
+
+
 def digest(tool: JsonObject) -> str:
     """Give the hex SHA-256 of what an agent is told about a tool."""
     return sha256(_canonical({field: tool[field] for field in FIELDS if field in tool}).encode("ascii")).hexdigest()

@@ -6,8 +6,9 @@ and the same directory gives the same members in the same order.
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
 from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.core.paths import absolute, shown
@@ -16,6 +17,8 @@ from contexthall.guild.manifest import FILE_NAMES, LARGEST_BYTES, TOO_LARGE, Man
 from contexthall.guild.roster import Member
 
 logger = logging.getLogger(__name__)
+
+IsKnown: TypeAlias = Callable[[str, str], bool]
 
 _PASSED_OVER = "node_modules"
 
@@ -29,8 +32,13 @@ class _Found(NamedTuple):
     reason: str = ""
 
 
-def discover_guild_members(directory: str, disk: Disk | None = None) -> dict[str, Member]:
-    """Find the members in a guild directory, by name; none if it is not there or cannot be read."""
+def discover_guild_members(
+    directory: str, disk: Disk | None = None, is_known: IsKnown = lambda _name, _directory: False
+) -> dict[str, Member]:
+    """Find the members in a guild directory, by name; none if it is not there or cannot be read.
+
+    Where several want one name, it stays with the directory that is known by it.
+    """
     disk = disk or Disk()
     try:
         root = absolute(directory, disk.working_directory())
@@ -39,7 +47,7 @@ def discover_guild_members(directory: str, disk: Disk | None = None) -> dict[str
         if not isinstance(error, PathMissingError):
             logger.error("the guild cannot be read: %s", error)  # noqa: TRY400 - no mistake of ours
         return {}
-    members = _named(found)
+    members = _named(found, is_known)
     return {member.name: member for member in sorted(members, key=lambda member: member.name)}
 
 
@@ -132,14 +140,15 @@ def _unreadable(what: str, error: DiskError) -> str:
     return f"{what} cannot be read: {error.cause}" if error.cause else f"{what} cannot be read"
 
 
-def _named(found: Iterable[_Found]) -> Iterator[Member]:
+def _named(found: Iterable[_Found], is_known: IsKnown) -> Iterator[Member]:
     """Give each its name: valid manifests have the first choice, the rest go by their keys.
 
-    Nobody takes the name of one whose directory is called so, or a member could pass for another, even if that other
-    one cannot be used just now.
+    A name stays with the one that was listed under it. Else nobody takes the name of one whose directory is called so,
+    or a member could pass for another, even if that other one cannot be used just now.
     """
     found = list(found)
     homes = {os.path.basename(each.key): each.key for each in reversed(found)} | {each.key: each.key for each in found}
+    keepers = _keepers(found, homes, is_known)
     owners: dict[str, str] = {}
     nameless: list[tuple[_Found, str]] = []
     for each in sorted(found, key=_claim):
@@ -147,22 +156,37 @@ def _named(found: Iterable[_Found]) -> Iterator[Member]:
         if manifest is None:
             nameless.append((each, reason))
             continue
-        owner = owners.get(manifest.name) or (homes.get(manifest.name, key) if _claim(each) else key)
+        name = manifest.name
+        owner = keepers.get(name) or owners.get(name) or (homes.get(name, key) if _claim(each) else key)
         if owner != key:
-            nameless.append((each, f'its name "{manifest.name}" is taken by the member in {owner}'))
+            nameless.append((each, f'its name "{name}" is taken by the member in {owner}'))
         else:
-            owners[manifest.name] = key
-            yield Member(name=manifest.name, key=key, directory=directory, manifest=manifest)
+            owners[name] = key
+            yield Member(name=name, key=key, directory=directory, manifest=manifest)
     for each, reason in nameless:
         name = _free_name(each.key, owners.keys())
         owners[name] = each.key
         yield Member(name=name, key=each.key, directory=each.directory, status="error", error=reason)
 
 
+def _keepers(found: Iterable[_Found], homes: Mapping[str, str], is_known: IsKnown) -> dict[str, str]:
+    """Give the keys of members that keep a name which others want too, or which is that of another directory."""
+    named = [each for each in sorted(found, key=_claim, reverse=True) if each.manifest is not None]
+    wanted = Counter(_name_of(each) for each in named)
+    contested = [
+        each for each in named if wanted[_name_of(each)] > 1 or homes.get(_name_of(each), each.key) != each.key
+    ]
+    return {_name_of(each): each.key for each in contested if is_known(_name_of(each), each.directory)}
+
+
+def _name_of(found: _Found) -> str:
+    return found.manifest.name if found.manifest is not None else ""
+
+
 def _claim(found: _Found) -> int:
     """Say how good a claim a member has to its name, from 0 on: by its directory, by the last part of that, or none."""
     names = (found.key, os.path.basename(found.key))
-    return names.index(found.manifest.name) if found.manifest and found.manifest.name in names else len(names)
+    return names.index(_name_of(found)) if _name_of(found) in names else len(names)
 
 
 def _free_name(key: str, taken: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from contexthall.core.errors import MemberError
 from contexthall.disk import Disk
-from contexthall.guild.definitions import changes, difference, in_force, sift
+from contexthall.guild.definitions import changes, difference, in_force, sift, without_tasks
 from contexthall.guild.fingerprint import fingerprint
 from contexthall.guild.memory import Failure, Memory, Remembered
 from contexthall.guild.roster import JsonObject, Member
@@ -43,10 +43,9 @@ class ToolLists:
         known = self._read(member)
         self._judge(member)
         if known.cached is None or member.freshness.state == "missing":
-            member.tools, member.cached_at, member.changes, member.is_held = [], "", (), False
+            member.tools, member.cached_at, member.changes, member.is_held, member.left_out = [], "", (), False, ()
         else:
             self._put_in_force(member, known.cached, known.remembered)
-        member.left_out = known.remembered.left_out if known.remembered is not None else ()
 
     def written_elsewhere(self, members: Iterable[Member]) -> list[Member]:
         """Say of which members another process has written something down, since the last time this was asked."""
@@ -103,7 +102,7 @@ class ToolLists:
         self._known[member.name] = heard
         self._stamps[member.name] = self._memory.stamp_of(member)
         self._put_in_force(member, heard.cached, heard.remembered)
-        member.left_out, member.last_failure = heard.remembered.left_out, ""
+        member.last_failure = ""
         self.compare(member, heard.remembered.fingerprint)
 
     def approve(self, member: Member) -> bool:
@@ -147,23 +146,31 @@ class ToolLists:
         member.freshness = judge(cached, member.version, remembered, self._fingerprints.get(member.name, ""))
 
     def _put_in_force(self, member: Member, cached: CachedTools, remembered: Remembered | None) -> None:
-        is_known = remembered is not None and remembered.version == member.version
-        unknown = () if self._hold and self._memory.has_lost(member) else cached.tools
-        approved = remembered.approved if remembered is not None and is_known else unknown
+        approved = self._approved(member, remembered)
+        approved = cached.tools if approved is None else approved
         member.changes = changes(approved, cached.tools)
         member.is_held = self._hold and bool(member.changes)
-        member.tools = in_force(approved, cached.tools) if member.is_held else list(cached.tools)
+        offered = in_force(approved, cached.tools) if member.is_held else cached.tools
+        member.tools, uncallable = without_tasks(offered)
+        member.left_out = (*(remembered.left_out if remembered is not None else ()), *uncallable)
         member.cached_at = cached.cached_at
 
     def _trusted(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
-        """Say which definitions of this version are trusted: those approved, or else those that were seen first."""
+        """Return which definitions are trusted: those approved, or else those that were seen first."""
         remembered = self._recall(member)
-        if remembered is not None and remembered.version == member.version:
-            return remembered.approved
-        if self._hold and self._memory.has_lost(member):
-            return ()
+        if (approved := self._approved(member, remembered)) is not None:
+            return approved
         shown = self._known[member.name].cached if remembered is None and member.name in self._known else None
         return shown.tools if shown is not None and shown.version == member.version else tuple(offered)
+
+    def _approved(self, member: Member, remembered: Remembered | None) -> tuple[JsonObject, ...] | None:
+        """Return the definitions that were approved, as far as that counts; None if anything is trusted.
+
+        A new version is trusted, but not while definitions are held: it stands in a file that the member can edit.
+        """
+        if remembered is not None and (self._hold or remembered.version == member.version):
+            return remembered.approved
+        return () if self._hold and self._memory.has_lost(member) else None
 
     def _recall(self, member: Member) -> Remembered | None:
         """Give what is remembered of a member; if that cannot be read just now, what was known before."""

@@ -66,7 +66,7 @@ class Memory:
             if not self._is_there():
                 return None
             real = self._disk.real(member.directory)
-            data = self._disk.read(os.path.join(self._directory, f"{_stem(member.name, real)}.json"))
+            data = self._disk.read(os.path.join(self._directory, f"{_stem(real)}.json"))
             return _remembered(wire.parse(data, halves=True, finite=True), real)
         except PathMissingError:
             return None
@@ -74,6 +74,15 @@ class Memory:
             logger.warning("what was remembered of %s is ignored: %s", member.name, error)
             self._lost[member.name] = error
             return None
+
+    def knows(self, name: str, directory: str) -> bool:
+        """Return whether the member in a directory is remembered, and by that name."""
+        try:
+            real = self._disk.real(directory)
+            kept = wire.parse(self._disk.read(os.path.join(self._directory, f"{_stem(real)}.json")), halves=True)
+        except (DiskError, ValueError):
+            return False
+        return isinstance(kept, dict) and kept.get("directory") == real and kept.get("name", name) == name
 
     def has_lost(self, member: Member) -> bool:
         """Say whether something is remembered of a member that could not be read, or understood, when last wanted."""
@@ -95,10 +104,10 @@ class Memory:
         if not self._directory:
             return
         real = self._disk.real(member.directory)
-        data = _spelt(remembered, real)
+        data = _spelt(remembered, member.name, real)
         self._make_directory()
         with self._disk.enter(self._directory) as opened:
-            opened.replace(f"{_stem(member.name, real)}.json", data, sync=True)
+            opened.replace(f"{_stem(real)}.json", data, sync=True)
 
     def note_failure(self, member: Member, failure: Failure | None) -> None:
         """Write down how a member last failed; None once it has not."""
@@ -144,8 +153,11 @@ class Memory:
             return None
 
     def name_of(self, member: Member) -> str:
-        """Name a member's files: for people, and different for every directory."""
-        return _stem(member.name, self._disk.real(member.directory))
+        """Name a member's files: for people, and different for every directory.
+
+        What its manifest calls it does not count: a member could shake off what is remembered by another name.
+        """
+        return _stem(self._disk.real(member.directory))
 
     def log_of(self, member: Member) -> BoundedLog:
         """Give the log of what a member says, for one run of its server."""
@@ -167,14 +179,15 @@ class Memory:
         self._disk.make_directories(self._directory)
 
 
-def _stem(name: str, directory: str) -> str:
-    readable = _UNREADABLE_PART.sub("-", name).strip("-")[:_LONGEST_READABLE_PART]
+def _stem(directory: str) -> str:
+    readable = _UNREADABLE_PART.sub("-", os.path.basename(directory)).strip("-")[:_LONGEST_READABLE_PART]
     return f"{readable or 'member'}-{sha256(os.fsencode(directory)).hexdigest()[:_DIGITS]}"
 
 
-def _spelt(remembered: Remembered, directory: str) -> bytes:
+def _spelt(remembered: Remembered, name: str, directory: str) -> bytes:
     kept = {
         "format": _FORMAT,
+        "name": name,
         "directory": directory,
         "version": remembered.version,
         "fingerprint": remembered.fingerprint,

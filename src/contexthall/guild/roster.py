@@ -52,7 +52,7 @@ class Member:
     left_out: tuple[str, ...] = ()
     """What was wrong with tools that are not offered, a sentence each."""
     changes: tuple[Change, ...] = ()
-    """What changed without a new version since the definitions were approved."""
+    """What changed since the definitions were approved: without a new version, or with one where they are held."""
     is_held: bool = False
     """Whether the definitions in force are older than those the server offers, until somebody approves."""
 

@@ -62,6 +62,19 @@ def rows(text: str) -> list[list[str]]:
     return [line.split(maxsplit=5) for line in text.splitlines()]
 
 
+# Names:
+
+
+def test_a_name_stays_with_the_member_whose_tools_were_listed(guild: Path, typed: Typed) -> None:
+    for directory in ("zz", "aa"):  # the second one comes when the first is known already
+        manifest = make_member(guild, directory) / "plugin.json"
+        manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "name": "git"}))
+        typed("refresh")
+    found = members(typed)
+    assert {name: each["directory"] for name, each in found.items()} == {"git": "zz", "aa": "aa"}
+    assert found["aa"]["error"] == 'its name "git" is taken by the member in zz'
+
+
 # Ages:
 
 

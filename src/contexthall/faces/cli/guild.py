@@ -192,7 +192,7 @@ def logs(member: str, lines: int, hall: HallChoice) -> None:
 def approve(member: str, hall: HallChoice) -> None:
     """Trust the tools of a member as they are now.
 
-    For those that changed without a new version.
+    For those that changed without a new version, or with one under --guild-trust hold.
     """
     manager = hall.open().guild
     approved, name = manager.approve(member), named(manager.view(member))

@@ -115,7 +115,7 @@ def _about_changes(view: MemberView, difference: str) -> Iterator[str]:
     """Say what changed since somebody trusted it, and what is in force."""
     if not view.changes:
         return
-    yield "Since it was approved, without a new version:"
+    yield "Since it was approved:"
     yield from (f"  {change_told(change)}" for change in view.changes)
     yield harmless(difference)
     approving = typed("approve", view.name)

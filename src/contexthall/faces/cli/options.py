@@ -84,7 +84,7 @@ _GUILD = click.option(
 _GUILD_TRUST = click.option(
     "--guild-trust",
     type=click.Choice(["warn", "hold"]),
-    help="What to do with a tool that changed without a new version.  [default: warn]",
+    help="What to do with a tool that changed: `hold` keeps it as it was approved.  [default: warn]",
 )
 _GUILD_BUDGET = click.option(
     "--guild-budget",

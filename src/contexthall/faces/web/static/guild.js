@@ -251,12 +251,12 @@ function memberCard(first, takeAll) {
     }
   }
 
-  /** What changed without a new version; it can be approved once it has been seen. */
+  /** What changed since it was approved; it can be approved once it has been seen. */
   function changes() {
     const words = member.held ? "Until they are approved, agents get the definitions as they were." : "Agents get the new definitions.";
     const items = member.changes.map(({ tool, kind, fields }) => h("li", {}, h("bdi", { class: "mono" }, ...said(tool)), ` ${kind}`, fields?.length ? h("span", { class: "dim" }, ...said(` (${fields.join(", ")})`)) : null));
     return h("section", { class: "note stale", "aria-label": "Changed definitions" },
-      h("h3", {}, "Definitions changed without a new version"),
+      h("h3", {}, "Definitions changed since they were approved"),
       h("p", {}, words), h("ul", {}, items), action("Show the difference", showDifference));
   }
 
