@@ -4,10 +4,13 @@ In raw bytes against a real `context serve --http`, because a library for client
 """
 
 import hmac
+import itertools
 import os
 import re
+import select
 import socket
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -427,6 +430,96 @@ def test_no_request_is_hidden_in_another(hall: HttpHall) -> None:
         assert answer.status in {0, 100, 400, 403, 405}, lines
         assert b"writeToken" not in answer.body, lines
         assert answer.answers <= 3, lines
+        if {"Content-Length: 5", "Transfer-Encoding: chunked"} == set(lines):
+            assert (answer.status, answer.answers, answer.headers["connection"]) == (400, 1, "close")
+
+
+def flood(path: str, hall: HttpHall, *headers: str) -> Iterator[bytes]:
+    """A message of 300,000 chunks of one byte, in pieces."""
+    lines = [f"POST {path} HTTP/1.1", f"Host: {hall.url.removeprefix('http://')}", "Transfer-Encoding: chunked"]
+    lines += ["Content-Type: application/json", "Accept: application/json, text/event-stream", *headers]
+    yield "\r\n".join(lines).encode() + b"\r\n\r\n"
+    for _ in range(300):
+        yield b"1\r\n \r\n" * 1000
+    yield b"0\r\n\r\n"
+
+
+def sent_until_refused(hall: HttpHall, pieces: Iterator[bytes]) -> tuple[int, Answer]:
+    """Send pieces until the hall says something: how many were sent, and what it said before it hung up."""
+    received, taken = b"", 0
+    with socket.create_connection(_place(hall), timeout=PATIENCE_SECONDS) as connection:
+        for piece in pieces:
+            try:
+                connection.sendall(piece)
+            except ConnectionError:
+                break
+            taken += 1
+            if select.select([connection], [], [], 0)[0]:
+                break
+        while chunk := _receive(connection):
+            received += chunk
+    return taken, _parsed(received)
+
+
+def seconds_worked(hall: HttpHall) -> float:
+    """How long the hall has kept a processor busy, whatever else this machine does."""
+    fields = Path(f"/proc/{hall.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/api/guild/call", "/healthz", "/nothing", "/"])
+def test_a_body_ground_to_dust_is_not_read(hall: HttpHall, path: str) -> None:
+    write = f"X-Hall-Write: {hall.get('/api/hall')['writeToken']}"
+    before = seconds_worked(hall)
+    with ThreadPoolExecutor(8) as clients:
+        outcomes = list(clients.map(lambda _: sent_until_refused(hall, flood(path, hall, write)), range(8)))
+    assert hall.get("/healthz")["status"] == "ok"
+    assert {answer.status for _, answer in outcomes} <= {0, 400, 404, 405}
+    assert seconds_worked(hall) - before < 3  # to read it all takes more than ten
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/api/guild/call", "/healthz"])
+def test_whoever_is_refused_is_not_listened_to_any_longer(locked: HttpHall, path: str) -> None:
+    begun = itertools.islice(flood(path, locked), 1)  # of the body, nothing ever comes
+    taken, answer = sent_until_refused(locked, begun)
+    assert (taken, answer.status, answer.headers["connection"]) == (1, 401, "close")
+    begun = itertools.islice(flood(path, locked, f"Authorization: Bearer {TOKEN}", "Origin: http://evil.example"), 1)
+    taken, answer = sent_until_refused(locked, begun)
+    assert (taken, answer.status, answer.headers["connection"]) == (1, 403, "close")
+
+
+def test_a_message_that_says_it_is_too_large_is_not_listened_to(hall: HttpHall) -> None:
+    right = hall.url.removeprefix("http://")
+    head = f"POST /mcp HTTP/1.1\r\nHost: {right}\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n"
+    answer = talk(hall, head.encode())
+    assert (answer.status, answer.headers["connection"]) == (413, "close")
+
+
+def test_what_stands_around_chunks_is_bounded_too(hall: HttpHall) -> None:
+    pieces = itertools.chain(
+        itertools.islice(flood("/mcp", hall), 1), (b"100;" + b"x" * 60_000 + b"\r\n" + b" " * 256 + b"\r\n",) * 1000
+    )
+    taken, answer = sent_until_refused(hall, pieces)
+    assert taken < 500
+    assert answer.status in {0, 400}
+
+
+@pytest.mark.parametrize("size", [300, 5000])
+def test_a_body_in_ordinary_chunks_is_read(hall: HttpHall, size: int) -> None:
+    body = _CALL.replace(b"}", b"%s}" % (b" " * 3_000_000))
+    chunks = b"".join(
+        b"%x\r\n%b\r\n" % (len(body[start : start + size]), body[start : start + size])
+        for start in range(0, len(body), size)
+    )
+    head = next(flood("/mcp", hall, "Connection: close"))
+    assert talk(hall, head + chunks + b"0\r\n\r\n").status == 400  # of no session, which shows that it was read
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "HEAD", "PUT", "PATCH", "TRACE", "FOO"])
+def test_no_other_method_opens_a_session(hall: HttpHall, method: str) -> None:
+    answer = ask(hall, "/mcp", "Accept: application/json, text/event-stream", method=method)
+    assert (answer.status, answer.headers["allow"]) == (405, "DELETE, GET, POST")
+    assert "mcp-session-id" not in answer.headers
 
 
 def test_a_hall_that_was_attacked_still_answers(hall: HttpHall, locked: HttpHall) -> None:

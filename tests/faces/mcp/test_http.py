@@ -319,7 +319,7 @@ def test_a_call_that_never_ends_does_not_keep_the_hall(tmp_path: Path) -> None:
 @pytest.mark.anyio
 async def test_a_session_that_ended_is_forgotten() -> None:
     server = HallServer(Catalog([]), Caller(may_read=lambda _path, _home: True), version="1")
-    endpoint = HttpEndpoint(server, ["hall"])
+    endpoint = HttpEndpoint(server)
     hello = {"protocolVersion": HANDSHAKE_2025, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
     transport = httpx2.ASGITransport(endpoint)
     with anyio.fail_after(30):
@@ -345,7 +345,7 @@ OPENING = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
 @asynccontextmanager
 async def endpoint_asked(**options: Any) -> AsyncIterator[tuple[HttpEndpoint, httpx2.AsyncClient]]:
     server = HallServer(Catalog([]), Caller(may_read=lambda _path, _home: True), version="1")
-    endpoint = HttpEndpoint(server, ["hall"], **options)
+    endpoint = HttpEndpoint(server, **options)
     transport = httpx2.ASGITransport(endpoint)
     with anyio.fail_after(30):
         async with endpoint.running(), httpx2.AsyncClient(transport=transport, base_url="http://hall") as http:

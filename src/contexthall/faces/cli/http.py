@@ -32,7 +32,7 @@ def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
     address = address._replace(port=taken.getsockname()[1])
     names = Names.of(address.name, address.port)
     server = server_of(hall, hall.confined_caller, only_unicode=True)
-    mcp = HttpEndpoint(server, [] if names.any_address else sorted(names.hosts))
+    mcp = HttpEndpoint(server)
     site = Site(hall, mcp, Entrance(names, token, secrets.token_urlsafe(32)), version=__version__)
     settle()
     ready = f"Context Hall at {address.url}" + (f"#token={quote(token, safe='')}" if token else "")

@@ -7,7 +7,7 @@ to finish; streams that would never end by themselves are ended.
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
@@ -36,6 +36,8 @@ _OF_ONE_MESSAGE = {
     *(b"accept", b"content-length", b"content-type", b"transfer-encoding"),
     *(b"mcp-protocol-version", b"mcp-session-id", b"mcp-method", b"mcp-name", b"last-event-id"),
 }
+_METHODS = "DELETE, GET, POST"
+_WRONG_METHOD = 405
 _OPENED = 200
 _ENDED = {200, 404}
 _PING = {"jsonrpc": "2.0", "method": "ping"}
@@ -46,11 +48,10 @@ _UNASKED = [(b"accept", b"application/json, text/event-stream"), (b"content-type
 class HttpEndpoint:
     """An ASGI application that serves MCP; it can be asked only while `running` is entered.
 
-    `hosts` are the values of the Host header that clients may send. None of them means that somebody before this one
-    judges it.
+    Whoever serves it judges Host and Origin, on this path as on every other.
     """
 
-    def __init__(self, server: HallServer, hosts: Sequence[str], *, most_sessions: int = MOST_SESSIONS) -> None:
+    def __init__(self, server: HallServer, *, most_sessions: int = MOST_SESSIONS) -> None:
         self._server = server
         self._standing: set[anyio.CancelScope] = set()
         self._sessions = Sessions(most_sessions, time.monotonic)
@@ -58,7 +59,7 @@ class HttpEndpoint:
         self._manager = StreamableHTTPSessionManager(
             app=server,
             json_response=False,  # a single JSON answer could carry no progress
-            security_settings=_security(hosts),
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             session_idle_timeout=IDLE_SECONDS,
             max_request_body_size=MOST_BODY_BYTES,
             max_sessions=most_sessions,
@@ -75,11 +76,13 @@ class HttpEndpoint:
                 await self._stand(scope, receive, send)
             elif scope["method"] == "POST":
                 await self._answer(scope, receive, send, session_id)
-            else:
+            elif scope["method"] == "DELETE":
                 answer = _Answer(send)
                 await self._manager.handle_request(scope, receive, answer)
-                if scope["method"] == "DELETE" and answer.status in _ENDED:
+                if answer.status in _ENDED:
                     self._sessions.note_ended(session_id)
+            else:  # which would open a session that nobody can use
+                await _refusal("Method not allowed", types.INVALID_REQUEST, _WRONG_METHOD)(scope, receive, send)
 
     def end_streams(self) -> None:
         """End whatever a client holds open only to hear of changes."""
@@ -280,15 +283,8 @@ async def _nobody(_message: Message) -> None:
     """Hear what nobody asked for."""
 
 
-def _refusal(sentence: str) -> Response:
-    error = types.ErrorData(code=types.PARSE_ERROR, message=sentence)
+def _refusal(sentence: str, code: int = types.PARSE_ERROR, status: int = 400) -> Response:
+    error = types.ErrorData(code=code, message=sentence)
     body = types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
-    return Response(body.model_dump_json(by_alias=True, exclude_unset=True), 400, media_type="application/json")
-
-
-def _security(hosts: Sequence[str]) -> TransportSecuritySettings:
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=bool(hosts),
-        allowed_hosts=list(hosts),
-        allowed_origins=[f"http://{host}" for host in hosts],
-    )
+    headers = {"Allow": _METHODS} if status == _WRONG_METHOD else None
+    return Response(body.model_dump_json(by_alias=True, exclude_unset=True), status, headers, "application/json")

@@ -338,7 +338,7 @@ async def _body(request: Request) -> bytes:
 
 def _too_large() -> RefusedError:
     most = f"A body may have {MOST_BODY_BYTES} bytes at most."
-    return RefusedError(Refusal(413, "too_large", "Too large", most), {"Connection": "close"})
+    return RefusedError(Refusal(413, "too_large", "Too large", most))
 
 
 def _object(body: bytes) -> JsonObject:

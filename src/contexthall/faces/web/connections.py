@@ -1,8 +1,8 @@
-"""How many connections are there, and how long may a client take?
+"""How many connections are there, how long may a client take, and how much may it send?
 
 Whoever sends its request a byte at a time, never ends it, or does not read the answer is let go. When there are too
 many connections, those that have one keep it, a few more are told so, and the rest are turned away: descriptors are
-left for what the hall has to open.
+left for what the hall has to open. A body in chunks so small that reading them takes longer than sending is refused.
 """
 
 import asyncio
@@ -21,7 +21,14 @@ BODY_SECONDS = 60.0
 READING_SECONDS = 30.0
 """How long a client may read nothing of what waits for it."""
 SURPLUS_SECONDS = 2.0
+MOST_SMALL_CHUNKS = 1024
+"""How many chunks a body may have beyond one for each `USUAL_CHUNK_BYTES` of it."""
+USUAL_CHUNK_BYTES = 256
+MOST_WIRE_BYTES = 17 * 1024 * 1024
+"""How much may be sent as one body, with all that is around its chunks: the largest body, and a little more."""
 
+LONGEST_HEAD = 64 * 1024
+_LENGTHS = {b"content-length", b"transfer-encoding"}
 _SHARE_OF_DESCRIPTORS = 4
 
 
@@ -33,11 +40,39 @@ def most_connections() -> int:
     return max(1, min(MOST_CONNECTIONS, descriptors // _SHARE_OF_DESCRIPTORS))
 
 
+class BoundedReader(h11.Connection):
+    """What a client sends, read as HTTP; more than is good, or of two minds about its length, is no HTTP."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, LONGEST_HEAD)
+        self._wire_bytes = self._body_bytes = self._chunks = 0
+
+    def receive_data(self, data: bytes) -> None:
+        if self.their_state is h11.SEND_BODY:
+            self._wire_bytes += len(data)
+        super().receive_data(data)
+
+    def next_event(self) -> Any:  # noqa: ANN401 - as h11 has it
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._wire_bytes = self._body_bytes = self._chunks = 0
+            if {name for name, _ in event.headers} >= _LENGTHS:
+                raise h11.RemoteProtocolError("both a length and chunks")
+        if isinstance(event, h11.Data):
+            self._body_bytes += len(event.data)
+            self._chunks += event.chunk_start
+            is_ground = self._chunks > MOST_SMALL_CHUNKS + self._body_bytes // USUAL_CHUNK_BYTES
+            if is_ground or self._wire_bytes > MOST_WIRE_BYTES:
+                raise h11.RemoteProtocolError("too many chunks, or too much around them")
+        return event
+
+
 class BoundedConnection(H11Protocol):
     """One connection, and the time that its client still has."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - uvicorn's own
         super().__init__(*arguments, **named)
+        self.conn = BoundedReader()
         self._head_seconds = HEAD_SECONDS
         self._awaited: object = None
         self._patience: asyncio.TimerHandle | None = None
@@ -62,6 +97,15 @@ class BoundedConnection(H11Protocol):
         """Take what has come: at once, or when the request before it has been answered."""
         super().handle_events()
         self._wait_for_client()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; if the answer to its beginning is on its way, only the connection can end."""
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            super().send_400_response(msg)
+        if self.cycle is not None:  # its application can answer no more
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

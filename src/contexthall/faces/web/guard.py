@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _DEFAULT_PORT = 80
+# What such a request still sends is not read: whoever sends it was refused before.
+_CLOSING = {401, 403, 413}
 _OWN_SITES = {"none", "same-origin"}
 _NUMERIC = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[0-9.]+)(:[0-9]{1,5})?")
 _HEADERS = {
@@ -144,6 +146,8 @@ class _Answer:
             self.has_begun = True
             headers = MutableHeaders(scope=message)
             headers.update(_HEADERS)
+            if message["status"] in _CLOSING:
+                headers["Connection"] = "close"
             headers.setdefault("Cache-Control", self._cache_control)
         await self._send(message)
 
