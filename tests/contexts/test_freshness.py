@@ -236,6 +236,25 @@ def test_a_file_that_cannot_be_read_makes_a_context_stale_and_says_so(tmp_path: 
     assert second["state"] == "fresh"
 
 
+@pytest.mark.usefixtures("bound_by_permissions")
+@pytest.mark.parametrize("scope", ["src", "src/below"])
+def test_of_a_directory_that_cannot_be_read_all_three_tools_say_the_same(tmp_path: Path, scope: str) -> None:
+    project = make_project(tmp_path / "p", {**FILES, "src/below/c.py": "c = 1\n"})
+    (tmp_path / "p" / scope).chmod(0)
+    said = f'Cannot read the directory at scope "{scope}"'
+    for _ in range(2):
+        assert project.check_freshness(scope) == {"scope": scope, "state": "missing", "error": said}
+        for with_freshness in (True, False):
+            answer = project.query_context(scope, with_freshness=with_freshness)
+            assert answer == {"found": False, "scope": scope, "error": said}
+        entries = {entry["scope"]: entry for entry in project.list_contexts()["entries"]}
+        assert entries[scope] == {"scope": scope, "state": "missing", "has_context": False, "error": said}
+    (tmp_path / "p" / scope).chmod(0o755)
+    (tmp_path / "p" / scope / ".context.yaml").chmod(0)
+    said = f'Invalid or corrupt .context.yaml at scope "{scope}"'
+    assert project.check_freshness(scope)["error"] == project.query_context(scope)["error"] == said
+
+
 def test_a_file_that_vanishes_while_it_is_read_is_not_there(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", FILES)
 

@@ -46,7 +46,7 @@ def test_a_directory_that_cannot_be_read_costs_its_own_entry(tmp_path: Path) -> 
     found = entries(project)
     (tmp_path / "p" / "b").chmod(0o700)
     assert found["a"] == found["c/deep"] == "fresh"
-    assert (found["b"], found["c"]) == ("Cannot read the directory", "Cannot read .gitignore")
+    assert (found["b"], found["c"]) == ('Cannot read the directory at scope "b"', "Cannot read .gitignore")
 
 
 def test_a_directory_that_vanishes_costs_nothing(tmp_path: Path) -> None:

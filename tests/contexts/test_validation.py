@@ -199,7 +199,7 @@ def test_what_cannot_be_looked_at_costs_nobody_else_anything(tmp_path: Path) -> 
     (tmp_path / "private").chmod(0o700)
     (tmp_path / "shut").chmod(0o700)
     shut = [(finding.scope, finding.message) for finding in found]
-    assert shut == [("private", "Cannot read the directory"), ("shut", "Cannot read the directory")]
+    assert shut == [(scope, f'Cannot read the directory at scope "{scope}"') for scope in ("private", "shut")]
 
 
 def test_what_is_not_listed_is_a_note(tmp_path: Path) -> None:

@@ -196,7 +196,9 @@ def test_an_answer_of_a_member_that_holds_too_much_is_an_error_at_once(
     async def ask() -> None:
         async with asyncio.timeout(50), Pipe.opened(tmp_path) as pipe:
             answer = await pipe.ask(Question("tools/call", {"name": "zoo__echo", "arguments": {}}))
-            assert complaint in answer["error"]["message"]
+            assert answer["result"]["isError"]
+            assert answer["result"]["content"][0]["text"].startswith("zoo: the server's answer was not read: it ")
+            assert complaint in answer["result"]["content"][0]["text"]
 
     asyncio.run(ask())
 

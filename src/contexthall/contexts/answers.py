@@ -7,7 +7,7 @@ Pure. A fault of one directory is part of an answer, not an exception.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
-from contexthall.contexts.scan import ROOT, Census
+from contexthall.contexts.scan import ROOT, UNREADABLE, Census
 from contexthall.core.errors import (
     ContextCorruptError,
     ContextMissingError,
@@ -33,7 +33,7 @@ _SENTENCES: dict[type[HallError], str] = {
     ContextCorruptError: 'Invalid or corrupt .context.yaml at scope "{scope}"',
     ContextVersionError: "Unsupported schema version {detail} (this tool supports version 1). "
     "Upgrade dotcontext to read this file.",
-    DiskError: 'Cannot read the directory at scope "{scope}"',
+    DiskError: UNREADABLE,
 }
 
 

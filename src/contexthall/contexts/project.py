@@ -195,8 +195,14 @@ class Project:
         return real[len(base) :] or ROOT
 
     def read(self, place: str) -> dict[str, Value]:
-        """Read the context of a directory."""
-        return read_context_of(self.disk, os.path.normpath(os.path.join(self.base, self._real_place(place))))[1]
+        """Read the context of a directory; DiskError if the directory itself cannot be read."""
+        directory = os.path.normpath(os.path.join(self.base, self._real_place(place)))
+        try:
+            return read_context_of(self.disk, directory)[1]
+        except ContextCorruptError as error:
+            if isinstance(error.__cause__, DiskError):
+                self.disk.survey(directory)
+            raise
 
     def look_around(self) -> list[Directory]:
         """Look at every directory that may be entered."""

@@ -13,10 +13,12 @@ from contexthall.contexts.config import CONFIG_FILE, Config
 from contexthall.contexts.ignore import IGNORE_FILES, MOST_BYTES, Level, Rules, is_ignored, parse_rules
 from contexthall.contexts.schema import CONTEXT_FILE
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
+from contexthall.core.paths import shown
 from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.disk import TEMPORARY_PREFIX, Disk, Seen, Status, Survey, is_temporary
 
 ROOT = "."
+UNREADABLE = 'Cannot read the directory at scope "{scope}"'
 SMALL_PROJECT = 64
 """In a project of up to this many directories each is worth a context, unless the project says otherwise."""
 MIN_TOKENS = 4096
@@ -193,7 +195,8 @@ def _look_if_there(
             raise
         if isinstance(error, PathMissingError):
             return None
-        return Directory(scope, _path(root, scope), levels=above, error="Cannot read the directory", cause=error.detail)
+        sentence = UNREADABLE.format(scope=shown(scope))
+        return Directory(scope, _path(root, scope), levels=above, error=sentence, cause=error.detail)
     is_environment = scope != ROOT and any(file.name == _VIRTUAL_ENVIRONMENT for file in directory.every_file)
     return None if is_environment else directory
 

@@ -128,6 +128,16 @@ def test_a_bad_line_is_answered_and_the_next_request_still_works(
         assert server.request(8, "ping")["result"] == {}
 
 
+@pytest.mark.parametrize("method", ["tools/list", "tools/call"])
+def test_who_asks_before_the_handshake_is_told_what_is_missing(project: Path, method: str) -> None:
+    with RawServer(cwd=project) as server:
+        refused = server.request(1, method, {"name": "list_contexts", "arguments": {}})["error"]
+        assert refused["code"] == -32602
+        assert refused["message"].startswith("Not initialized: send `initialize` first")
+        server.initialize()
+        assert "result" in server.request(2, "tools/list")
+
+
 def test_a_bad_line_before_the_handshake_does_not_spoil_it(project: Path) -> None:
     with RawServer(cwd=project) as server:
         server.send(b"rubbish", b"", b"   ")

@@ -1,5 +1,6 @@
 """Strangers are refused on every route, and every answer is harmless in a browser."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +60,15 @@ def test_the_hall_answers_to_every_name_of_this_machine_and_its_own_pages(hall: 
     for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}"):
         answer = hall.http.get("/healthz", headers={"Host": host, "Origin": f"http://{host}"})
         assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_host_and_origin_are_judged_alike_on_every_route(hall: HttpHall, path: str) -> None:
+    port = hall.http.base_url.port
+    names = [f"127.0.0.1:{port}", f"LOCALHOST:{port}", f"[::1]:{port}"]
+    for host, origin in itertools.product(names, names):
+        headers = {"Host": host, "Origin": f"HTTP://{origin}", "Accept": "application/json"}
+        assert hall.http.put(path, headers=headers).status_code in {404, 405}  # which is asked only once it is let in
 
 
 @pytest.mark.parametrize("path", ROUTES)

@@ -26,8 +26,12 @@ from contexthall.faces.workers import Workers
 NAME = "context-hall"
 MOST_LISTENERS = 100
 
-# Clients are told when the list changes, so they may keep it meanwhile.
 _LONGEST_NAME = 1000
+_UNINITIALIZED = (
+    "Not initialized: send `initialize` first, or name the version of the protocol in `params._meta`, "
+    f"as `{types.PROTOCOL_VERSION_META_KEY}`"
+)
+# Clients are told when the list changes, so they may keep it meanwhile.
 _CACHE_HINT = CacheHint(ttl_ms=60_000, scope="private")
 
 # What another server said is passed on as it is; the SDK would drop the fields that it does not know.
@@ -128,6 +132,11 @@ class HallServer(Server[None]):
         token = _passed_on.set(passed_on)
         try:
             answer = await call_next(ctx)
+        except MCPError as error:
+            is_uninitialized = not ctx.session._connection.initialize_accepted  # noqa: SLF001 - asked in no other way
+            if is_uninitialized and error.error.code == types.INVALID_PARAMS:
+                raise MCPError(types.INVALID_PARAMS, _UNINITIALIZED) from None
+            raise
         finally:
             _passed_on.reset(token)
         if not isinstance(answer, dict):
