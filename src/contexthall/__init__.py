@@ -55,7 +55,7 @@ __all__ = [
     "__version__",
     "open_hall",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Context": "contexts.project",
