@@ -63,3 +63,37 @@ def test_no_descriptor_stays_open(opening: Open, tmp_path: Path) -> None:
         with suppress(FileNotFoundError):
             os.close(opening(str(path), os.O_RDONLY | os.O_CLOEXEC))
     assert set(os.listdir("/proc/self/fd")) == before
+
+
+class Library:
+    """The C library, as far as it syncs: it takes down which descriptor, and answers with what it was told to."""
+
+    def __init__(self, answer: int = 0) -> None:
+        self.synced: list[int] = []
+        self._answer = answer
+
+    def syncfs(self, descriptor: int) -> int:
+        self.synced.append(descriptor)
+        return self._answer
+
+
+def test_the_file_system_of_a_descriptor_is_synced(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library()
+    monkeypatch.setattr(kernel, "_library", lambda: library)
+    kernel.sync_file_system(7)
+    assert library.synced == [7]
+
+
+def test_a_file_system_that_cannot_be_synced_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_library", lambda: Library(answer=-1))
+    monkeypatch.setattr(kernel, "_last_error", lambda _path: OSError(errno.EIO, "Input/output error"))
+    with pytest.raises(OSError, match="Input/output error"):
+        kernel.sync_file_system(7)
+
+
+def test_where_one_file_system_cannot_be_synced_alone_all_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(kernel, "_library", lambda: None)
+    monkeypatch.setattr(os, "sync", lambda: synced.append("all"))
+    kernel.sync_file_system(7)
+    assert synced == ["all"]
