@@ -134,6 +134,29 @@ def test_over_pipes_a_ping_overtakes_calls_and_a_cancelled_call_never_gets_its_t
     carried_out(ask())
 
 
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_over_pipes_pings_are_answered_while_every_place_for_a_call_is_taken(tmp_path: Path, waiting: int) -> None:
+    """Whether calls wait for a place as well, and the ping overtakes them, or none does."""
+    record_file = tmp_path / "record"
+    lazy = make_member(tmp_path / "guild", "lazy", "--call-delay", "40", "--record", str(record_file))
+    write_cache(lazy, tool("slow"))
+
+    def calls_begun() -> int:
+        return record_file.read_text().count("call slow") if record_file.exists() else 0
+
+    async def ask() -> None:
+        async with Pipe.opened(tmp_path) as pipe:
+            for _ in range(MOST_UNDER_WAY + waiting):
+                pipe.send(SLOW)
+            await until(lambda: calls_begun() == MOST_UNDER_WAY)
+            for _ in range(3):
+                async with asyncio.timeout(20):
+                    assert (await pipe.ask(PING))["result"] == {}
+            assert calls_begun() == MOST_UNDER_WAY
+
+    carried_out(ask())
+
+
 def test_over_http_a_ping_is_answered_while_slow_calls_wait(home: Path) -> None:
     async def ask() -> None:
         async with served(home) as (url, _):
