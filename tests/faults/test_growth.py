@@ -8,7 +8,7 @@ import gzip
 import json
 import resource
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -305,6 +305,73 @@ def test_a_flood_of_connections_leaves_descriptors_for_those_who_are_served(home
             await client.hang_up()
 
     asyncio.run(flood())
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "most"),
+    [(0, 1), (7, 1), (8, 2), (1023, 255), (1024, 256), (1 << 20, 256), (resource.RLIM_INFINITY, 256)],
+)
+def test_a_quarter_of_the_descriptors_is_for_connections_but_256_at_most(
+    monkeypatch: pytest.MonkeyPatch, descriptors: int, most: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (descriptors, resource.RLIM_INFINITY))
+    assert connections.most_connections() == most
+
+
+def test_so_many_connections_are_served_as_many_more_are_told_and_the_rest_turned_away(home: Path) -> None:
+    """A real hall that may open 64 files: 16 connections, 16 more that get a 503, and not one beyond them."""
+    most = 16
+
+    async def connect() -> None:
+        async with asyncio.timeout(55), served(home) as (url, watched):
+            resource.prlimit(int(watched._place.name), resource.RLIMIT_NOFILE, (4 * most, 4 * most))
+            place = urlsplit(url)
+            request = f"GET /healthz HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
+
+            async def connected() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+                return await asyncio.open_connection(place.hostname, place.port)
+
+            async def status(streams: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> bytes:
+                reader, writer = streams
+                with suppress(ConnectionError):
+                    writer.write(request)
+                    return (await reader.readline())[9:12]
+                return b""
+
+            # Let in one after the other: who is turned away, has all who came before counted.
+            everybody = [await connected() for _ in range(2 * most + 1)]
+            turned_away = await status(everybody[-1])
+            told = [await status(each) for each in everybody[:-1]]
+            for _, writer in everybody:
+                writer.transport.abort()
+            assert turned_away == b""
+            assert told == [b"200"] * most + [b"503"] * most
+
+    asyncio.run(connect())
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_the_bound_on_connections_is_exact(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", most)
+    monkeypatch.setattr(connections, "SURPLUS_SECONDS", 60.0)
+    request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+    async def begin() -> None:
+        async with listening(echoing_nothing) as (url, state):
+            held = []
+            for number in range(2 * most):
+                held.append(await asyncio.open_connection("127.0.0.1", urlsplit(url).port))
+                while len(state.connections) <= number:
+                    await asyncio.sleep(0.01)
+            turned_away, told = await exchange(url, request), []
+            for reader, writer in held:
+                writer.write(request.encode())
+                told.append((await reader.readline())[9:12])
+                writer.transport.abort()
+            assert turned_away == b""
+            assert told == [b"200"] * most + [b"503"] * most
+
+    asyncio.run(begin())
 
 
 def test_only_so_many_pages_listen_and_one_that_leaves_makes_room(home: Path) -> None:
