@@ -4,6 +4,7 @@ import codecs
 import os
 import signal
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import hypothesis
@@ -42,7 +43,9 @@ def bound_by_permissions(tmp_path: Path) -> Iterator[None]:
     for directory in tmp_path.parents:
         if not directory.stat().st_mode & 0o001:
             directory.chmod(0o711)
-    codecs.lookup("utf-8-sig")  # which somebody else might not be allowed to load, and nobody could use from then on
+    # Which somebody else might not be allowed to load, and nobody could use from then on.
+    codecs.lookup("utf-8-sig")
+    import_module("concurrent.futures.thread")
     os.chown(tmp_path, NOBODY, NOBODY)
     os.seteuid(NOBODY)
     try:

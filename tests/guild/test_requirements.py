@@ -12,6 +12,7 @@ import pytest
 from tests.guild.making import (
     FakeFactory,
     FakeServer,
+    is_alive,
     kinds,
     make_member,
     manager_of,
@@ -21,6 +22,7 @@ from tests.guild.making import (
     write_cache,
 )
 from tests.processes import RawServer, run_context
+from tests.waiting import until, wait_until
 
 from contexthall.core.catalog import Caller, Catalog
 from contexthall.core.errors import MemberError, UnknownToolError
@@ -112,6 +114,89 @@ def test_req_7_a_refresh_lists_the_tools_writes_them_and_stops_the_server(guild:
     assert [each["name"] for each in read_cache(echo)["tools"]] == ["a", "b"]
     assert [server.was_stopped for server in factory.servers] == [True]
     assert manager.roster["echo"].status == "disconnected"
+
+
+def test_req_7_a_server_that_was_started_for_a_refresh_is_stopped_though_the_hall_goes_on(guild: Path) -> None:
+    """REQ-MCP-TOOL-7: by the refresh itself, not by the end of the hall."""
+    make_member(guild, "echo", idleSeconds=3600)
+    factory = FakeFactory(tool("a"))
+
+    async def work() -> None:
+        manager, events = manager_of(guild, factory)
+        await manager.initialize_roster()
+        await manager.refresh_tool_caches()
+        await until(lambda: factory.servers[0].was_stopped)
+        await until(lambda: manager.roster["echo"].status == "disconnected")
+        assert kinds(events) == [("started", "echo"), ("tools_updated", "echo"), ("stopped", "echo")]
+        await manager.shutdown()
+
+    asyncio.run(work())
+    assert factory.started == ["echo"]
+
+
+def test_req_7_a_server_whose_list_cannot_be_had_is_stopped_as_well(guild: Path) -> None:
+    """REQ-MCP-TOOL-7."""
+    make_member(guild, "echo", idleSeconds=3600)
+    factory = FakeFactory()
+    factory.tools = None  # type: ignore[assignment] # nothing that could be a list
+
+    async def work() -> None:
+        manager, _ = manager_of(guild, factory)
+        await manager.initialize_roster()
+        await manager.refresh_tool_caches()
+        await until(lambda: factory.servers[0].was_stopped)
+        assert manager.roster["echo"].status == "error"
+        await manager.shutdown()
+
+    asyncio.run(work())
+
+
+def test_req_7_a_server_that_was_called_meanwhile_goes_on(guild: Path) -> None:
+    """REQ-MCP-TOOL-7: whoever called it may call again; only idleness stops it."""
+    make_member(guild, "echo", idleSeconds=3600)
+    factory = FakeFactory(tool("a"))
+
+    async def work() -> None:
+        factory.gate = asyncio.Event()
+        manager, _ = manager_of(guild, factory)
+        await manager.initialize_roster()
+        refreshing = asyncio.create_task(manager.refresh_tool_caches())
+        await until(lambda: factory.started == ["echo"])
+        calling = asyncio.create_task(manager.invoke_tool("echo", "a", {"n": 1}))
+        await asyncio.sleep(0)
+        factory.gate.set()
+        await refreshing
+        assert (await calling)["with"] == {"n": 1}
+        await asyncio.sleep(0.05)  # in which it would have been stopped
+        assert not factory.servers[0].was_stopped
+        assert manager.roster["echo"].status == "connected"
+        assert (await manager.invoke_tool("echo", "a", {"n": 2}))["with"] == {"n": 2}
+        await manager.shutdown()
+
+    asyncio.run(work())
+    assert factory.started == ["echo"]
+
+
+def test_req_7_a_real_server_that_was_started_for_a_refresh_is_stopped_though_the_hall_goes_on(
+    guild: Path, tmp_path: Path
+) -> None:
+    """REQ-MCP-TOOL-7, through the whole hall: one that nobody calls is gone, one that is called stays."""
+    unused, used = tmp_path / "unused", tmp_path / "used"
+    make_member(guild, "unused", "--record", str(unused), idleSeconds=3600)
+    write_cache(make_member(guild, "used", "--record", str(used), idleSeconds=3600), tool("echo"))
+    with RawServer("--guild", str(guild), "--guild-refresh", "all", cwd=tmp_path) as server:
+        server.initialize()
+        called = server.request(1, "tools/call", {"name": "used__echo", "arguments": {"text": "hi"}})
+        assert not called["result"].get("isError")
+        server.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})  # which sets the refresh going
+        wait_until(lambda: unused.exists() and "stopped" in unused.read_text())
+        wait_until(lambda: (guild / "used" / "tools-cache.json").read_text().count("tool_0"))
+        assert [line.split()[0] for line in unused.read_text().splitlines()] == ["started", "stopped"]
+        assert [line.split()[0] for line in used.read_text().splitlines()] == ["started", "call"]
+        started = {path: int(path.read_text().split()[1]) for path in (unused, used)}
+        wait_until(lambda: not is_alive(started[unused]))
+        assert is_alive(started[used])
+        assert server.process.poll() is None
 
 
 def test_req_9_and_10_a_cache_of_another_version_is_ignored(guild: Path) -> None:
