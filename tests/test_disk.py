@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.disk import Disk, Entry
+from contexthall.disk import Disk, Entry, Seen, Survey, is_settled
+from contexthall.disk.looks import TOO_RECENT
 
 
 def failing_at(number: int, error: OSError) -> Callable[..., Any]:
@@ -207,3 +208,37 @@ def test_what_cannot_be_written_is_told_by_the_name_it_should_have_got(tmp_path:
         opened.replace("wanted", b"x")
     assert told.value.detail == f"{tmp_path}/wanted: No space left on device"
     assert os.listdir(tmp_path) == []
+
+
+SEEN_AT = 10_000_000_000
+LONG_AGO, JUST_NOW = SEEN_AT - TOO_RECENT - 1, SEEN_AT - TOO_RECENT
+
+
+@pytest.mark.parametrize(
+    ("modified", "changed", "verdict"),
+    [
+        (LONG_AGO, LONG_AGO, True),
+        (JUST_NOW, LONG_AGO, False),
+        (LONG_AGO, JUST_NOW, False),  # whose time of modification was set back
+        (JUST_NOW, JUST_NOW, False),
+    ],
+)
+def test_a_file_is_settled_if_neither_of_its_times_is_recent(modified: int, changed: int, verdict: bool) -> None:
+    assert is_settled((1, modified, changed), SEEN_AT) is verdict
+    assert Seen("a", "file", 1, (1, modified, changed)).is_settled(SEEN_AT) is verdict
+    assert Survey((1, modified, changed), ()).is_settled(SEEN_AT) is verdict
+
+
+def test_nobody_tidies_up_where_somebody_writes(tmp_path: Path) -> None:
+    """Whether it is the first to write there, which tidies up itself, or a later one; and several may write at once."""
+    disk, other = Disk(), Disk()
+    with disk.enter(str(tmp_path)) as first, disk.enter(str(tmp_path)) as later, other.enter(str(tmp_path)) as tidying:
+        halves = {first.write_like(".", b"half")}
+        assert not tidying.tidy()
+        halves.add(later.write_like(".", b"half"))
+        first.close()
+        assert not tidying.tidy()
+        assert {path.name for path in tmp_path.iterdir()} == halves
+        later.close()
+        assert tidying.tidy()
+    assert [*tmp_path.iterdir()] == []
