@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,13 @@ def test_another_way_of_hashing_is_not_believed(tmp_path: Path) -> None:
         library_of(tmp_path).resolve(str(cache), "two", 9)
 
 
-@pytest.mark.parametrize("moment", ["", "yesterday", "2026-01-01", "2026-01-01T00:00:00", "2026-01-01T00:00:00+02:00"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        *("", "yesterday", "2026-01-01", "2026-01-01T00:00:00", "2026-01-01T00:00:00+02:00"),
+        *("2026-01-01T00:00:00Zulu", " 2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z\n"),
+    ],
+)
 def test_a_time_that_is_none_is_named_and_no_answer_depends_on_it(tmp_path: Path, moment: str) -> None:
     cache = build_cache(tmp_path, DOCUMENTS)
     change_manifest(cache, created_at=moment)
@@ -172,6 +179,21 @@ def test_a_lie_of_the_index_is_found(
             lying.setattr(f"contexthall.caches.{name}", lie[name])
         cache = build_cache(tmp_path, DOCUMENTS)
     assert [each.startswith(violation) for each in verified(cache)] == [True]
+
+
+def test_a_term_of_one_document_more_than_there_are_is_found_and_no_answer_depends_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode = PostingsWriter._encode
+
+    def encode_lies(writer: PostingsWriter, postings: Postings) -> tuple[int, int, bytes]:
+        return encode(writer, postings._replace(documents=array("I", [*postings.documents[:-1], len(DOCUMENTS)])))
+
+    with monkeypatch.context() as lying:
+        lying.setattr(PostingsWriter, "_encode", encode_lies)
+        cache = build_cache(tmp_path, DOCUMENTS)
+    assert verified(cache) == ("postings.bin: a term of other documents",)
+    assert library_of(tmp_path).resolve(str(cache), "two", 9) == oracle.resolve(DOCUMENTS, "two", 9)
 
 
 def test_what_common_terms_say_is_compared_too(tmp_path: Path) -> None:

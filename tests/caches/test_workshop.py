@@ -1,6 +1,7 @@
 """Workshops: what a build may clear, replace and leave behind."""
 
 import errno
+import fcntl
 import inspect
 import os
 import sys
@@ -175,6 +176,38 @@ def test_the_workshop_of_whoever_was_quicker_is_left_alone(tmp_path: Path, sourc
     with pytest.raises(UsageError, match="under way"):
         compile_folder(sources, tmp_path / "cache", disk=disturbed(os.open, WORKSHOP, be_quicker))
     assert WORKSHOP in names(tmp_path)
+
+
+def test_a_workshop_that_was_removed_before_it_could_be_locked_is_made_again(tmp_path: Path, sources: Path) -> None:
+    removed: list[bool] = []
+
+    def perform(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        if call is fcntl.flock and not removed:
+            removed.append(True)
+            (tmp_path / WORKSHOP).rmdir()  # as whoever had the lock does at the end of its build
+        return call(*arguments, **options)
+
+    compile_folder(sources, tmp_path / "cache", disk=Disk(perform))
+    assert removed
+    assert answer(tmp_path / "cache") == oracle.resolve(NEW, "one", 99)
+    assert WORKSHOP not in names(tmp_path)
+
+
+def test_a_workshop_that_another_build_has_taken_meanwhile_is_left_alone(tmp_path: Path, sources: Path) -> None:
+    others = list[Directory]()
+
+    def perform(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        if call is fcntl.flock and not others:
+            (tmp_path / WORKSHOP).rmdir()
+            (tmp_path / WORKSHOP).mkdir()
+            others.append(Disk().enter(str(tmp_path / WORKSHOP)))
+            others[0].lock()
+            write_sources(tmp_path / WORKSHOP / "new", {"manifest.json": "half"})
+        return call(*arguments, **options)
+
+    with pytest.raises(UsageError, match="under way"):
+        compile_folder(sources, tmp_path / "cache", disk=Disk(perform))
+    assert (tmp_path / WORKSHOP / "new" / "manifest.json").read_text() == "half"
 
 
 @pytest.mark.usefixtures("bound_by_permissions")
