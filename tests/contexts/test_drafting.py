@@ -175,6 +175,20 @@ def test_a_drafted_field_that_a_person_edited_is_theirs(shop: Project) -> None:
     assert "summary" not in found["derived_fields"]
 
 
+def test_a_draft_that_was_made_elsewhere_is_no_edit_of_a_person(shop: Project) -> None:
+    """Somebody else drafts the context again and hands it on; here it is only said to be true."""
+    init(shop)
+    path = Path(shop.root) / "src/shop/.context.yaml"
+    elsewhere = path.read_text().replace("The shop itself.", "Drafted elsewhere.").replace(NOW, "2026-01-01T12:00:00Z")
+    path.write_text(elsewhere)
+    write_files(Path(shop.root), {"src/shop/more.py": "more = 1\n"})
+    rehash(shop, "src/shop")
+    regen(shop, ["src/shop"])
+    found = context(Path(shop.root), "src/shop")
+    assert found["summary"] == "The shop itself."
+    assert "summary" in found["derived_fields"]
+
+
 def test_a_context_of_a_person_only_gets_its_fingerprint(shop: Project) -> None:
     path = write_context(Path(shop.root) / "web", "web", "00000000", more="todos: [x]\n")
     before = path.read_text()
