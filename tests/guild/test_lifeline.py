@@ -3,6 +3,7 @@
 `context serve` as a real process with real members, most of which ignore SIGTERM and the end of input.
 """
 
+import asyncio
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -13,7 +14,9 @@ from typing import Any
 import pytest
 from tests.guild.making import make_http_member, make_member, tool, write_cache
 from tests.processes import RawServer
-from tests.waiting import wait_until
+from tests.waiting import until, wait_until
+
+from contexthall.guild.process import MemberProcess, Warden
 
 GONE_SECONDS = 5.0
 STUBBORN = ("--ignore-term", "--grandchild")
@@ -214,3 +217,27 @@ def test_thirty_three_calls_to_one_of_ten_sleeping_members_start_one_process(tmp
         assert all("result" in answer for answer in answers)
         assert len(recorded(tmp_path, "started")) == 1
         assert recorded(tmp_path, "call") == ["call echo"] * 33
+
+
+WRAPPED = """trap : TERM
+sh -c 'trap "echo asked >asked; exit" TERM; echo >ready; while :; do sleep 0.02; done' &
+while kill -0 $!; do wait $!; done"""
+
+
+def test_what_a_server_started_is_asked_to_end_as_well(tmp_path: Path) -> None:
+    """Many a command only starts the real server and waits for it; that one gets a moment to tidy up."""
+
+    async def work() -> None:
+        warden = Warden()  # who would end everybody if nobody held on to it
+        process = await MemberProcess.start(
+            ["/bin/sh", "-c", WRAPPED],
+            directory=str(tmp_path),
+            environment={"PATH": os.environ["PATH"]},
+            warden=warden,
+            say=lambda _words: None,
+        )
+        await until((tmp_path / "ready").exists)
+        await process.stop(reads_input=False)
+
+    asyncio.run(work())
+    assert (tmp_path / "asked").read_text() == "asked\n"

@@ -264,3 +264,21 @@ def test_a_memory_whose_tools_are_none_is_ignored(guild: Path, memory: Memory, t
     manager = opened(guild, FakeFactory(), memory)
 
     assert [each.name for each in Catalog([guild_capability(manager)]).tools] == ["echo__a"]
+
+
+@pytest.mark.parametrize("hold", [True, False])
+def test_a_refresh_writes_over_a_damaged_memory_unless_changes_are_held(
+    guild: Path, memory: Memory, tmp_path: Path, hold: bool
+) -> None:
+    make_member(guild, "echo")
+    asyncio.run(refreshed(guild, FakeFactory(tool("a")), memory=memory))
+    file = next((tmp_path / "state").glob("echo-*.json"))
+    approved, damaged = file.read_bytes(), file.read_bytes()[:-1]
+    file.write_bytes(damaged)
+
+    manager = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Changed")), memory=memory, hold=hold))
+
+    assert (file.read_bytes() == damaged) is hold
+    assert manager.roster["echo"].tools == ([] if hold else [tool("a", "Changed")])
+    file.write_bytes(approved)
+    assert opened(guild, FakeFactory(), memory, hold=True).roster["echo"].tools == [tool("a")]
