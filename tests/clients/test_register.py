@@ -197,6 +197,20 @@ def test_line_ends_stay_what_they_are(tmp_path: Path) -> None:
         assert file.read_bytes().count(b"\n") == file.read_bytes().count(b"\r\n")
 
 
+def test_of_a_file_that_already_has_the_hall_a_copy_is_kept_if_there_is_none_yet(tmp_path: Path) -> None:
+    """Somebody has put the hall there by hand, or removed the copy."""
+    register, client = register_in(tmp_path), of("codex")
+    file = write_file(tmp_path, client, CODEX)
+    register.introduce(client, reach_in(tmp_path))
+    backup_of(file).unlink()
+    before = file.read_bytes()
+    change = register.introduce(client, Reach("/bin/cat", reach_in(tmp_path).args))
+    assert (change.is_needed, change.backup) == (True, str(backup_of(file)))
+    assert backup_of(file).read_bytes() == before
+    register.introduce(client, reach_in(tmp_path))
+    assert backup_of(file).read_bytes() == before
+
+
 def test_the_file_keeps_its_permissions_and_so_does_the_backup(tmp_path: Path) -> None:
     file = write_file(tmp_path, of("codex"), CODEX)
     file.chmod(0o600)
