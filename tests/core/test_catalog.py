@@ -210,6 +210,16 @@ def test_whoever_listens_hears_of_changes_and_only_of_changes() -> None:
     assert catalog.tools == ()
 
 
+def test_whoever_listens_hears_nothing_of_a_tool_that_looks_the_same_and_the_new_one_is_run() -> None:
+    capability = Capability("a", tools=[tool(run=lambda _arguments, _caller: ToolResult.of_text("old"))])
+    catalog = Catalog([capability])
+    heard: list[bool] = []
+    catalog.changed.subscribe(lambda: heard.append(True))
+    capability.replace_tools([tool(run=lambda _arguments, _caller: ToolResult.of_text("new"))])
+    assert heard == []
+    assert asyncio.run(catalog.call("echo", {}, ANYONE)).text == "new"
+
+
 def test_a_changed_schema_is_the_one_that_counts() -> None:
     capability = Capability("a", tools=[tool(input_schema={"type": "object"})])
     catalog = Catalog([capability])

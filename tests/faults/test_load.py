@@ -157,6 +157,27 @@ def test_over_pipes_pings_are_answered_while_every_place_for_a_call_is_taken(tmp
     carried_out(ask())
 
 
+def test_over_pipes_a_call_that_waits_is_cancelled_though_all_before_it_go_on(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    lazy = make_member(tmp_path / "guild", "lazy", "--call-delay", "40", "--record", str(calls))
+    write_cache(lazy, tool("slow"))
+
+    def calls_begun() -> int:
+        return calls.read_text().count("call slow") if calls.exists() else 0
+
+    async def ask() -> None:
+        async with Pipe.opened(tmp_path) as pipe:
+            first, *_, waiting = [pipe.send(SLOW) for _ in range(MOST_UNDER_WAY + 1)]
+            await until(lambda: calls_begun() == MOST_UNDER_WAY)
+            for number in (waiting, first):  # the second makes room
+                pipe.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
+            async with asyncio.timeout(20):
+                assert (await pipe.ask(QUESTIONS[3]))["result"]
+            assert calls_begun() == MOST_UNDER_WAY
+
+    carried_out(ask())
+
+
 def test_over_http_a_ping_is_answered_while_slow_calls_wait(home: Path) -> None:
     async def ask() -> None:
         async with served(home) as (url, _):
