@@ -10,7 +10,7 @@ PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 PACKAGE := $(shell find src -type f ! -name '*.pyc')
 BENCHMARKS := startup stdio_calls caches contexts guild web
 
-.PHONY: help run test members clients browser shells pythons locales check dist docs bench bench-large $(BENCHMARKS:%=bench-%) torture clean
+.PHONY: help run test members clients browser shells pythons locales check dist docs bench bench-large $(BENCHMARKS:%=bench-%) torture mutants clean
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
@@ -26,6 +26,7 @@ help:
 	@echo "make docs     write the generated parts of docs/tools.md anew, and the schema of contexts"
 	@echo "make bench    run every benchmark against an installed wheel, and write the tables of docs/performance.md; bench-caches and so on run one"
 	@echo "make torture  break everything on purpose for about twenty minutes, and write what happened to docs/torture.md"
+	@echo "make mutants  plant mistakes in a copy of the tree, one at a time, and see that the tests notice each; ONLY=disk plants those about that"
 	@echo "make clean    remove what the others made"
 
 run: .venv/installed
@@ -75,6 +76,9 @@ bench-large: .bench/installed
 # A fuzzer that is led by coverage, in an environment of its own: it knows fewer Pythons than we do.
 torture: .torture/installed members browser pythons locales
 	.torture/bin/python -m benchmarks.torture --write docs/torture.md
+
+mutants: .venv/installed-dev
+	$(BIN)/python -m benchmarks.mutants $(if $(ONLY),--only "$(ONLY)")
 
 # Everything in them has the date of the last commit; outside of a repository that of the changelog, which the sdist has set to it.
 dist: .venv/installed-dev
