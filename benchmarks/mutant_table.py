@@ -194,8 +194,8 @@ SURVIVED_ONCE = (
     ),
     Mutant(
         module="guild/memory.py",
-        old='opened.replace(f"{_stem(member.name, real)}.json", data, sync=True)',
-        new='opened.replace(f"{_stem(member.name, real)}.json", data)',
+        old='opened.replace(f"{_stem(real)}.json", data, sync=True)',
+        new='opened.replace(f"{_stem(real)}.json", data)',
         breaks="approvals are not synced",
         tests=_SYNCING,
     ),
