@@ -33,8 +33,8 @@ from tests.guild.making import make_member, tool, write_cache
 
 from benchmarks.report import claims_table, publish
 from benchmarks.runner import Claim, Sample, megabytes, next_to_target
-from contexthall.caches.builder import build
-from contexthall.disk import Disk
+from contexthall.caches.build.builder import build
+from contexthall.system.disk import Disk
 
 Json: TypeAlias = dict[str, Any]
 

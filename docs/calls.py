@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from contexthall.contexts.schema import FIELDS
+from contexthall.contexts.files.schema import FIELDS
 
 JsonObject: TypeAlias = Mapping[str, Any]
 

@@ -22,13 +22,13 @@ from docs.calls import CALLS, HOME, JsonObject, Shown
 from docs.parts import parts, with_parts
 
 from contexthall import open_hall
-from contexthall.contexts.schema import json_schema_text
+from contexthall.contexts.files.schema import json_schema_text
 from contexthall.core.catalog import Tool, ToolResult
 from contexthall.hall import GuildChoice, Hall
 
 REPOSITORY = Path(__file__).parents[1]
 PAGE = REPOSITORY / "docs" / "tools.md"
-SCHEMA = REPOSITORY / "src" / "contexthall" / "contexts" / "context.schema.json"
+SCHEMA = REPOSITORY / "src" / "contexthall" / "contexts" / "files" / "context.schema.json"
 EXAMPLES = ("handbook", "shop", "guild-members/echo", "guild-members/clock")
 # Everything is written at this moment, and not at that of the run.
 MOMENT = "1793521800"

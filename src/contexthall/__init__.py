@@ -8,7 +8,8 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # typing's own, without the cost of importing typing
 if TYPE_CHECKING:
-    from contexthall.caches.resolution import Resolution, ResolvedDocument
+    from contexthall.caches.query.resolution import Resolution, ResolvedDocument
+    from contexthall.config.settings import Settings
     from contexthall.contexts.project import Context
     from contexthall.core.catalog import ToolResult
     from contexthall.core.errors import (
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
         UnknownMemberError,
         UsageError,
     )
-    from contexthall.guild.at_work import GuildAtWork
+    from contexthall.guild.servers.blocking import GuildAtWork
     from contexthall.hall import GuildChoice, Hall, open_hall
-    from contexthall.settings import Settings
 
 __all__ = [
     "CacheInvalidError",
@@ -59,12 +59,12 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "Context": "contexts.project",
-    "GuildAtWork": "guild.at_work",
+    "GuildAtWork": "guild.servers.blocking",
     "GuildChoice": "hall",
     "Hall": "hall",
-    "Resolution": "caches.resolution",
-    "ResolvedDocument": "caches.resolution",
-    "Settings": "settings",
+    "Resolution": "caches.query.resolution",
+    "ResolvedDocument": "caches.query.resolution",
+    "Settings": "config.settings",
     "ToolResult": "core.catalog",
     "open_hall": "hall",
 }

@@ -12,28 +12,28 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from contexthall.config.settings import Settings
+from contexthall.config.settings_files import Source, load_despite_faults, load_settings
 from contexthall.core.errors import SettingsError, UsageError
 from contexthall.core.paths import absolute
-from contexthall.disk import Disk
-from contexthall.machine import Machine
-from contexthall.settings import Settings
-from contexthall.settings_files import Source, load_despite_faults, load_settings
+from contexthall.system.disk import Disk
+from contexthall.system.machine import Machine
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
-    from contexthall.caches.builder import Built, Progress
+    from contexthall.caches.build.builder import Built, Progress
     from contexthall.caches.library import Library
-    from contexthall.caches.resolution import Resolution
+    from contexthall.caches.query.resolution import Resolution
     from contexthall.clients.register import Found, Register
-    from contexthall.contexts.drafting import Order
-    from contexthall.contexts.drafting import Progress as Drafted
+    from contexthall.contexts.draft.drafting import Order
+    from contexthall.contexts.draft.drafting import Progress as Drafted
     from contexthall.contexts.project import Answer, Context, Outcome, Project, Projects, Report, Turn
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
-    from contexthall.guild.at_work import GuildAtWork
+    from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
-    from contexthall.guild.manifest import Launch
-    from contexthall.guild.memory import Memory
+    from contexthall.guild.members.manifest import Launch
+    from contexthall.guild.servers.blocking import GuildAtWork
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 
@@ -117,8 +117,8 @@ def open_contexts(settings: Settings, disk: Disk) -> "Projects":
 
 
 def open_guild(settings: Settings, disk: Disk) -> "MCPManager":
+    from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import MCPManager, discover_guild_members
-    from contexthall.guild.memory import Memory
 
     directory = _guild_directory(settings, disk)
     memory = Memory(disk, os.path.join(settings.user_state, "guild") if settings.user_state else "")
@@ -160,7 +160,7 @@ class _LateConnector:
     @cached_property
     def _connector(self) -> "ServerFactory":
         from contexthall import __version__
-        from contexthall.guild.connection import Connector
+        from contexthall.guild.servers.connection import Connector
 
         return Connector(version=__version__, environment=os.environ, log_of=self._memory.log_of)
 
@@ -177,7 +177,7 @@ class Hall:
 
         `cache` is a name below the cache root, or an absolute path. The answer is that of the tool `context.resolve`.
         """
-        from contexthall.caches.resolution import Resolution
+        from contexthall.caches.query.resolution import Resolution
 
         directory = self.caches.locate(os.fspath(cache), may_read=self._may_read)
         return Resolution.read(self.caches.resolve(directory, query, budget))
@@ -196,7 +196,7 @@ class Hall:
 
     def guild_at_work(self) -> "AbstractContextManager[GuildAtWork]":
         """Call tools of the guild without starting a server for every call; at the end all are stopped."""
-        from contexthall.guild.at_work import put_to_work
+        from contexthall.guild.servers.blocking import put_to_work
 
         return put_to_work(open_guild(self.settings, self._disk))
 
@@ -281,7 +281,7 @@ class Hall:
         progress: "Progress | None" = None,
     ) -> "Built":
         """Compile the documents below `sources` into a cache; both are paths from the working directory."""
-        from contexthall.caches.builder import build
+        from contexthall.caches.build.builder import build
 
         if not sources or not cache:  # an unset variable of a script, not the working directory
             raise UsageError("the sources or the cache have no name", hint="name them with --sources and --cache")
@@ -297,13 +297,13 @@ class Hall:
 
     def rehash_context(self, place: str) -> bool:
         """Write the fingerprint of a directory into its context; False if it was there already."""
-        from contexthall.contexts.writing import rehash
+        from contexthall.contexts.files.writing import rehash
 
         return rehash(self.project, place)
 
     def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "Drafted") -> "Outcome":
         """Draft a context for every directory that lacks one, and AGENTS.md."""
-        from contexthall.contexts.drafting import draft_missing
+        from contexthall.contexts.draft.drafting import draft_missing
 
         return draft_missing(self.project, _order(full=full, dry_run=dry_run, agents=agents), progress)
 
@@ -311,20 +311,20 @@ class Hall:
         self, scopes: Sequence[str] | None, *, full: bool, dry_run: bool, agents: bool, progress: "Drafted"
     ) -> "Outcome":
         """Draft the machine's fields of some contexts again; None for those that are stale."""
-        from contexthall.contexts.drafting import draft_again
+        from contexthall.contexts.draft.drafting import draft_again
 
         return draft_again(self.project, scopes, _order(full=full, dry_run=dry_run, agents=agents), progress)
 
     def validate_contexts(self, *, strict: bool = False) -> "Report":
         """Judge every context of the project by its schema, and if `strict` by the code as well."""
-        from contexthall.contexts.validation import validate
+        from contexthall.contexts.files.validation import validate
 
         project = self.project
         return validate(project.disk, project.base, project.overview().census.kept, is_strict=strict)
 
     def survey_contexts(self) -> "tuple[Sequence[Answer], Report]":
         """Say of every directory how its context is, and judge every context; what is seen is not remembered."""
-        from contexthall.contexts.validation import validate
+        from contexthall.contexts.files.validation import validate
 
         project = open_contexts(replace(self.settings, user_cache=""), self._disk).at(self.settings.project_root)
         overview = project.overview()
@@ -332,14 +332,14 @@ class Hall:
 
     def watch_contexts(self) -> "Iterator[list[Turn]]":
         """Tell which contexts become fresh, stale or missing, until interrupted."""
-        from contexthall.contexts.watcher import turns
+        from contexthall.contexts.freshness.watcher import turns
 
         return turns(self.project)
 
     async def try_members(self, on_tried: "Callable[[Trial], None]") -> None:
         """Start every member's server, ask it for its tools, and stop it; tell of each how that went."""
         # Loaded first, so that no member's time has it in it.
-        import contexthall.guild.connection  # noqa: F401 - what is used are the classes that the connector finds
+        import contexthall.guild.servers.connection  # noqa: F401 - what is used are the classes that the connector finds
 
         async with self.guild.at_work():
             await self.guild.try_members(on_tried)
@@ -351,8 +351,8 @@ class Hall:
 
     def add_member(self, name: str, command: Sequence[str], *, version: str) -> None:
         """Write the manifest of a new member of the guild, a server that `command` starts; none is ever replaced."""
-        from contexthall.guild.enrolment import enrol
-        from contexthall.guild.manifest import Launch
+        from contexthall.guild.members.enrolment import enrol
+        from contexthall.guild.members.manifest import Launch
 
         launch = Launch(command="".join(command[:1]), args=tuple(command[1:]))
         enrol(self._disk, _named_guild(self.settings), name, launch, version=version)
@@ -362,8 +362,8 @@ class Hall:
 
         Values that may be secrets become references to variables, but for those of the variables named by `keep`.
         """
-        from contexthall.guild.enrolment import objection, suitable
         from contexthall.guild.manager import discover_guild_members
+        from contexthall.guild.members.enrolment import objection, suitable
 
         taken = discover_guild_members(_named_guild(self.settings), self._disk)
         found = self.clients.members_in(absolute(file, self.settings.working_directory), keep=keep)
@@ -376,7 +376,7 @@ class Hall:
 
     def import_member(self, found: "Found") -> None:
         """Write the manifest of a member that was found in a client's file."""
-        from contexthall.guild.enrolment import enrol
+        from contexthall.guild.members.enrolment import enrol
 
         enrol(self._disk, _named_guild(self.settings), found.name, _launch(found))
 
@@ -417,7 +417,7 @@ class Hall:
 
 def _launch(found: "Found") -> "Launch":
     """Give the launch of a server that was found in a client's file."""
-    from contexthall.guild.manifest import Launch
+    from contexthall.guild.members.manifest import Launch
 
     if found.url:
         return Launch(transport="http", url=found.url, headers=found.headers)
@@ -425,7 +425,7 @@ def _launch(found: "Found") -> "Launch":
 
 
 def _order(*, full: bool, dry_run: bool, agents: bool) -> "Order":
-    from contexthall.contexts.drafting import Order
+    from contexthall.contexts.draft.drafting import Order
 
     return Order(_created_at(os.environ, time.time), is_full=full, is_dry=dry_run, with_agents=agents)
 

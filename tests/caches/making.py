@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from contexthall.caches.builder import Built, build
+from contexthall.caches.build.builder import Built, build
 from contexthall.caches.library import Library
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
 
 CREATED_AT = "2026-01-01T00:00:00Z"
 

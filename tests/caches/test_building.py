@@ -17,10 +17,10 @@ import pytest
 from tests.caches.making import CREATED_AT, build_cache, compile_folder, library_of, write_sources
 from tests.contract import oracle
 
-from contexthall.caches.builder import build
+from contexthall.caches.build.builder import build
 from contexthall.core.errors import DiskError, SourcesError, UsageError
-from contexthall.crew import run_shares
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
+from contexthall.system.processes import run_shares
 
 DOCUMENTS = {"Hello.md": "Hello world", "a/goodbye.md": 'Goodbye "world"\n'}
 
@@ -92,9 +92,9 @@ def test_one_and_two_workers_build_the_same_bytes(tmp_path: Path, monkeypatch: p
         f"{number}.md": " ".join(dice.choices(["the", "a", "é", *map(str, range(300))], k=40)) for number in range(520)
     }
     two = tree(build_cache(tmp_path, corpus, name="two"))
-    monkeypatch.setattr("contexthall.caches.builder._WORTH_SHARING", 10**9)
+    monkeypatch.setattr("contexthall.caches.build.builder._WORTH_SHARING", 10**9)
     one = tree(build_cache(tmp_path, corpus, name="one"))
-    monkeypatch.setattr("contexthall.caches.compiler._MOST_POSTINGS", 500)
+    monkeypatch.setattr("contexthall.caches.build.compiler._MOST_POSTINGS", 500)
     many_runs = tree(build_cache(tmp_path, corpus, name="many"))
     assert one == two == many_runs
     for query in ("the", "the 7 299", "absent"):
@@ -199,7 +199,8 @@ def test_if_the_second_worker_cannot_be_started_the_first_is_ended(monkeypatch: 
 def test_work_is_shared_even_if_nobody_may_wait_for_children() -> None:
     """Whoever started us may ignore SIGCHLD, and so do we then: the kernel keeps no word of a child that ended."""
     program = (
-        "import os, signal; from contexthall.crew import run_shares; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+        "import os, signal; from contexthall.system.processes import run_shares; "
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
         "print(len(set(run_shares([lambda _: os.getpid()] * 2, print))))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

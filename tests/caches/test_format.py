@@ -1,6 +1,6 @@
 import pytest
 
-from contexthall.caches.format import ManifestHead, read_head
+from contexthall.caches.model.format import ManifestHead, read_head
 
 GOOD = b'{"cache_version": "sha256:ab", "document_count": 3, "documents": []}'
 NOTHING = ManifestHead("", 0, complete=False)

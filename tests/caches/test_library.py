@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.caches.making import build_cache, compile_folder, disturbed, write_sources
 
-from contexthall.caches.inspection import Inspection
 from contexthall.caches.library import CacheEntry, Library
+from contexthall.caches.model.inspection import Inspection
 from contexthall.core.errors import CacheMissingError, DiskError
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
 
 GOOD = '{"cache_version":"sha256:ab","document_count":3}'
 READINGS: tuple[Callable[[Library, str], object], ...] = (

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from tests.caches.making import build_cache, compile_folder, library_of, write_sources
 from tests.contract import oracle
 
-from contexthall.caches.field import Field
-from contexthall.caches.format import POSTINGS
+from contexthall.caches.index.match_table import Field
+from contexthall.caches.index.postings import DamagedPostingsError, PostingsReader
 from contexthall.caches.library import Library
-from contexthall.caches.postings import DamagedPostingsError, PostingsReader
-from contexthall.caches.reader import open_cache
+from contexthall.caches.model.format import POSTINGS
+from contexthall.caches.query.reader import open_cache
 from contexthall.core.errors import (
     CacheInvalidError,
     CacheMissingError,
@@ -32,7 +32,7 @@ from contexthall.core.errors import (
     InvalidQueryError,
     UsageError,
 )
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
 
 HANDBOOK = {
     "keys.md": "Rotate the keys every month. Keys are secret.",
@@ -186,7 +186,7 @@ def failing(call: Callable[..., Any], number: int, when: Callable[[str], bool]) 
 def is_read_through_the_index(library: Library, cache: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Say whether an answer is given without a scan."""
     with monkeypatch.context() as watching:
-        watching.setattr("contexthall.caches.reader._scan", None)
+        watching.setattr("contexthall.caches.query.reader._scan", None)
         try:
             library.resolve(str(cache), "rotate", 99)
         except TypeError:
@@ -249,7 +249,7 @@ def test_a_term_that_another_thread_lets_go_of_meanwhile_is_still_found(tmp_path
 
 def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = 20_000
-    monkeypatch.setattr("contexthall.caches.postings._REMEMBERED_BYTES", limit)
+    monkeypatch.setattr("contexthall.caches.index.postings._REMEMBERED_BYTES", limit)
     cache = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))
     assert cache._index is not None
     for number in range(100):
@@ -258,7 +258,7 @@ def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypat
 
 
 def test_a_warm_index_knows_no_more_documents_than_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contexthall.caches.postings._MOST_LISTED", 2)
+    monkeypatch.setattr("contexthall.caches.index.postings._MOST_LISTED", 2)
     index = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))._index
     assert index is not None
     for _ in range(2):

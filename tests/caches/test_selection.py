@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract import oracle
 
-from contexthall.caches.field import Columns, Field
-from contexthall.caches.selection import Ranked, divisors, rank, score_text, scores, words
+from contexthall.caches.index.match_table import Columns, Field
+from contexthall.caches.query.selection import Ranked, divisors, rank, score_text, scores, words
 from contexthall.core.tokens import tokens
 
 corpora = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 12)), max_size=40)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.caches.making import build_cache, library_of
 
-from contexthall.caches import selection
-from contexthall.caches.document import identify, version_of
-from contexthall.caches.format import Listed, cache_version
+from contexthall.caches.model.document import identify, version_of
+from contexthall.caches.model.format import Listed, cache_version
+from contexthall.caches.query import selection
 from contexthall.core.tokens import tokens
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "caches"

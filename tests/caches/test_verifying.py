@@ -12,11 +12,11 @@ import pytest
 from tests.caches.making import build_cache, compile_folder, disturbed, library_of, write_sources
 from tests.contract import oracle
 
-from contexthall.caches.field import Columns
-from contexthall.caches.format import Listed
-from contexthall.caches.postings import Postings, PostingsWriter
+from contexthall.caches.index.match_table import Columns
+from contexthall.caches.index.postings import Postings, PostingsWriter
+from contexthall.caches.model.format import Listed
 from contexthall.core.errors import CacheInvalidError
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
 
 DOCUMENTS = {"a.md": "one two", "b.md": "two three three", "c.md": "four"}
 

@@ -13,10 +13,10 @@ import pytest
 from tests.caches.making import CREATED_AT, build_cache, compile_folder, disturbed, library_of, write_sources
 from tests.contract import oracle
 
-from contexthall import kernel
-from contexthall.caches.builder import build
+from contexthall.caches.build.builder import build
 from contexthall.core.errors import DiskError, UsageError
-from contexthall.disk import Directory, Disk
+from contexthall.system import kernel
+from contexthall.system.disk import Directory, Disk
 
 OLD, NEW = {"old.md": "the old one"}, {"new.md": "the new one"}
 WORKSHOP = ".contexthall-cache"

@@ -6,7 +6,7 @@ from typing import Final
 
 from contexthall.clients.change import TextError
 from contexthall.clients.register import CLIENTS, Client, Reach, Register
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
 
 CLAUDE_CODE: Final = """{
   "mcpServers": {

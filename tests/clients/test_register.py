@@ -15,7 +15,7 @@ from contexthall.clients import jsonc, toml_text
 from contexthall.clients.config_file import BACKUP_SUFFIX, MOST_BYTES
 from contexthall.clients.register import CLIENTS, Client, Reach, Register
 from contexthall.core.errors import UsageError
-from contexthall.disk import Disk, Seen
+from contexthall.system.disk import Disk, Seen
 
 WITH_FILES = [pytest.param(CLIENTS[name], text, id=name) for name, text in FILES.items()]
 

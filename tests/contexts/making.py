@@ -4,11 +4,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from contexthall.contexts.freshness import read_contents
-from contexthall.contexts.ledger import Ledger
+from contexthall.contexts.freshness.ledger import Ledger
+from contexthall.contexts.freshness.verdict import read_contents
 from contexthall.contexts.project import Project
-from contexthall.contexts.scan import look_at_one
-from contexthall.disk import Disk
+from contexthall.contexts.scan.directories import look_at_one
+from contexthall.system.disk import Disk
 
 WRITTEN = "2026-02-13T10:00:00Z"
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexthall.contexts.agents import Row, with_section
+from contexthall.contexts.draft.agents import Row, with_section
 
 BEGIN, END = "<!-- dotcontext:agents-section -->", "<!-- dotcontext:agents-section-end -->"
 

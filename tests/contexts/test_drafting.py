@@ -17,15 +17,16 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.contexts.making import open_project, write_context, write_files
 
-from contexthall.contexts import drafting, yaml_text
-from contexthall.contexts.answers import Outcome
-from contexthall.contexts.drafting import Order, draft_again, draft_missing
-from contexthall.contexts.freshness import Contents
+from contexthall.contexts.draft import drafting
+from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
+from contexthall.contexts.files import yaml_text
+from contexthall.contexts.files.schema import json_schema
+from contexthall.contexts.files.writing import readable_contents, rehash
+from contexthall.contexts.freshness.answers import Outcome
+from contexthall.contexts.freshness.verdict import Contents
 from contexthall.contexts.project import Project
-from contexthall.contexts.scan import Directory
-from contexthall.contexts.schema import json_schema
-from contexthall.contexts.writing import readable_contents, rehash
-from contexthall.disk import Disk
+from contexthall.contexts.scan.directories import Directory
+from contexthall.system.disk import Disk
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 SHOP = {

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contexthall.contexts import yaml_text
-from contexthall.contexts.edit import GONE, change_fields
+from contexthall.contexts.files import yaml_text
+from contexthall.contexts.files.edit import GONE, change_fields
 from contexthall.core.errors import ContextCorruptError
 
 TEXT = """# a comment at the top

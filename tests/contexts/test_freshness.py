@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tests.contexts.making import fingerprint_of, make_project, open_project, write_context, write_files
 
-from contexthall.contexts import heads
-from contexthall.contexts.heads import Head
-from contexthall.contexts.ledger import Ledger
+from contexthall.contexts.files.writing import rehash
+from contexthall.contexts.freshness import heads
+from contexthall.contexts.freshness.heads import Head
+from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.project import Project
-from contexthall.contexts.writing import rehash
-from contexthall.disk import Disk, Seen, Survey
+from contexthall.system.disk import Disk, Seen, Survey
 
 FILES = {"a.py": "print(1)\n", "b.md": "# b\n", "src/core.py": "x = 1\n"}
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contexts.making import write_files
 
-from contexthall.contexts import ignore
-from contexthall.contexts.config import Config
-from contexthall.contexts.ignore import Level, is_ignored, parse_rules
-from contexthall.contexts.scan import walk
-from contexthall.disk import Disk
+from contexthall.contexts.files.config import Config
+from contexthall.contexts.scan import ignore
+from contexthall.contexts.scan.directories import walk
+from contexthall.contexts.scan.ignore import Level, is_ignored, parse_rules
+from contexthall.system.disk import Disk
 
 PIECES = (
     r"a b c ab * ** *** ? / / [a-c] [!a] [^b] [[:alpha:]] [[:digit:]x] [[:foo:]] [[:a] []a] [] []-a] [a [a- [b-a] "

@@ -1,7 +1,7 @@
 """A draft takes the place of a draft, and of nothing else."""
 
-from contexthall.contexts import yaml_text
-from contexthall.contexts.merge import derived_fields, flatten, merge
+from contexthall.contexts.files import yaml_text
+from contexthall.contexts.files.merge import derived_fields, flatten, merge
 
 DRAFT = {"summary": "New.", "dependencies": {"internal": ["core"], "external": ["click"]}, "exports": ["def new()"]}
 

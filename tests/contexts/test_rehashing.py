@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.contexts.making import fingerprint_of, make_project, open_project, write_files
 from tests.machine import must_be_here
 
-from contexthall.contexts.context_file import read_context, replace_fingerprint
+from contexthall.contexts.files.context_file import read_context, replace_fingerprint
+from contexthall.contexts.files.writing import rehash, rewrite, tidy
 from contexthall.contexts.project import Projects
-from contexthall.contexts.writing import rehash, rewrite, tidy
 from contexthall.core.errors import ContextCorruptError, ContextMissingError, ContextVersionError, DiskError, UsageError
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
 
 REST = "version: 1\nscope: x\nlast_updated: now\n"
 

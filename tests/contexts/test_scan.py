@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.contexts.making import make_project, open_project, write_context, write_files
 
-from contexthall.contexts.config import Config, read_config
+from contexthall.contexts.files.config import Config, read_config
 from contexthall.contexts.project import Project
-from contexthall.contexts.scan import is_source, walk
+from contexthall.contexts.scan.directories import is_source, walk
 from contexthall.core.errors import SettingsError
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
 
 
 def entries(project: Project) -> dict[str, str]:

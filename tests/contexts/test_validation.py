@@ -8,11 +8,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.contexts.making import make_project, write_context, write_files
 
-from contexthall.contexts.answers import NOTE, VIOLATION, Report
+from contexthall.contexts.files.schema import FIELDS, FILTERABLE, METADATA, json_schema, json_schema_text
+from contexthall.contexts.files.validation import dependency_name, exported_name, validate
+from contexthall.contexts.freshness.answers import NOTE, VIOLATION, Report
 from contexthall.contexts.project import Project
-from contexthall.contexts.schema import FIELDS, FILTERABLE, METADATA, json_schema, json_schema_text
-from contexthall.contexts.validation import dependency_name, exported_name, validate
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
 
 WHOLE = """
 files:
@@ -251,7 +251,7 @@ def test_the_name_in_a_signature(signature: str, name: str) -> None:
 
 
 def test_the_schema_that_is_shipped_is_the_one_of_the_model() -> None:
-    shipped = resources.files("contexthall.contexts").joinpath("context.schema.json").read_text("utf-8")
+    shipped = resources.files("contexthall.contexts.files").joinpath("context.schema.json").read_text("utf-8")
     assert shipped == json_schema_text()
     Draft202012Validator.check_schema(json.loads(shipped))
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from contexthall.contexts.config import Config
-from contexthall.contexts.context_file import read_context
-from contexthall.contexts.fingerprint import stat_fingerprint
-from contexthall.contexts.freshness import read_contents
-from contexthall.contexts.ledger import Ledger
+from contexthall.contexts.files.config import Config
+from contexthall.contexts.files.context_file import read_context
+from contexthall.contexts.files.schema import chosen
+from contexthall.contexts.files.yaml_text import finite
+from contexthall.contexts.freshness.fingerprint import stat_fingerprint
+from contexthall.contexts.freshness.ledger import Ledger
+from contexthall.contexts.freshness.verdict import read_contents
 from contexthall.contexts.project import Project
-from contexthall.contexts.scan import count, look_at_one, walk
-from contexthall.contexts.schema import chosen
-from contexthall.contexts.yaml_text import finite
+from contexthall.contexts.scan.directories import count, look_at_one, walk
 from contexthall.core.errors import ContextCorruptError, ContextVersionError, ScopeError
 from contexthall.core.wire import compact
-from contexthall.disk import Disk, Seen
+from contexthall.system.disk import Disk, Seen
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "contexts"
 

@@ -41,15 +41,15 @@ def test_the_house_is_in_order(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "line", "contract"),
     [
-        ("core/wire.py", "import contexthall.disk", "The house"),
-        ("disk/opened.py", "import contexthall.settings", "The house"),
+        ("core/wire.py", "import contexthall.system.disk", "The house"),
+        ("system/disk/handles.py", "import contexthall.config", "The house"),
         ("caches/library.py", "import contexthall.guild", "The house"),
-        ("contexts/__init__.py", "import contexthall.caches.format", "The house"),
+        ("contexts/__init__.py", "import contexthall.caches.model.format", "The house"),
         ("caches/capability.py", "import contexthall.hall", "The house"),
         ("hall.py", "import contexthall.faces.cli.output", "The house"),
         ("faces/mcp/server.py", "import contexthall.hall", "The MCP face knows the catalog only"),
-        ("faces/mcp/stdio.py", "import contexthall.disk", "The MCP face knows the catalog only"),
-        ("faces/cli/caches.py", "import contexthall.caches.format", "The command line uses each room"),
+        ("faces/mcp/stdio.py", "import contexthall.system.disk", "The MCP face knows the catalog only"),
+        ("faces/cli/caches.py", "import contexthall.caches.model.format", "The command line uses each room"),
         ("caches/library.py", "import mcp", "Only the MCP face"),
         ("faces/cli/tools.py", "import mcp_types", "Only the MCP face"),
     ],
@@ -72,7 +72,7 @@ def test_an_import_against_the_rules_is_caught(copy: Path, module: str, line: st
         ("hall.py", "import pathlib", "TID251"),
         ("hall.py", "from os import scandir", "TID251"),
         ("faces/mcp/stdio.py", "import shutil", "TID251"),
-        ("settings.py", "def later() -> None:\n    import tomllib", "PLC0415"),
+        ("config/settings.py", "def later() -> None:\n    import tomllib", "PLC0415"),
     ],
 )
 def test_touching_files_elsewhere_or_hiding_an_import_is_caught(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from contexthall.contexts import config
-from contexthall.contexts.schema import FIELDS, REQUIRED, ROOT_ONLY
+from contexthall.contexts.files import config
+from contexthall.contexts.files.schema import FIELDS, REQUIRED, ROOT_ONLY
 
 CONTEXTS = Path(__file__).parents[2] / "docs" / "contexts.md"
 

@@ -12,8 +12,8 @@ from mcp_types import TextContent
 from tests.caches.making import build_cache
 
 from contexthall import open_hall
-from contexthall.disk import Disk
 from contexthall.faces.mcp.server import HallServer
+from contexthall.system.disk import Disk
 
 GOLDEN = Path(__file__).parent / "tool_definitions.json"
 

@@ -6,8 +6,8 @@ import unicodedata
 import hypothesis
 from hypothesis import strategies as st
 
-from contexthall.core import characters
-from contexthall.core.characters import UNICODE, escaped, is_name, is_printable, known, lower, quoted
+from contexthall.core import text as characters
+from contexthall.core.text import UNICODE, escaped, is_name, is_printable, known, lower, quoted
 
 PINK_HEART = "\U0001fa77"
 """Of Unicode 15.0, and so one of Python 3.12."""

@@ -26,13 +26,14 @@ from typing import Any, TypeAlias
 from tests.faults.furnished import BUDGETS, LATER, QUERIES
 from tests.processes import NOBODY
 
-from contexthall import disk
-from contexthall.caches import builder
-from contexthall.caches.format import POSTINGS
-from contexthall.contexts import drafting, heads
+from contexthall.caches.build import builder
+from contexthall.caches.model.format import POSTINGS
+from contexthall.contexts.draft import drafting
+from contexthall.contexts.freshness import heads
 from contexthall.core.wire import compact
 from contexthall.faces.cli.table import run
 from contexthall.hall import GuildChoice, Hall, open_hall
+from contexthall.system import disk
 
 Call: TypeAlias = tuple[str, dict[str, Any]]
 

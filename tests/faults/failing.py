@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from contexthall.core.errors import HallError
-from contexthall.disk import TEMPORARY_PREFIX, Disk, file_system, looks
+from contexthall.system.disk import TEMPORARY_PREFIX, Disk, file_system, queries
 
 Entry: TypeAlias = tuple[str, int, bytes]
 """Kind, mode, and content or target."""
@@ -24,7 +24,14 @@ Tree: TypeAlias = Mapping[str, Entry]
 Trace: TypeAlias = Sequence[tuple[str, Sequence[Any]]]
 """Calls, with their arguments."""
 
-_IN_PIECES = {looks.scan, looks.survey, looks.digests, looks.read_small, looks.real_path, file_system._make_directories}
+_IN_PIECES = {
+    queries.scan,
+    queries.survey,
+    queries.digests,
+    queries.read_small,
+    queries.real_path,
+    file_system._make_directories,
+}
 """What passes as a whole, and then call by call."""
 _CHANGING = {"write", "pwrite", "fsync", "sync_file_system", "rename", "link", "exchange", "unlink", "mkdir", "rmdir"}
 _CHANGING |= {"chmod", "chown"}

@@ -39,22 +39,22 @@ from tests.faults.failing import (
 )
 from tests.faults.scale import IS_LONG, record, scaled
 
-from contexthall.caches import builder
-from contexthall.contexts import drafting
-from contexthall.contexts.answers import Outcome
-from contexthall.contexts.context_file import read_context
-from contexthall.contexts.drafting import Order, draft_again, draft_missing
-from contexthall.contexts.ledger import Ledger
+from contexthall.caches.build import builder
+from contexthall.contexts.draft import drafting
+from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
+from contexthall.contexts.files.context_file import read_context
+from contexthall.contexts.files.writing import rehash
+from contexthall.contexts.freshness.answers import Outcome
+from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.project import Project
-from contexthall.contexts.writing import rehash
-from contexthall.disk import Disk
 from contexthall.faces.cli.importing import written
-from contexthall.guild.lists import ToolLists
+from contexthall.guild.lists.memory import Failure, Memory
+from contexthall.guild.lists.tool_lists import ToolLists
+from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.manager import discover_guild_members
-from contexthall.guild.memory import Failure, Memory
-from contexthall.guild.roster import Member
-from contexthall.guild.tools_cache import ToolsCaches
+from contexthall.guild.members.roster import Member
 from contexthall.hall import ALREADY_THERE, GuildChoice, open_hall
+from contexthall.system.disk import Disk
 
 pytestmark = pytest.mark.timeout(240 if IS_LONG else 60)
 

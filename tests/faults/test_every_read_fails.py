@@ -12,13 +12,13 @@ from tests.faults.failing import BROKEN, BUSY, GONE, REFUSED, SHORT, Fault, Worl
 from tests.faults.scale import IS_LONG, record
 
 from contexthall.caches.library import Library
-from contexthall.contexts.ledger import Ledger
+from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.project import Project
-from contexthall.disk import Disk
-from contexthall.guild.lists import ToolLists
+from contexthall.guild.lists.memory import Memory
+from contexthall.guild.lists.tool_lists import ToolLists
+from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.manager import discover_guild_members
-from contexthall.guild.memory import Memory
-from contexthall.guild.tools_cache import ToolsCaches
+from contexthall.system.disk import Disk
 
 pytestmark = pytest.mark.timeout(240 if IS_LONG else 60)
 

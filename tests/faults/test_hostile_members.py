@@ -22,7 +22,7 @@ import contexthall
 from contexthall.contexts.project import as_yaml
 from contexthall.faces.cli.log import _Lines
 from contexthall.faces.cli.table import COMMANDS
-from contexthall.guild.naming import tool_names
+from contexthall.guild.lists.naming import tool_names
 from contexthall.hall import GuildChoice, open_hall
 
 EVIL = (

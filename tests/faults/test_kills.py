@@ -45,9 +45,9 @@ from tests.guild.making import make_member, read_cache, tool, write_cache
 from tests.processes import CONTEXT, HANDSHAKE_2025, PATIENCE_SECONDS, RawServer
 from tests.waiting import wait_until
 
-from contexthall import kernel
-from contexthall.contexts import heads
-from contexthall.contexts.heads import MANY, SecondReader
+from contexthall.contexts.freshness import heads
+from contexthall.contexts.freshness.heads import MANY, SecondReader
+from contexthall.system import kernel
 
 BUILDS = scaled(3, 45)
 REBUILDS = scaled(4, 45)
@@ -454,7 +454,10 @@ def test_a_hall_takes_all_of_its_own_with_it_and_nobody_of_another_hall(tmp_path
 
 
 def test_a_worker_ends_with_its_master_even_if_it_has_nothing_to_report(tmp_path: Path, family: Family) -> None:
-    program = "import time; from contexthall.crew import run_shares; run_shares([lambda _: time.sleep(600)] * 2, print)"
+    program = (
+        "import time; from contexthall.system.processes import run_shares; "
+        "run_shares([lambda _: time.sleep(600)] * 2, print)"
+    )
     master = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=family.environment())
     wait_until(lambda: len(family.find("run_shares")) == 3)
     master.kill()
@@ -470,7 +473,7 @@ def test_a_worker_that_is_killed_while_it_reports_is_one_error(tmp_path: Path, f
     program = f"""
 import os, signal
 from contexthall.core.errors import InternalError
-from contexthall.crew import run_shares
+from contexthall.system.processes import run_shares
 
 def die(_):
     for descriptor in range(3, 64):

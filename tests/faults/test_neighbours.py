@@ -14,8 +14,8 @@ from tests.faults.traversal import SECRET, plant_secret
 from tests.processes import RawServer
 
 from contexthall.core.errors import CacheMissingError, ScopeError, SettingsError, UsageError
-from contexthall.disk import Disk
 from contexthall.hall import open_hall
+from contexthall.system.disk import Disk
 
 MISSING = '{"error":{"code":"cache_missing","message":"Cache does not exist"}}'
 

@@ -14,8 +14,8 @@ import pytest
 from tests.caches.making import compile_folder
 from tests.faults.test_every_call_fails import MEMORY, OPERATIONS, prepare_cache
 
-from contexthall import kernel
-from contexthall.disk import Disk
+from contexthall.system import kernel
+from contexthall.system.disk import Disk
 
 _TEMPORARY = re.compile(r"\.contexthall-\d+-[0-9a-f]{8}(-[0-9a-f]{16}-[0-9a-f]{16})?")
 _DIGEST = re.compile(r"-[0-9a-f]{12}\b")

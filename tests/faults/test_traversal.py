@@ -27,8 +27,8 @@ from tests.faults.traversal import (
 )
 from tests.processes import RawServer, run_context
 
-from contexthall.disk import Disk
 from contexthall.hall import Hall, open_hall
+from contexthall.system.disk import Disk
 
 CACHE_MISSING = '{"error":{"code":"cache_missing","message":"Cache does not exist"}}'
 _SENTENCES = (

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from contexthall.disk import Disk
-from contexthall.guild.memory import Memory
+from contexthall.guild.lists.memory import Memory
+from contexthall.system.disk import Disk
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexthall.core import wire
-from contexthall.guild.definitions import changes, difference, digest, in_force, sift, tokens
-from contexthall.guild.roster import Change
+from contexthall.guild.lists.definitions import changes, difference, digest, in_force, sift, tokens
+from contexthall.guild.members.roster import Change
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 

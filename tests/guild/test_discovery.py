@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from contexthall.disk import Disk
-from contexthall.guild.discovery import discover_guild_members
-from contexthall.guild.roster import Member
+from contexthall.guild.members.discovery import discover_guild_members
+from contexthall.guild.members.roster import Member
+from contexthall.system.disk import Disk
 
 
 def add(directory: Path, name: str, *, file: str = "plugin.json", version: str = "1") -> Path:

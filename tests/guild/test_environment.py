@@ -11,7 +11,7 @@ import pytest
 from tests.guild.making import make_http_member, make_member, tool, write_cache
 from tests.processes import RawServer
 
-from contexthall.guild.process import clean_environment
+from contexthall.guild.servers.process import clean_environment
 
 OURS = {
     "PATH": os.environ["PATH"],

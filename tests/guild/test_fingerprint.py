@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from contexthall.disk import Disk
-from contexthall.guild import fingerprint as module
-from contexthall.guild.fingerprint import fingerprint
-from contexthall.guild.manifest import Launch, Manifest
-from contexthall.guild.roster import Member
+from contexthall.guild.members import fingerprint as module
+from contexthall.guild.members.fingerprint import fingerprint
+from contexthall.guild.members.manifest import Launch, Manifest
+from contexthall.guild.members.roster import Member
+from contexthall.system.disk import Disk
 
 LAUNCH = Launch(command="python3", args=("server.py",), env={"MODE": "fast"})
 

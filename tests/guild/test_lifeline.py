@@ -16,7 +16,7 @@ from tests.guild.making import make_http_member, make_member, tool, write_cache
 from tests.processes import RawServer
 from tests.waiting import until, wait_until
 
-from contexthall.guild.process import MemberProcess, Warden
+from contexthall.guild.servers.process import MemberProcess, Warden
 
 GONE_SECONDS = 5.0
 STUBBORN = ("--ignore-term", "--grandchild")

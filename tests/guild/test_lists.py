@@ -26,8 +26,8 @@ from contexthall.core.catalog import Caller, Catalog
 from contexthall.core.errors import MemberError
 from contexthall.guild import manager as manager_module
 from contexthall.guild.capability import Offer, guild_capability
+from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import MCPManager, Member
-from contexthall.guild.memory import Memory
 
 
 @pytest.fixture(autouse=True)

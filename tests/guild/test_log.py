@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexthall.disk import Disk
-from contexthall.guild.log import BoundedLog
+from contexthall.guild.servers.log import BoundedLog
+from contexthall.system.disk import Disk
 
 
 def sizes(directory: Path) -> dict[str, int]:

@@ -10,8 +10,8 @@ from tests.guild.making import FakeFactory, kinds, make_member, manager_of, refr
 from tests.waiting import until
 
 from contexthall.core.errors import MemberError, UnknownMemberError
+from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import Change
-from contexthall.guild.memory import Memory
 
 
 def test_many_calls_at_once_start_one_server(guild: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_crash_is_an_error_and_the_next_call_starts_anew(guild: Path) -> None:
 
 
 def test_a_member_that_keeps_failing_is_tried_ever_less_often(guild: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contexthall.guild.keeper._FIRST_PAUSE_SECONDS", 3.0)
+    monkeypatch.setattr("contexthall.guild.servers.supervisor._FIRST_PAUSE_SECONDS", 3.0)
     make_member(guild, "echo")
     factory = FakeFactory()
     factory.failure = RuntimeError("no licence")
@@ -231,7 +231,7 @@ def test_a_member_that_keeps_failing_is_tried_ever_less_often(guild: Path, monke
 def test_a_member_that_has_failed_five_thousand_times_fails_in_the_same_words(
     guild: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contexthall.guild.keeper._LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("contexthall.guild.servers.supervisor._LONGEST_PAUSE_SECONDS", 0.0)
     make_member(guild, "echo")
     factory = FakeFactory()
     factory.failure = RuntimeError("no licence")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexthall.guild.manifest import Launch, ManifestError, filled_in, parse_manifest, write_manifest
+from contexthall.guild.members.manifest import Launch, ManifestError, filled_in, parse_manifest, write_manifest
 
 LEAST: dict[str, Any] = {"name": "echo", "version": "0.1.0", "mcp": {"command": "python3"}}
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from contexthall.disk import Disk
-from contexthall.guild.memory import Failure, Memory, Remembered
-from contexthall.guild.roster import Member
+from contexthall.guild.lists.memory import Failure, Memory, Remembered
+from contexthall.guild.members.roster import Member
+from contexthall.system.disk import Disk
 
 ECHO = {"name": "echo", "description": "Say it agaín.", "inputSchema": {"type": "object"}}
 KNOWN = Remembered(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from contexthall.guild import naming
-from contexthall.guild.naming import may_name, tool_names
+from contexthall.guild.lists import naming
+from contexthall.guild.lists.naming import may_name, tool_names
 
 FITS = re.compile(r"[A-Za-z0-9_-]{1,64}")
 HASH = re.compile(r"_[0-9a-f]{12}$")

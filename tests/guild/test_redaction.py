@@ -16,8 +16,8 @@ from tests.guild.making import ZOO, make_member
 from tests.processes import free_port, run_context
 from tests.waiting import wait_until
 
-from contexthall.guild.manifest import Launch, ManifestError, filled_in_headers, parse_manifest, write_manifest
-from contexthall.guild.redaction import Redactor
+from contexthall.guild.members.manifest import Launch, ManifestError, filled_in_headers, parse_manifest, write_manifest
+from contexthall.guild.servers.redaction import Redactor
 
 SECRET = "s3cret-V4lue"
 

@@ -19,7 +19,7 @@ from tests.machine import must_be_here
 from tests.processes import CONTEXT, PATIENCE_SECONDS, RawServer, free_port
 from tests.waiting import wait_until
 
-from contexthall.guild.manifest import parse_manifest
+from contexthall.guild.members.manifest import parse_manifest
 
 INSTALLED = Path(__file__).parents[2] / ".members"
 FROM_NPM = INSTALLED / "npm" / "node_modules" / "@modelcontextprotocol"

@@ -27,9 +27,9 @@ from tests.waiting import until, wait_until
 from contexthall.core.catalog import Caller, Catalog
 from contexthall.core.errors import MemberError, UnknownToolError
 from contexthall.guild.capability import Offer, guild_capability
+from contexthall.guild.lists.memory import Memory
+from contexthall.guild.lists.naming import tool_names
 from contexthall.guild.manager import Event, MCPManager, Member, discover_guild_members
-from contexthall.guild.memory import Memory
-from contexthall.guild.naming import tool_names
 
 
 async def refresh(guild: Path, factory: FakeFactory) -> MCPManager:

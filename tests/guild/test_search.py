@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexthall.guild.search import Listed, find, one_line
+from contexthall.guild.lists.search import Listed, find, one_line
 
 
 def tool(name: str, description: str = "", member: str = "hub", *parameters: str, **more: Any) -> Listed:

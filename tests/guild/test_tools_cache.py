@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from contexthall.disk import Disk, is_temporary
-from contexthall.guild.manifest import Launch, Manifest
-from contexthall.guild.memory import Remembered
-from contexthall.guild.roster import Freshness, Member
-from contexthall.guild.tools_cache import (
+from contexthall.guild.lists.memory import Remembered
+from contexthall.guild.lists.tools_cache import (
     MOST_BYTES,
     CachedTools,
     MalformedCacheError,
@@ -22,6 +19,9 @@ from contexthall.guild.tools_cache import (
     parse,
     render,
 )
+from contexthall.guild.members.manifest import Launch, Manifest
+from contexthall.guild.members.roster import Freshness, Member
+from contexthall.system.disk import Disk, is_temporary
 
 ECHO = {"name": "echo", "description": "Say it again.", "inputSchema": {"type": "object"}}
 NOW = "2026-02-14T10:00:00Z"

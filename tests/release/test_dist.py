@@ -105,7 +105,7 @@ def test_the_wheel_holds_the_package_and_what_describes_it_and_nothing_else(dist
 def test_the_package_holds_only_what_is_used_where_it_is_installed() -> None:
     endings = {Path(name).suffix for name in package_files()}
     assert endings == {".py", ".typed", ".json", ".html", ".css", ".js", ".svg"}
-    needed = ("py.typed", "contexts/context.schema.json", "faces/web/static/index.html")
+    needed = ("py.typed", "contexts/files/context.schema.json", "faces/web/static/index.html")
     assert [name for name in needed if f"contexthall/{name}" not in package_files()] == []
 
 

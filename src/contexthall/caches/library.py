@@ -9,14 +9,14 @@ from itertools import islice
 from operator import not_
 from typing import NamedTuple, Self, TypeAlias, TypeVar
 
-from contexthall.caches.document import Document
-from contexthall.caches.format import MANIFEST
-from contexthall.caches.inspection import Inspection, inspect
-from contexthall.caches.postings import PostingsError
-from contexthall.caches.ranking import Place, Ranking
-from contexthall.caches.reader import OpenCache, open_cache, open_postings, read_part
-from contexthall.caches.selection import words
-from contexthall.caches.verification import violations
+from contexthall.caches.index.postings import PostingsError
+from contexthall.caches.model.document import Document
+from contexthall.caches.model.format import MANIFEST
+from contexthall.caches.model.inspection import Inspection, inspect
+from contexthall.caches.model.verification import violations
+from contexthall.caches.query.ranking import Place, Ranking
+from contexthall.caches.query.reader import OpenCache, open_cache, open_postings, read_part
+from contexthall.caches.query.selection import words
 from contexthall.core.errors import (
     CacheInvalidError,
     CacheMissingError,
@@ -28,8 +28,8 @@ from contexthall.core.errors import (
 )
 from contexthall.core.paths import absolute, shown
 from contexthall.core.tokens import tokens
-from contexthall.disk import TEMPORARY_PREFIX, Directory, Disk
-from contexthall.kernel import open_straight
+from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk
+from contexthall.system.kernel import open_straight
 
 MayRead: TypeAlias = Callable[[str, str], bool]
 

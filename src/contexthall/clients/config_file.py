@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
-from contexthall import rewriting
 from contexthall.clients import jsonc, toml_text
 from contexthall.core.density import has_too_many_values
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
-from contexthall.disk import Directory, Disk, is_set_aside, is_temporary
+from contexthall.system import safe_write as rewriting
+from contexthall.system.disk import Directory, Disk, is_set_aside, is_temporary
 
 BACKUP_SUFFIX = ".before-context-hall"
 MOST_BYTES = 8 << 20

@@ -16,7 +16,7 @@ from contexthall.clients.servers import Server, is_server, reached_by, servers_o
 from contexthall.clients.table import CLIENTS, NAME, Client, Place, Reach
 from contexthall.core.errors import DiskError, HallError, UsageError
 from contexthall.core.paths import absolute
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
 
 __all__ = ["CLIENTS", "NAME", "Change", "Client", "Found", "Known", "Reach", "Register"]
 

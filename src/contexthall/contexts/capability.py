@@ -1,8 +1,8 @@
 """What does an agent see of the contexts? The tools of the room, declared."""
 
-from contexthall.contexts.answers import Answer, failed_listing, sentence
+from contexthall.contexts.files.schema import FILTERABLE
+from contexthall.contexts.freshness.answers import Answer, failed_listing, sentence
 from contexthall.contexts.project import STATES, Projects, Selection
-from contexthall.contexts.schema import FILTERABLE
 from contexthall.core.catalog import (
     LONGEST_PATH,
     READ_ONLY,
@@ -13,9 +13,9 @@ from contexthall.core.catalog import (
     Tool,
     ToolResult,
 )
-from contexthall.core.characters import quoted
 from contexthall.core.errors import ScopeError
 from contexthall.core.paths import native
+from contexthall.core.text import quoted
 from contexthall.core.wire import compact, whole
 
 GUIDANCE = (

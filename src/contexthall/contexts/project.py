@@ -10,7 +10,11 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import NamedTuple, TypeAlias
 
-from contexthall.contexts.answers import (
+from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
+from contexthall.contexts.files.context_file import MOST_BYTES
+from contexthall.contexts.files.schema import FILTERABLE, chosen
+from contexthall.contexts.files.yaml_text import Value, finite, write
+from contexthall.contexts.freshness.answers import (
     EVERYTHING,
     Answer,
     Context,
@@ -23,14 +27,10 @@ from contexthall.contexts.answers import (
     refused_listing,
     sentence,
 )
-from contexthall.contexts.config import CONFIG_FILE, Config, read_config
-from contexthall.contexts.context_file import MOST_BYTES
-from contexthall.contexts.freshness import FRESH, MISSING, STALE, STATES, add_up, changes, judge, read_contents
-from contexthall.contexts.heads import FAULTS, Head, SecondReader, read_context_of, read_head
-from contexthall.contexts.ledger import Ledger
-from contexthall.contexts.scan import ROOT, Census, Directory, count, look_at_one, walk
-from contexthall.contexts.schema import FILTERABLE, chosen
-from contexthall.contexts.yaml_text import Value, finite, write
+from contexthall.contexts.freshness.heads import FAULTS, Head, SecondReader, read_context_of, read_head
+from contexthall.contexts.freshness.ledger import Ledger
+from contexthall.contexts.freshness.verdict import FRESH, MISSING, STALE, STATES, add_up, changes, judge, read_contents
+from contexthall.contexts.scan.directories import ROOT, Census, Directory, count, look_at_one, walk
 from contexthall.core.errors import (
     ContextCorruptError,
     ContextMissingError,
@@ -41,8 +41,8 @@ from contexthall.core.errors import (
     SettingsError,
 )
 from contexthall.core.paths import absolute, native, shown
-from contexthall.disk import Disk
-from contexthall.kernel import open_straight
+from contexthall.system.disk import Disk
+from contexthall.system.kernel import open_straight
 
 __all__ = [
     "FIELDS",

@@ -17,8 +17,8 @@ from typing import Any, Self, TypeAlias, cast
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
-from contexthall.core.characters import escaped, quoted
 from contexthall.core.errors import DiskError, HallError, InternalError, UnknownToolError
+from contexthall.core.text import escaped, quoted
 from contexthall.core.wire import compact
 
 logger = logging.getLogger(__name__)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
-from contexthall.core.characters import quoted
 from contexthall.core.errors import MemberError
+from contexthall.core.text import quoted
 from contexthall.core.wire import compact
-from contexthall.guild.definitions import tokens
-from contexthall.guild.keeper import Event
+from contexthall.guild.lists.definitions import tokens
+from contexthall.guild.lists.naming import may_name, tool_names
+from contexthall.guild.lists.search import Listed, find, one_line
 from contexthall.guild.manager import MCPManager
-from contexthall.guild.naming import may_name, tool_names
-from contexthall.guild.search import Listed, find, one_line
+from contexthall.guild.servers.supervisor import Event
 
 logger = logging.getLogger(__name__)
 

@@ -14,19 +14,19 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from contexthall.core.catalog import Progress, Signal
-from contexthall.core.characters import is_printable
 from contexthall.core.errors import MemberError, UnknownMemberError
-from contexthall.disk import Disk
-from contexthall.guild.definitions import tokens
-from contexthall.guild.discovery import discover_guild_members
-from contexthall.guild.keeper import Event, Handle, Keeper, ServerFactory, settled
-from contexthall.guild.lists import Known, ToolLists
-from contexthall.guild.manifest import variables
-from contexthall.guild.memory import Memory
-from contexthall.guild.naming import tool_names
-from contexthall.guild.roster import Change, Freshness, JsonObject, Member, Status
-from contexthall.guild.search import one_line
-from contexthall.guild.tools_cache import ToolsCaches
+from contexthall.core.text import is_printable
+from contexthall.guild.lists.definitions import tokens
+from contexthall.guild.lists.memory import Memory
+from contexthall.guild.lists.naming import tool_names
+from contexthall.guild.lists.search import one_line
+from contexthall.guild.lists.tool_lists import Known, ToolLists
+from contexthall.guild.lists.tools_cache import ToolsCaches
+from contexthall.guild.members.discovery import discover_guild_members
+from contexthall.guild.members.manifest import variables
+from contexthall.guild.members.roster import Change, Freshness, JsonObject, Member, Status
+from contexthall.guild.servers.supervisor import Event, Handle, Keeper, ServerFactory, settled
+from contexthall.system.disk import Disk
 
 __all__ = [
     "Change",

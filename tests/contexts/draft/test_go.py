@@ -2,7 +2,7 @@
 
 import pytest
 
-from contexthall.contexts.draft.go import read
+from contexthall.contexts.draft.languages.go import read
 
 FILE = b"""\
 // Copyright 2020 Somebody. All rights reserved.

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contexthall.contexts.draft import languages, parsing, python, signatures
-from contexthall.contexts.draft.languages import NAMES, read
-from contexthall.contexts.draft.source import Source
+from contexthall.contexts.draft.languages import parsing, python, signatures
+from contexthall.contexts.draft.languages import table as languages
+from contexthall.contexts.draft.languages.source import Source
+from contexthall.contexts.draft.languages.table import NAMES, read
 
 FILES = ["a.py", "a.ts", "a.tsx", "a.js", "a.go", "a.rs"]
 GOOD = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from contexthall.contexts.draft.python import read
-from contexthall.contexts.draft.source import Source
+from contexthall.contexts.draft.languages.python import read
+from contexthall.contexts.draft.languages.source import Source
 
 MODULE = b'''\
 """Runs jobs.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contexthall.contexts.draft.rust import read
+from contexthall.contexts.draft.languages.rust import read
 
 FILE = b"""\
 //! # Jobs

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contexthall.contexts.draft.typescript import read
+from contexthall.contexts.draft.languages.typescript import read
 
 MODULE = b"""\
 #!/usr/bin/env node

@@ -10,8 +10,8 @@ from tests.caches.making import write_sources
 from tests.contract import oracle
 
 from contexthall.core.errors import DiskError
-from contexthall.disk import Disk
 from contexthall.faces.cli.table import run
+from contexthall.system.disk import Disk
 
 
 @pytest.fixture(autouse=True)
@@ -281,7 +281,7 @@ def test_verify_is_quiet_on_standard_output_and_names_every_violation(
 
 SLOW_BUILD = """
 import sys, time
-from contexthall.caches import builder
+from contexthall.caches.build import builder
 from contexthall.faces.cli.table import run
 compile_share = builder.compile_share
 def slowly(*arguments):

@@ -38,7 +38,7 @@ from contexthall.faces.cli.checkup.surroundings import (
 )
 from contexthall.faces.cli.table import context, run
 from contexthall.guild.manager import Member, Trial
-from contexthall.guild.manifest import Launch, variables
+from contexthall.guild.members.manifest import Launch, variables
 from contexthall.hall import Hall
 
 Typed: TypeAlias = Callable[..., tuple[int, str, str]]

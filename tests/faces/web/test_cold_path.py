@@ -25,8 +25,8 @@ def loaded_with(module: str) -> set[str]:
 
 
 def test_an_agent_over_pipes_does_not_wait_for_the_page_to_be_loaded() -> None:
-    assert "contexthall.faces.web" not in loaded_with("contexthall.faces.cli.stdio")
+    assert "contexthall.faces.web" not in loaded_with("contexthall.faces.serve.stdio")
 
 
 def test_what_is_looked_for_is_what_serving_over_http_loads() -> None:
-    assert loaded_with("contexthall.faces.cli.http") >= OF_THE_PAGE
+    assert loaded_with("contexthall.faces.serve.http") >= OF_THE_PAGE

@@ -27,28 +27,30 @@ from tests.contexts.making import make_project, write_files
 from tests.faults.fuzz import forging
 from tests.guild.making import FakeFactory, make_member, manager_of, tool, write_cache
 
-from contexthall import settings
 from contexthall.caches.capability import INSPECT_OUTPUT, LIST_OUTPUT, caches_capability
 from contexthall.caches.library import Library
-from contexthall.contexts import config, context_file, edit, ignore, yaml_text
+from contexthall.config import settings
 from contexthall.contexts.capability import contexts_capability
-from contexthall.contexts.draft import go, manifest, prose, python, rust, typescript
-from contexthall.contexts.draft.source import Source
-from contexthall.contexts.ledger import Ledger
+from contexthall.contexts.draft import manifest, prose
+from contexthall.contexts.draft.languages import go, python, rust, typescript
+from contexthall.contexts.draft.languages.source import Source
+from contexthall.contexts.files import config, context_file, edit, yaml_text
+from contexthall.contexts.freshness.ledger import Ledger
+from contexthall.contexts.scan import ignore
 from contexthall.core import wire
 from contexthall.core.catalog import Catalog
 from contexthall.core.errors import CacheInvalidError, ContextCorruptError, HallError, UnknownToolError, UsageError
 from contexthall.core.lines import LineSplitter
-from contexthall.disk import Disk, Seen
 from contexthall.faces.mcp import lines, stdio
 from contexthall.faces.mcp.server import HallServer
-from contexthall.guild import definitions, tools_cache
-from contexthall.guild import manifest as member_manifest
 from contexthall.guild.capability import Offer, guild_capability
-from contexthall.guild.memory import Memory
-from contexthall.guild.roster import Member
-from contexthall.guild.transport import _decoded, _encoded
+from contexthall.guild.lists import definitions, tools_cache
+from contexthall.guild.lists.memory import Memory
+from contexthall.guild.members import manifest as member_manifest
+from contexthall.guild.members.roster import Member
+from contexthall.guild.servers.transport import _decoded, _encoded
 from contexthall.hall import Hall
+from contexthall.system.disk import Disk, Seen
 
 Target = Callable[[bytes], None]
 

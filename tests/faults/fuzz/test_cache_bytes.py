@@ -13,7 +13,7 @@ from tests.faults.scale import IS_LONG, SEED, record, scaled
 
 from contexthall.caches.library import Library
 from contexthall.core.errors import CacheInvalidError
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
 
 DOCUMENTS = {"a.md": "keys rotate keys", "sub/B.md": "straße the keys", "empty.md": ""}
 OTHERS = {"a.md": "keys never rotate", "sub/B.md": "other words", "c.md": ""}

@@ -18,12 +18,12 @@ from tests.faults.scale import IS_LONG, SEED, record, scaled
 
 from contexthall.caches import capability as caches
 from contexthall.contexts import capability as contexts
-from contexthall.contexts import ignore
-from contexthall.contexts.context_file import read_value
-from contexthall.contexts.draft import go, parsing, python
-from contexthall.contexts.draft.source import Source
-from contexthall.contexts.ignore import parse_rules
-from contexthall.contexts.wildmatch import expression
+from contexthall.contexts.draft.languages import go, parsing, python
+from contexthall.contexts.draft.languages.source import Source
+from contexthall.contexts.files.context_file import read_value
+from contexthall.contexts.scan import ignore
+from contexthall.contexts.scan.ignore import parse_rules
+from contexthall.contexts.scan.wildmatch import expression
 from contexthall.core.errors import ContextCorruptError, SettingsError
 from contexthall.faces.mcp import lines
 from contexthall.guild import capability as guild

@@ -13,11 +13,11 @@ from tests.faults.scale import SEED, record, scaled
 from tests.guild.making import make_member
 
 from contexthall.core.errors import MemberError
-from contexthall.disk import Disk
 from contexthall.faces.mcp import lines
-from contexthall.guild.connection import Connector
+from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import MCPManager, discover_guild_members
-from contexthall.guild.memory import Memory
+from contexthall.guild.servers.connection import Connector
+from contexthall.system.disk import Disk
 
 pytestmark = pytest.mark.anyio
 

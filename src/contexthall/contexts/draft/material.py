@@ -7,15 +7,15 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from contexthall.contexts.agents import AGENTS_FILE
-from contexthall.contexts.draft import languages
+from contexthall.contexts.draft.agents import AGENTS_FILE
+from contexthall.contexts.draft.languages import table as languages
+from contexthall.contexts.draft.languages.source import Source
 from contexthall.contexts.draft.manifest import MANIFESTS, Manifest, package_manager, read_manifest
 from contexthall.contexts.draft.prose import readme_sentence
-from contexthall.contexts.draft.source import Source
-from contexthall.contexts.scan import Directory, is_source
+from contexthall.contexts.scan.directories import Directory, is_source
 from contexthall.core.errors import PathMissingError
 from contexthall.core.paths import shown
-from contexthall.disk import Disk
+from contexthall.system.disk import Disk
 
 _LARGEST_FILE = 1 << 20
 _NOT_WRITTEN = (".d.ts", ".d.mts", ".d.cts", ".min.js", ".bundle.js")

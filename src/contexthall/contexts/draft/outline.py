@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from contexthall.contexts.draft.credentials import looks_like_a_key
+from contexthall.contexts.draft.languages.source import Export, Source
 from contexthall.contexts.draft.layout import ROOT, Layout
 from contexthall.contexts.draft.manifest import framework
 from contexthall.contexts.draft.material import Material, language_of
 from contexthall.contexts.draft.prose import first_sentence, is_boilerplate
-from contexthall.contexts.draft.source import Export, Source
-from contexthall.contexts.yaml_text import Value
-from contexthall.core.characters import is_name
+from contexthall.contexts.files.yaml_text import Value
+from contexthall.core.text import is_name
 
 MAINTENANCE = (
     "Correct what is no longer true here when you change this directory, then type `context regen` with its path. "

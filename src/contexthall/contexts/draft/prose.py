@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from contexthall.core.characters import known
+from contexthall.core.text import known
 
 LOOKED_AT = 64 * 1024
 """How many characters of a text, or bytes of a file, are looked at."""

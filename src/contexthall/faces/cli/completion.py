@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 import click
 from click.shell_completion import CompletionItem, ShellComplete
 
-from contexthall.core.characters import is_printable
+from contexthall.core.text import is_printable
 from contexthall.faces.cli.output import print_data
 from contexthall.faces.cli.table import context
 

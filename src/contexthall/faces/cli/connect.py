@@ -7,13 +7,13 @@ from shlex import join
 import click
 
 from contexthall.clients.register import CLIENTS, NAME, Change, Client, Reach
-from contexthall.core.characters import is_printable
+from contexthall.config.settings import Settings
 from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
+from contexthall.core.text import is_printable
 from contexthall.faces.cli.options import HallChoice, completed_by, hall_options
 from contexthall.faces.cli.output import on_one_line, print_data, say
 from contexthall.faces.web.address import DEFAULT_PORT, Address
-from contexthall.settings import Settings
 
 
 @click.command(

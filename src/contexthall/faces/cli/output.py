@@ -13,8 +13,8 @@ from typing import Self
 
 import click
 
-from contexthall.core.characters import is_printable
 from contexthall.core.errors import DiskError, HallError
+from contexthall.core.text import is_printable
 
 
 def print_data(text: str) -> None:

@@ -37,7 +37,7 @@ def serve(http: str | None, token: str | None, hall: HallChoice) -> None:
         if token is not None:
             raise UsageError("--token is for --http", hint="over standard input and output nobody else can ask")
         opened = hall.open()
-        load("stdio").serve_stdio(opened)
+        load("stdio", "serve").serve_stdio(opened)
     else:
         # Confined from the start, so that a cache root that leads out of the project is refused.
-        load("http").serve_http(hall._replace(confine=True), http, token)
+        load("http", "serve").serve_http(hall._replace(confine=True), http, token)

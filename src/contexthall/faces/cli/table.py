@@ -73,9 +73,9 @@ With --help, each command explains itself. Data goes to standard output, words t
 of it, docs/quickstart.md where to begin."""
 
 
-def load(module: str) -> ModuleType:
-    """Load a module of commands, now that it is needed."""
-    return import_module(f"contexthall.faces.cli.{module}")
+def load(module: str, face: str = "cli") -> ModuleType:
+    """Import a module of a face, now that it is needed."""
+    return import_module(f"contexthall.faces.{face}.{module}")
 
 
 class CommandTable(click.Group):

@@ -13,11 +13,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contexthall.core.errors import PathMissingError
-from contexthall.disk import Disk
 from contexthall.faces.web.api import Api
 from contexthall.faces.web.events import EventStreams
 from contexthall.faces.web.guard import Guard, Names, Refusal, wrong_method
 from contexthall.hall import Hall
+from contexthall.system.disk import Disk
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 _TYPES = {

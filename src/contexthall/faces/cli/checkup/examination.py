@@ -13,6 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.clients.register import NAME, Known
+from contexthall.config.settings import SETTINGS_FILE
+from contexthall.config.settings_files import Source
 from contexthall.core.errors import HallError
 from contexthall.core.paths import absolute
 from contexthall.faces.cli.checkup.findings import Finding, command, editing, examined, few
@@ -22,8 +24,6 @@ from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import ProgressBar, counted
 from contexthall.faces.web.address import LOOPBACK, Address
 from contexthall.hall import Hall, open_despite_faults
-from contexthall.settings import SETTINGS_FILE
-from contexthall.settings_files import Source
 
 if TYPE_CHECKING:
     from contexthall.caches.library import CacheEntry, Library

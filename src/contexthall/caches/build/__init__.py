@@ -1,0 +1,1 @@
+"""How a folder of documents becomes a cache."""

@@ -1,0 +1,163 @@
+"""How does a folder of documents become a cache? Whole or not at all.
+
+The new cache grows in a workshop and takes the target's name once it is whole. Whoever is killed on the way leaves the
+old cache as it was, and the next build clears what was left in the workshop.
+"""
+
+import os
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from contexthall.caches.build.compiler import Compiled, Run, compile_share, count_terms, merge
+from contexthall.caches.build.sources import DEFAULT_GLOBS, Source, find_sources
+from contexthall.caches.build.workshop import NEW, Workshop, replaceable, workshop_of
+from contexthall.caches.index.match_table import Columns
+from contexthall.caches.index.postings import PARTS, PostingsWriter, bucket_count
+from contexthall.caches.model.document import file_stem
+from contexthall.caches.model.format import (
+    DOCUMENTS,
+    INDEX,
+    MANIFEST,
+    POSTINGS,
+    Listed,
+    cache_version,
+    spell_index,
+    spell_manifest,
+)
+from contexthall.core.errors import UsageError
+from contexthall.system import kernel
+from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk
+from contexthall.system.processes import run_shares
+
+Progress = Callable[[int, int], None]
+
+_WORTH_SHARING = 500
+
+
+class Built(NamedTuple):
+    """What a build made."""
+
+    document_count: int
+    cache_version: str
+    left_behind: str = ""
+    """Why the workshop could not be removed, if so; the cache is whole all the same."""
+
+
+def build(
+    disk: Disk,
+    *,
+    sources: str,
+    target: str,
+    created_at: str,
+    globs: Sequence[str] = (),
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Built:
+    """Compile the documents below `sources` into a cache at `target`."""
+    folder, target = disk.real(sources), disk.real(target)
+    _check_folder(disk, folder)
+    _check_apart(folder, target)
+    _check_name(target)
+    with Workshop(disk, target) as workshop:
+        replaced = replaceable(disk, target, force=force)
+        found = find_sources(disk, folder, globs or DEFAULT_GLOBS)
+        built = _fill(disk, folder, found, workshop.directory, created_at, progress)
+        workshop.directory.sync_file_system(kernel.sync_file_system)
+        workshop.put_in_place(replaced)
+    return built._replace(left_behind=workshop.left_behind)
+
+
+def _check_folder(disk: Disk, folder: str) -> None:
+    if disk.kind(folder) != "directory":
+        raise UsageError(f"the sources are not a directory: {folder}", hint="name a folder with --sources DIR")
+
+
+def _check_apart(folder: str, target: str) -> None:
+    for place in (target, workshop_of(target)):
+        if os.path.commonpath([folder, place]) in {folder, place}:
+            raise UsageError(
+                f"sources and cache lie in each other: {folder}, {place}", hint="build the cache elsewhere"
+            )
+
+
+def _check_name(target: str) -> None:
+    if os.path.basename(target).startswith(TEMPORARY_PREFIX):
+        raise UsageError(f"what is half built has such a name: {target}", hint="choose another --cache")
+
+
+def _fill(
+    disk: Disk, folder: str, sources: Sequence[Source], workshop: Directory, created_at: str, progress: Progress | None
+) -> Built:
+    """Make the whole cache in the workshop."""
+    new = os.path.join(workshop.path, NEW)
+    disk.make_directory(new)
+    disk.make_directory(os.path.join(new, DOCUMENTS))
+    compiled, runs = _compile(disk, folder, sources, workshop, progress)
+    cache = workshop.enter(NEW)
+    names = _settle_names(cache.enter(DOCUMENTS), compiled)
+    listed = [
+        Listed(source.id, document.version, f"{DOCUMENTS}/{name}")
+        for source, document, name in zip(sources, compiled, names, strict=True)
+    ]
+    manifest = spell_manifest(listed, created_at=created_at)
+    cache.write(MANIFEST, manifest)
+    cache.write(INDEX, spell_index(listed))
+    columns = Columns.of(array("I", (each.tokens for each in compiled)), array("I", (each.words for each in compiled)))
+    _write_postings(cache, manifest, listed, columns, workshop, runs)
+    return Built(len(listed), cache_version(listed))
+
+
+def _compile(
+    disk: Disk, folder: str, sources: Sequence[Source], workshop: Directory, progress: Progress | None
+) -> tuple[list[Compiled], list[Run]]:
+    done = 0
+
+    def report(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(done, len(sources))
+
+    half = len(sources) // 2 if len(sources) >= _WORTH_SHARING else 0
+    edges = [(0, half), (half, len(sources))] if half else [(0, len(sources))]
+    shares = [partial(compile_share, disk, folder, sources[start:end], start, workshop) for start, end in edges]
+    results = run_shares(shares, report)
+    return [each for share in results for each in share.documents], [run for share in results for run in share.runs]
+
+
+def _settle_names(files: Directory, compiled: Sequence[Compiled]) -> list[str]:
+    """Give every document its file name; those that share one are told apart by a number, by ascending id."""
+    sharing: Counter[str] = Counter()
+    names = []
+    for each in compiled:
+        stem = file_stem(each.version)
+        sharing[stem] += 1
+        names.append(f"{stem}.json" if sharing[stem] == 1 else f"{stem}-{sharing[stem]}.json")
+    moving = [(each.file, name) for each, name in zip(compiled, names, strict=True) if each.file != name]
+    for number, (file, _) in enumerate(moving):
+        files.rename(file, f"{number}.moving")
+    for number, (_, name) in enumerate(moving):
+        files.rename(f"{number}.moving", name)
+    return names
+
+
+def _write_postings(
+    cache: Directory,
+    manifest: bytes,
+    listed: Sequence[Listed],
+    columns: Columns,
+    workshop: Directory,
+    runs: Sequence[Run],
+) -> None:
+    buckets = bucket_count(count_terms(workshop, runs))
+    file = cache.create(POSTINGS)
+    assert file is not None
+    with file:
+        writer = PostingsWriter(file, manifest, documents=len(listed), buckets=buckets)
+        writer.add_documents(listed, columns)
+        for part in range(PARTS):
+            writer.add_part(part, merge(workshop, runs, part))
+        writer.finish()

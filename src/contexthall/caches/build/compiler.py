@@ -1,0 +1,153 @@
+"""How do source files become document files and postings? One share of a build, with bounded memory.
+
+Postings are collected in memory up to a limit and then written as a *run*: terms in 64 parts by their hash, documents
+in ascending order. `merge` puts the runs together, part by part.
+"""
+
+import marshal
+import os.path
+import sys
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from contexthall.caches.build.sources import Source
+from contexthall.caches.build.workshop import NEW, RUN_PREFIX
+from contexthall.caches.index.postings import PARTS, Postings, part_of
+from contexthall.caches.model.document import Document, file_stem, spell, version_of
+from contexthall.caches.model.format import DOCUMENTS
+from contexthall.caches.query.selection import words
+from contexthall.core.errors import SourcesError
+from contexthall.core.tokens import tokens
+from contexthall.system.disk import Directory, Disk
+from contexthall.system.processes import Report
+
+_MOST_POSTINGS = 3_000_000
+_MOST_TERMS = 300_000
+_REPORT_EVERY = 64
+
+
+class Compiled(NamedTuple):
+    """A document that has its file; `file` is the name it got, which another with the same content may have taken."""
+
+    version: str
+    file: str
+    tokens: int
+    words: int
+
+
+class Run(NamedTuple):
+    """A file of postings: where each part begins, and how many terms it has."""
+
+    name: str
+    edges: tuple[int, ...]
+    terms: int
+
+
+class Share(NamedTuple):
+    """What came of a share: the documents in order, and the runs."""
+
+    documents: list[Compiled]
+    runs: list[Run]
+
+
+def compile_share(
+    disk: Disk, folder: str, sources: Sequence[Source], first: int, workshop: Directory, report: Report
+) -> Share:
+    """Compile `sources`, the first of which is document number `first`, into the workshop's documents."""
+    files = workshop.enter(NEW).enter(DOCUMENTS)
+    done: list[Compiled] = []
+    runs: list[Run] = []
+    postings = _Postings()
+    for number, source in enumerate(sources, first):
+        done.append(_compile(disk, folder, source, number, files, postings))
+        if postings.is_full():
+            runs.append(postings.write(workshop, f"{RUN_PREFIX}{first}-{len(runs)}"))
+            postings = _Postings()
+        if len(done) % _REPORT_EVERY == 0:
+            report(_REPORT_EVERY)
+    runs.append(postings.write(workshop, f"{RUN_PREFIX}{first}-{len(runs)}"))
+    report(len(done) % _REPORT_EVERY)
+    return Share(done, runs)
+
+
+def count_terms(workshop: Directory, runs: Sequence[Run]) -> int:
+    """Count the different terms of all runs."""
+    if len(runs) == 1:
+        return runs[0].terms
+    return sum(len(set().union(*(_read_part(workshop, run, part) for run in runs))) for part in range(PARTS))
+
+
+def merge(workshop: Directory, runs: Sequence[Run], part: int) -> dict[bytes, Postings]:
+    """Put one part of all runs together: the documents and counts of every term."""
+    merged: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    for run in runs:
+        for term, pairs in _read_part(workshop, run, part).items():
+            merged[term].append(pairs)
+    return {term: _unpack(b"".join(pieces)) for term, pieces in merged.items()}
+
+
+def _read_part(workshop: Directory, run: Run, part: int) -> dict[bytes, bytes]:
+    with workshop.open(run.name) as file:
+        data = file.read_at(run.edges[part], run.edges[part + 1] - run.edges[part])
+    terms: dict[bytes, bytes] = marshal.loads(data)  # noqa: S302 - written by this very build
+    return terms
+
+
+def _compile(disk: Disk, folder: str, source: Source, number: int, files: Directory, postings: "_Postings") -> Compiled:
+    data = disk.read(os.path.join(folder, source.path), follow=True)
+    try:
+        content = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SourcesError(
+            f"{source.source} is not UTF-8: {error.reason} at byte {error.start}",
+            hint="save it as UTF-8, or name what shall be taken with --include GLOB",
+        ) from None
+    version = version_of(data)
+    name = f"{file_stem(version)}.json"
+    file = files.create(name)
+    if file is None:
+        name = f"{file_stem(version)}.{number}"
+        file = files.create(name)
+    assert file is not None
+    with file:
+        file.write_all(spell(Document(source.id, version, source.source, content)))
+    found = words(content)
+    postings.add(number, Counter(found))
+    return Compiled(version, name, tokens(data), len(found))
+
+
+class _Postings:
+    """Where terms were found so far: per term, document and count as one number each."""
+
+    def __init__(self) -> None:
+        self._terms: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
+        self._size = 0
+
+    def add(self, number: int, counts: "Counter[str]") -> None:
+        terms, base = self._terms, number << 32
+        for term, count in counts.items():
+            terms[term].append(base | count)
+        self._size += len(counts)
+
+    def is_full(self) -> bool:
+        return self._size > _MOST_POSTINGS or len(self._terms) > _MOST_TERMS
+
+    def write(self, workshop: Directory, name: str) -> Run:
+        """Write everything to a file, in parts."""
+        parts: list[dict[bytes, bytes]] = [{} for _ in range(PARTS)]
+        for term, pairs in self._terms.items():
+            encoded = term.encode()
+            parts[part_of(encoded)][encoded] = pairs.tobytes()
+        data = [marshal.dumps(part) for part in parts]
+        workshop.write(name, b"".join(data))
+        return Run(name, tuple(accumulate(map(len, data), initial=0)), len(self._terms))
+
+
+def _unpack(pairs: bytes) -> Postings:
+    numbers: array[int] = array("I")
+    numbers.frombytes(pairs)
+    low, high = numbers[::2], numbers[1::2]
+    return Postings(high, low) if sys.byteorder == "little" else Postings(low, high)

@@ -1,0 +1,178 @@
+"""Where does a cache grow until it is whole? In a workshop: a locked directory beside its target.
+
+Nothing is removed that a build did not make, and nothing is replaced but the cache that was there when the build began.
+"""
+
+import hashlib
+import os
+from contextlib import ExitStack, suppress
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from contexthall.caches.model.format import CACHE_NAMES, MANIFEST, read_head
+from contexthall.core.errors import DiskError, PathMissingError, UsageError
+from contexthall.system import kernel
+from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk, Entry
+
+Identity: TypeAlias = tuple[int, int]
+
+NEW = "new"
+RUN_PREFIX = "run-"
+_OLD = "old"
+_LONGEST_NAME = 200
+_MOST_TRIES = 100
+
+
+def workshop_of(target: str) -> str:
+    """Say where the workshop of a target is."""
+    parent, name = os.path.split(target)
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()
+    return os.path.join(parent, TEMPORARY_PREFIX + name)
+
+
+def replaceable(disk: Disk, target: str, *, force: bool) -> Identity | None:
+    """Say which directory a build into `target` replaces, None for none; what must stay is a UsageError."""
+    try:
+        found = disk.look(target, follow=False)
+    except PathMissingError:
+        return None
+    if found.kind != "directory":
+        raise UsageError(f"the cache cannot be built over a file: {target}", hint="choose another --cache")
+    if not force:
+        raise UsageError(f"something is there already: {target}", hint="replace a cache with --force")
+    if not _is_cache_or_empty(disk, target):
+        raise UsageError(
+            f"not a cache, so it is not replaced: {target}", hint="choose another --cache, or move it away"
+        )
+    return found.identity
+
+
+def _is_cache_or_empty(disk: Disk, target: str) -> bool:
+    """Say whether nothing would be lost that another build cannot make; any directory may hold a manifest.json."""
+    entries = disk.list(target)
+    if Entry(MANIFEST, "file") not in entries or not CACHE_NAMES.issuperset(entry.name for entry in entries):
+        return not entries
+    return read_head(disk.read(os.path.join(target, MANIFEST))).complete
+
+
+class Workshop:
+    """The workshop of one target, nobody else's until it is left; then it is removed."""
+
+    def __init__(self, disk: Disk, target: str) -> None:
+        self.path = workshop_of(target)
+        self.new = os.path.join(self.path, NEW)
+        self.left_behind = ""
+        """Why it could not be removed, if so."""
+        self._old = os.path.join(self.path, _OLD)
+        self._target = target
+        self._disk = disk
+        self._made: list[str] = []
+
+    def __enter__(self) -> Self:
+        with ExitStack() as undoing:
+            undoing.callback(self._remove_made)
+            self.directory = self._claim()
+            undoing.callback(self.directory.close)
+            self._clear_leftovers()
+            undoing.pop_all()
+        return self
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: TracebackType | None) -> None:
+        try:
+            self._restore()
+            self._disk.clear(self.path)
+            self._disk.remove_directory(self.path)
+        except DiskError as failure:  # what was built stands; what was not has an error of its own
+            self.left_behind = failure.detail
+        with suppress(DiskError):
+            self.directory.close()
+        if error is not None:
+            self._remove_made()
+
+    def put_in_place(self, replaced: Identity | None) -> None:
+        """Let the new cache have the target's name; what had it until now, which must be `replaced`, stays here."""
+        found = replaceable(self._disk, self._target, force=True)
+        if found is None:
+            self._disk.rename(self.new, self._target)  # which fails if the name is taken by now
+        elif found == replaced:
+            self._exchange()
+        else:
+            raise UsageError(f"something came to be at {self._target} during the build", hint="see what it is")
+        with self._disk.enter(os.path.dirname(self._target)) as parent:
+            parent.sync()
+
+    def _exchange(self) -> None:
+        try:
+            self._disk.do(self._target, kernel.exchange, self.new, self._target)
+        except DiskError as error:
+            if not kernel.cannot_exchange(error.__cause__):
+                raise
+            self._disk.rename(self._target, self._old)
+            self._disk.rename(self.new, self._target)
+
+    def _claim(self) -> Directory:
+        """Make the workshop, or take over what a killed build left, and keep others out of it."""
+        for _ in range(_MOST_TRIES):
+            self._make_directories()
+            directory = self._enter()
+            if directory is not None:
+                if not directory.lock():
+                    directory.close()
+                    raise UsageError(f"another build of {self._target} is under way", hint="wait, then try again")
+                # Whoever had the lock before us may have removed the directory that we opened.
+                if self._is_at_its_path(directory):
+                    return directory
+                directory.close()
+        raise UsageError(f"others make and remove {self.path} all the time", hint="wait, then try again")
+
+    def _make_directories(self) -> None:
+        missing = [self.path]
+        while not self._disk.is_there(parent := os.path.dirname(missing[-1])):
+            missing.append(parent)
+        for path in reversed(missing):
+            try:
+                self._disk.make_directory(path)
+            except DiskError as error:
+                if not isinstance(error.__cause__, FileExistsError):
+                    raise
+            else:
+                if path != self.path:  # whose lock another may have by now
+                    self._made.append(path)
+
+    def _enter(self) -> Directory | None:
+        """Open the workshop; None if another build has just removed it."""
+        try:
+            return self._disk.enter(self.path, follow=False)
+        except PathMissingError:
+            if self._disk.kind(self.path, follow=False) in {None, "directory"}:
+                return None
+            raise self._occupied() from None
+
+    def _is_at_its_path(self, directory: Directory) -> bool:
+        try:
+            return self._disk.look(self.path, follow=False).identity == directory.status().identity
+        except PathMissingError:
+            return False
+
+    def _clear_leftovers(self) -> None:
+        """Remove what a killed build left; a cache that it had moved aside gets its name back first."""
+        if not all(name in {NEW, _OLD} or name.startswith(RUN_PREFIX) for name in self.directory.names()):
+            raise self._occupied()
+        self._restore()
+        self._disk.clear(self.path)
+
+    def _restore(self) -> None:
+        """Give the cache that was moved aside its name back, unless another took it."""
+        is_aside = self._disk.kind(self._old, follow=False) == "directory"
+        if is_aside and self._disk.kind(self._target, follow=False) is None:
+            self._disk.rename(self._old, self._target)
+
+    def _remove_made(self) -> None:
+        """Remove the parents that were made for this build, as far as nobody uses them."""
+        for path in reversed(self._made):
+            with suppress(DiskError):
+                self._disk.remove_directory(path)
+
+    def _occupied(self) -> UsageError:
+        return UsageError(f"something else is at {self.path}, where the cache would grow", hint="move it away")

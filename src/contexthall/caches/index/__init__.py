@@ -1,0 +1,1 @@
+"""The term index: which documents have a word, and how often."""

@@ -1,0 +1,94 @@
+"""Is a cache what it says it is? Every promise of the format, checked against every file."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+
+from contexthall.caches.index.audit import Audit
+from contexthall.caches.index.postings import PostingsError
+from contexthall.caches.model.format import DOCUMENTS, INDEX, MANIFEST, Listed, Manifest, examine_manifest
+from contexthall.caches.query.reader import DocumentFiles, open_postings, read_part
+from contexthall.core import wire
+from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
+from contexthall.system.disk import Directory
+
+
+def violations(cache: Directory, on_document: Callable[[], None] = lambda: None) -> Iterator[str]:
+    """Name every promise that the cache breaks."""
+    manifest = _examine(cache)
+    yield from manifest.faults + manifest.lapses
+    yield from _index_violations(cache, manifest.documents)
+    if manifest.documents is not None:
+        yield from _document_violations(cache, manifest.documents, on_document)
+        yield from _orphans(cache, manifest.documents)
+
+
+def _examine(cache: Directory) -> Manifest:
+    try:
+        return examine_manifest(read_part(cache, MANIFEST))
+    except (CacheInvalidError, DiskError) as error:
+        return Manifest(None, (error.detail,))
+
+
+def _index_violations(cache: Directory, listed: Sequence[Listed] | None) -> Iterator[str]:
+    try:
+        index = wire.parse(read_part(cache, INDEX))
+    except ValueError as error:
+        yield f"{INDEX}: {error}"
+    except (CacheInvalidError, DiskError) as error:
+        yield error.detail
+    else:
+        if not isinstance(index, dict):
+            yield f"{INDEX} is not an object"
+        elif listed is not None:
+            yield from _disagreements(index, {each.id: each.file for each in listed})
+
+
+def _disagreements(index: dict[str, object], files: dict[str, str]) -> Iterator[str]:
+    for each in sorted(index.keys() | files.keys()):
+        if each not in index or each not in files or index[each] != files[each]:
+            yield f"{INDEX} and {MANIFEST} do not agree on {each}"
+
+
+def _document_violations(cache: Directory, listed: Sequence[Listed], on_document: Callable[[], None]) -> Iterator[str]:
+    files, audit = DocumentFiles(cache), Audit()
+    for each in listed:
+        on_document()
+        try:
+            audit.take(files.read(each).content)
+        except (CacheInvalidError, DiskError) as error:
+            audit.take(None)
+            yield error.detail
+    try:
+        index = open_postings(cache, read_part(cache, MANIFEST))
+    except (PostingsError, CacheInvalidError, DiskError):
+        return  # nobody believes it, so it need not be true
+    yield from audit.violations(listed, index)
+
+
+def _orphans(cache: Directory, listed: Sequence[Listed]) -> Iterator[str]:
+    """Name whatever is in the documents directory, however deep, and belongs to no document."""
+    expected = sorted(each.file for each in listed)
+    known, files, folders = frozenset(expected), DocumentFiles(cache), [DOCUMENTS]
+    for folder in folders:  # which grows on the way
+        try:
+            present = _paths(files, folder)
+        except (CacheInvalidError, DiskError) as error:
+            yield error.detail
+            continue
+        folders += [path for path in present if _leads_to_any(path, expected)]
+        for path in present:
+            if path not in known and not _leads_to_any(path, expected):
+                yield f"no document has the file {path}"
+
+
+def _paths(files: DocumentFiles, folder: str) -> list[str]:
+    try:
+        return sorted(f"{folder}/{name}" for name in files.enter(folder).names())
+    except PathMissingError:
+        raise CacheInvalidError(f"there is no {folder} directory") from None
+
+
+def _leads_to_any(folder: str, files: Sequence[str]) -> bool:
+    """Say whether one of the files, which are sorted, lies below a folder."""
+    nearest = bisect_left(files, f"{folder}/")
+    return nearest < len(files) and files[nearest].startswith(f"{folder}/")

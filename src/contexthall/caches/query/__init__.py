@@ -1,0 +1,1 @@
+"""How a query is answered: matching, ranking, selection within a budget."""

@@ -1,0 +1,213 @@
+"""How is a cache read? Through its index where that can be believed, else by reading every document.
+
+Both ways give the same field of documents to a query; nothing after that knows which way it was.
+"""
+
+import hashlib
+import time
+from array import array
+from collections.abc import Callable, Sequence
+from operator import countOf
+from typing import TypeAlias, TypeVar
+
+from contexthall.caches.index.match_table import Columns, Field
+from contexthall.caches.index.postings import DamagedPostingsError, PostingsReader, UnreadPostingsError
+from contexthall.caches.model import document as documents
+from contexthall.caches.model.document import Document
+from contexthall.caches.model.format import DOCUMENTS, MANIFEST, POSTINGS, Listed, Lookup, read_manifest
+from contexthall.caches.query.selection import words
+from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError, PathMissingError
+from contexthall.core.tokens import tokens
+from contexthall.system.disk import Directory, Disk, Status, is_settled
+
+Signature: TypeAlias = tuple[object, ...]
+Clock: TypeAlias = Callable[[], int]
+ReadDocument: TypeAlias = Callable[[Directory, str, Listed], Document]
+Answer = TypeVar("Answer")
+
+_MOST_FOLDERS = 8
+_MOST_KEPT_BYTES = 32 << 20
+
+
+class OpenCache:
+    """A cache whose directory is open: it stays this very one, whatever its path comes to mean."""
+
+    def __init__(self, directory: Directory) -> None:
+        self.signature = _signature(directory)
+        self._directory = directory
+        self._kept: KeptDocuments | None = None
+        try:
+            self._index = _open_index(directory)
+        except UnreadPostingsError:  # which may pass, so the next call opens this cache anew
+            self._index, self.signature = None, ()
+
+    def answer(self, terms: Sequence[str], work: Callable[[Field, Lookup], Answer]) -> Answer:
+        """Let `work` see the cache as a query with these terms does."""
+        index = self._index  # another thread may find out meanwhile that it is damaged
+        if index is not None:
+            try:
+                return work(index.field(terms), index.listed)
+            except DamagedPostingsError:
+                self._index = None
+            except UnreadPostingsError:
+                pass
+        return work(*_scan(self._directory, frozenset(terms)))
+
+    def listed(self) -> tuple[Listed, ...]:
+        """Read what the manifest lists, which must keep its promises."""
+        return read_manifest(read_part(self._directory, MANIFEST))
+
+    def documents(self) -> "DocumentFiles":
+        return DocumentFiles(self._directory, self._kept)
+
+    def keep_documents(self, clock: Clock) -> None:
+        """Keep the documents that are read from now on: this cache is asked more than once."""
+        self._kept = self._kept or KeptDocuments(clock)
+
+
+def open_cache(disk: Disk, path: str, known: OpenCache | None = None, *, clock: Clock = time.time_ns) -> OpenCache:
+    """Open the cache at `path`; `known`, if it is still the same."""
+    try:
+        directory = disk.enter(path)
+    except PathMissingError:
+        raise CacheMissingError(path) from None
+    if known is not None and known.signature == _signature(directory):
+        directory.close()
+        known.keep_documents(clock)
+        return known
+    return OpenCache(directory)
+
+
+def _signature(directory: Directory) -> Signature:
+    """Say what changes when the cache, its manifest, its index or its set of documents is replaced."""
+    stamps: list[object] = [directory.status().identity]
+    for name in (MANIFEST, POSTINGS, DOCUMENTS):
+        try:
+            stamps.append(directory.look(name))
+        except PathMissingError:
+            stamps.append(None)
+    return tuple(stamps)
+
+
+def read_part(cache: Directory, name: str) -> bytes:
+    """Read a file that every cache has."""
+    data = _read_regular(cache, name)
+    if data is None:
+        raise CacheInvalidError(f"there is no file {name}")
+    return data
+
+
+def open_postings(directory: Directory, manifest: bytes) -> PostingsReader:
+    """Open the index that belongs to this manifest; a PostingsError if there is none that can be believed."""
+    try:
+        return PostingsReader(directory.open(POSTINGS), hashlib.sha256(manifest).digest())
+    except PathMissingError:
+        raise DamagedPostingsError("there is none") from None
+    except DiskError as error:
+        raise UnreadPostingsError(error.detail) from error
+
+
+def _open_index(directory: Directory) -> PostingsReader | None:
+    """Open the index if there is one that can be believed, and see that no document's file is missing."""
+    manifest = read_part(directory, MANIFEST)
+    try:
+        index = open_postings(directory, manifest)
+        expected = index.files()
+    except DamagedPostingsError:
+        return None
+    try:
+        present = set(directory.enter(DOCUMENTS).names())
+    except PathMissingError:
+        present = set()
+    if not present.issuperset(expected):
+        raise CacheInvalidError(f"{directory.path} has lost the file of a document")
+    return index
+
+
+def _scan(directory: Directory, terms: frozenset[str]) -> tuple[Field, Lookup]:
+    """Read every document, and count."""
+    listing = read_manifest(read_part(directory, MANIFEST))
+    files = DocumentFiles(directory)
+    costs, totals, matches = array("Q"), array("Q"), array("Q")
+    for listed in listing:
+        content = files.read(listed).content
+        found = words(content)
+        costs.append(tokens(content.encode()))
+        totals.append(len(found))
+        matches.append(countOf(map(terms.__contains__, found), True))
+    return Field(Columns.of(costs, totals), matches), listing.__getitem__
+
+
+class KeptDocuments:
+    """Documents that were read before, each for as long as its file is the very one that was read."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: dict[Listed, tuple[Status, Document]] = {}
+        self._bytes = 0
+
+    def read(self, folder: Directory, name: str, listed: Listed, read: ReadDocument) -> Document:
+        """Give a document; by `read`, unless it was read before."""
+        status = folder.look(name)
+        kept = self._kept.get(listed)
+        if kept is not None and kept[0] == status:
+            return kept[1]
+        document = read(folder, name, listed)
+        if is_settled(status.stamp[1:], self._clock()):
+            self._keep(listed, status, document)
+        return document
+
+    def _keep(self, listed: Listed, status: Status, document: Document) -> None:
+        self._bytes += status.size
+        if self._bytes > _MOST_KEPT_BYTES:
+            self._kept, self._bytes = {}, status.size
+        self._kept[listed] = status, document
+
+
+class DocumentFiles:
+    """The files of a cache's documents; a symlink on the way to one counts as nothing there."""
+
+    def __init__(self, cache: Directory, kept: KeptDocuments | None = None) -> None:
+        self._cache = cache
+        self._kept = kept
+        self._folders: dict[str, Directory] = {"": cache}
+
+    def read(self, listed: Listed) -> Document:
+        """Read a document, which must be the one that the manifest lists."""
+        folder, _, name = listed.file.rpartition("/")
+        try:
+            if self._kept is not None:
+                return self._kept.read(self.enter(folder), name, listed, _read_document)
+            return _read_document(self.enter(folder), name, listed)
+        except PathMissingError:
+            raise CacheInvalidError(f"the file of {listed.id} is not there: {listed.file}") from None
+
+    def enter(self, folder: str) -> Directory:
+        """Open a folder of the cache, or take it from the few that were opened last."""
+        if folder not in self._folders:
+            opened = self._cache
+            for name in folder.split("/"):
+                opened = opened.enter(name)
+            if len(self._folders) > _MOST_FOLDERS:
+                self._folders = {"": self._cache}
+            self._folders[folder] = opened
+        return self._folders[folder]
+
+
+def _read_document(folder: Directory, name: str, listed: Listed) -> Document:
+    data = _read_regular(folder, name)
+    if data is None:
+        raise PathMissingError(name)
+    return documents.read(data, id=listed.id, version=listed.version)
+
+
+def _read_regular(folder: Directory, name: str) -> bytes | None:
+    """Read a file; None if nothing is there, or something that cannot be one, such as a directory or a FIFO."""
+    try:
+        return folder.read(name)
+    except PathMissingError:
+        return None
+    except DiskError:
+        if folder.look(name).kind == "file":
+            raise
+        return None

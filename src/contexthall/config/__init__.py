@@ -1,0 +1,1 @@
+"""What did the user choose? Settings from flags, environment, files and defaults."""

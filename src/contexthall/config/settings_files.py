@@ -1,0 +1,135 @@
+"""Which settings files count? The project's and the user's own are found, read, and merged with what is stronger."""
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from contexthall.config.settings import SETTINGS_FILE, Settings, SettingsFile, resolve, user_directory
+from contexthall.core.errors import HallError, PathMissingError, SettingsError, UsageError
+from contexthall.core.paths import absolute
+from contexthall.system.disk import Disk
+
+LARGEST_BYTES, _MOST_DOTS = 1 << 16, 1000
+_OUR_VARIABLES = "CONTEXT_"
+
+
+class Source(NamedTuple):
+    """Where settings may stand, a file or a variable: whether any do, and what is wrong with them."""
+
+    name: str
+    is_there: bool
+    fault: HallError | None = None
+
+
+def load_settings(
+    path: str | None, flags: Mapping[str, object], environment: Mapping[str, str], disk: Disk
+) -> Settings:
+    """Find the settings files that count and merge them with flags and environment."""
+    working_directory = disk.working_directory()
+    project_root = _project_root(path, working_directory, disk)
+    homes = _settings_directories(project_root, environment)
+    files = [_read_file(directory, disk, trusted=trusted) for directory, trusted in homes]
+    settings = resolve(
+        flags=flags,
+        environment=environment,
+        files=[file for file in files if file is not None],
+        working_directory=working_directory,
+        project_root=project_root,
+    )
+    _check_stays_in_project(settings, disk)
+    return settings
+
+
+def load_despite_faults(
+    path: str | None, flags: Mapping[str, object], environment: Mapping[str, str], disk: Disk
+) -> tuple[Settings, tuple[Source, ...]]:
+    """Do the same without the settings that cannot be used, and say how each source of settings is."""
+    working_directory = disk.working_directory()
+    project_root = _project_root(path, working_directory, disk)
+    read = partial(resolve, working_directory=working_directory, project_root=project_root)
+    files, sources = [], []
+    for directory, trusted in _settings_directories(project_root, environment):
+        file, source = _tried_file(directory, disk, read, trusted=trusted)
+        files += [file] if file is not None else []
+        sources.append(source)
+    faulty = _faulty_variables(environment, read)
+    usable = {name: value for name, value in environment.items() if name not in {each.name for each in faulty}}
+    settings = read(flags=flags, environment=usable, files=files)
+    return settings, (*sources, *faulty, *_faulty_cache_root(settings, disk))
+
+
+def _tried_file(
+    directory: str, disk: Disk, read: Callable[..., Settings], *, trusted: bool
+) -> tuple[SettingsFile | None, Source]:
+    """Read a settings file on its own; give it if there is one that can be used."""
+    name = os.path.join(directory, SETTINGS_FILE)
+    try:
+        file = _read_file(directory, disk, trusted=trusted)
+        if file is not None:
+            read(flags={}, environment={}, files=[file])
+    except HallError as error:
+        return None, Source(name, is_there=True, fault=error)
+    return file, Source(name, is_there=file is not None)
+
+
+def _faulty_variables(environment: Mapping[str, str], read: Callable[..., Settings]) -> list[Source]:
+    faulty = []
+    for name in sorted(name for name in environment if name.startswith(_OUR_VARIABLES)):
+        try:
+            read(flags={}, environment={name: environment[name]}, files=[])
+        except SettingsError as error:
+            faulty.append(Source(name, is_there=True, fault=error))
+    return faulty
+
+
+def _faulty_cache_root(settings: Settings, disk: Disk) -> list[Source]:
+    try:
+        _check_stays_in_project(settings, disk)
+    except HallError as error:
+        return [Source(settings.cache_root, is_there=True, fault=error)]
+    return []
+
+
+def _project_root(path: str | None, working_directory: str, disk: Disk) -> str:
+    project_root = absolute(path or "", working_directory)
+    if path is not None and (not path or disk.kind(project_root) != "directory"):
+        raise UsageError(f"the project root is not a directory: {path}", hint="name one with --path DIR")
+    return project_root
+
+
+def _settings_directories(project_root: str, environment: Mapping[str, str]) -> list[tuple[str, bool]]:
+    """Say where settings files may be, the strongest first, and which of them are trusted."""
+    own = user_directory(environment, "XDG_CONFIG_HOME", ".config")
+    return [(project_root, False), *([(own, True)] if own else [])]
+
+
+def _check_stays_in_project(settings: Settings, disk: Disk) -> None:
+    # Whoever wrote the project may have put a symlink there; callers would be confined to what it leads to.
+    is_theirs = settings.confine and not settings.cache_root_is_trusted
+    if is_theirs and not disk.is_within(settings.cache_root, settings.project_root):
+        raise SettingsError(
+            f"the cache root leads out of the project: {settings.cache_root}", hint="name it with --cache-root"
+        )
+
+
+def _read_file(directory: str, disk: Disk, *, trusted: bool) -> SettingsFile | None:
+    path = os.path.join(directory, SETTINGS_FILE)
+    is_link = False
+    try:
+        is_link = disk.look(path, follow=False).kind == "symlink"
+        data = disk.read(path, follow=trusted)
+    except PathMissingError:
+        if is_link:
+            raise SettingsError(f"{path}: a symlink that is not followed", hint="put the file itself there") from None
+        return None
+    import tomllib
+
+    # The time that tomllib takes grows with the square of the parts of a key, and no setting has any.
+    if len(data) > LARGEST_BYTES or any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):
+        raise SettingsError(f"{path}: too large to be settings", hint="mend the file or remove it")
+    try:
+        values = tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{path}: {error}", hint="mend the file or remove it") from None
+    return SettingsFile(path=path, directory=directory, values=values, trusted=trusted)

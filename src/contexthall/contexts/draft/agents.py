@@ -1,0 +1,68 @@
+"""What does AGENTS.md tell an agent about the contexts? One section of it, which is ours; the rest is not.
+
+Pure. The section stands between two comments, which dotcontext uses as well. Text from the project cannot end it or
+forge it, and it has a bound.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from contexthall.core.text import known
+
+AGENTS_FILE = "AGENTS.md"
+_BEGIN, _END = "<!-- dotcontext:agents-section -->", "<!-- dotcontext:agents-section-end -->"
+_MOST_ROWS = 40
+_LONGEST_SUMMARY = 120
+_LONGEST_SCOPE = 200
+_SECTION = re.compile(
+    rf"^{re.escape(_BEGIN)}\r?\n(?:(?!{re.escape(_BEGIN)}).)*?^{re.escape(_END)}\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+"""Both comments on lines of their own, and no other beginning in between: else it is somebody's text about it."""
+_HEADING = "# AGENTS.md\n\n"
+_GUIDE = """## Contexts
+
+A `.context.yaml` in a directory says what the directory is for: its summary, decisions with their reasons, constraints
+and exports. Over MCP, `list_contexts`, `query_context` and `check_freshness` serve them.
+
+- Before you work in a directory, read its context: `context show DIRECTORY`.
+- A stale context describes the directory as it was; `context status` says which are stale.
+- After you changed a directory, type `context regen DIRECTORY`: it drafts anew the fields that `derived_fields` names.
+- When you write such a field yourself, take its name out of `derived_fields`; all others were written by people.
+"""
+
+
+class Row(NamedTuple):
+    """A directory and what it is for."""
+
+    scope: str
+    summary: str
+
+
+def with_section(text: str, rows: Sequence[Row]) -> str:
+    """Give the text of AGENTS.md with a section about these directories, in the place of the one it has."""
+    section = _section(rows).replace("\n", "\r\n" if "\r\n" in text else "\n")
+    found = _SECTION.search(text)
+    if found:
+        return text[: found.start()] + section + text[found.end() :]
+    if not text.strip():
+        return _HEADING + section
+    end = "\r\n" if "\r\n" in text else "\n"
+    return text.rstrip("\r\n") + end + end + section
+
+
+def _section(rows: Sequence[Row]) -> str:
+    chosen = sorted(rows, key=lambda row: (row.scope.count("/"), row.scope))[:_MOST_ROWS]
+    lines = [
+        f"| `{_cell(row.scope, _LONGEST_SCOPE)}` | {_cell(row.summary, _LONGEST_SUMMARY)} |\n" for row in sorted(chosen)
+    ]
+    more = len(rows) - len(chosen)
+    rest = f"\nAnd {more} more: `context status` lists them all.\n" if more else ""
+    table = "".join(["\n| directory | what it is for |\n| --- | --- |\n", *lines]) if lines else ""
+    return f"{_BEGIN}\n{_GUIDE}{table}{rest}{_END}\n"
+
+
+def _cell(text: str, longest: int) -> str:
+    """Write text from the project so that it stays in its cell: one line, no markup, not too long."""
+    plain = " ".join(re.sub(r"[^\w\s.,;:'()/+@#%&=?!–—…*\"-]", " ", known(text)).replace("--", "-").split())
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"

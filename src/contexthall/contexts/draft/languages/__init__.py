@@ -1,0 +1,1 @@
+"""What a source file says of itself, one module a language."""

@@ -1,0 +1,141 @@
+"""What do comments and docstrings say? Their first paragraph, without marks, tags and licences.
+
+Pure.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tree_sitter import Node
+
+from contexthall.contexts.draft.languages.parsing import LEFT_OUT, visible
+from contexthall.core.text import known
+
+LONGEST_DOC = 1000
+_RULE = re.compile(r"([=~^*#+`_\"'-])\1{2,}")
+_TITLE = re.compile(r"#{1,6}\s+(.*)")
+_NO_PROSE = ("[![", "![", "<", ".. ", "```", "|", ">>>", "#![", "[//]", "$ ")
+_SECTIONS = re.compile(
+    r"(?::(?:param|parameter|arg|type|returns?|rtype|raises?|var|ivar|copyright|license)\b.*:|"
+    r"(?:args|arguments|parameters|params|returns?|raises|yields|attributes|example|examples|usage):$|>>>|```|\.\. |@)",
+    re.IGNORECASE,
+)
+_KEPT_TAG = re.compile(r"@(?:file(?:overview)?|desc(?:ription)?|summary|overview|remarks)\b:?\s*", re.IGNORECASE)
+_EMPTY_TAG = re.compile(r"@(?:packageDocumentation|module\b.*|flow\b.*|ts-\w+.*|jest-.*|vitest-.*)")
+_INLINE_TAG = re.compile(r"\{@\w+\s+([^\s}|]+)[\s|]*([^}]*)\}")
+_ROLE = re.compile(r":[a-z:+-]+:`(~?)([^`<]*?)(?:\s*<[^`>]*>)?`(?:\\ ?)?")
+_LINE_MARK = re.compile(r"//[/!]?|#")
+_BLOCK_MARK = re.compile(r"\s*\*+(?:\s|$)?")
+_DIRECTIVE = re.compile(r"//(?:go:|nolint|line |export |\s*\+build\b|\s*(?:eslint|tslint|prettier|biome|@ts-))")
+_LICENCE = re.compile(
+    r"copyright|licen[cs]ed? |@licen[cs]e|@preserve|SPDX-|all rights reserved|©|permission is hereby|"
+    r"code generated .* do not edit",
+    re.IGNORECASE,
+)
+
+
+def prose(written: str) -> str:
+    """Give the first paragraph that says something, on one line; a title only if there is nothing else."""
+    title = ""
+    for paragraph in _paragraphs(known(written[: 16 * LONGEST_DOC])):
+        heading, lines = _without_heading(paragraph)
+        title = title or heading
+        said = _until_section(lines)
+        if said and not said[0].startswith(_NO_PROSE):
+            return _shortened(" ".join(said))
+        if len(said) < len(lines) and lines[len(said)].startswith(("@", ":")):
+            break  # what follows is about a parameter or the like
+    return _shortened(title)
+
+
+def comment_prose(comments: Sequence[str]) -> str:
+    """Give what comments that stand together say, without their marks."""
+    return prose("\n".join(_bare(comment) for comment in comments if not _DIRECTIVE.match(comment)))
+
+
+def is_licence(comment: str) -> bool:
+    """Say whether a comment is about who owns the file rather than about what it does."""
+    return _LICENCE.search(known(comment[:4096])) is not None
+
+
+class Comments:
+    """The comments that stand directly above the next statement."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._nodes: list[Node] = []
+
+    def add(self, node: Node) -> None:
+        if self._nodes and is_apart(self._data, self._nodes[-1], node):
+            self._nodes.clear()
+        self._nodes.append(node)
+
+    def above(self, node: Node) -> list[str]:
+        """Give what stands directly above `node`, and forget it."""
+        nodes, self._nodes = self._nodes, []
+        if not nodes or is_apart(self._data, nodes[-1], node):
+            return []
+        return [self._data[comment.start_byte : comment.end_byte].decode("utf-8", "replace") for comment in nodes]
+
+
+def is_apart(data: bytes, upper: Node, lower: Node) -> bool:
+    """Say whether there is an empty line between two nodes, the upper of which may hold its own line's end."""
+    end = upper.end_byte
+    if end and data[end - 1] == ord("\n"):
+        end -= 1
+    return data.count(b"\n", end, lower.start_byte) > 1
+
+
+def _paragraphs(written: str) -> Iterator[list[str]]:
+    lines: list[str] = []
+    for line in written.splitlines():
+        stripped = _KEPT_TAG.sub("", line.strip(), count=1) if "@" in line else line.strip()
+        if _EMPTY_TAG.fullmatch(stripped):
+            continue
+        if stripped:
+            lines.append(stripped)
+        elif lines:
+            yield lines
+            lines = []
+    if lines:
+        yield lines
+
+
+def _without_heading(lines: list[str]) -> tuple[str, list[str]]:
+    if _RULE.fullmatch(lines[0]):
+        lines = lines[1:]
+    if len(lines) > 1 and _RULE.fullmatch(lines[1]):
+        return lines[0], lines[2:]
+    if lines and (match := _TITLE.fullmatch(lines[0])):
+        return match[1], lines[1:]
+    return "", lines
+
+
+def _until_section(lines: list[str]) -> list[str]:
+    for position, line in enumerate(lines):
+        if _SECTIONS.match(line) or _RULE.fullmatch(line):
+            return lines[:position]
+    return lines
+
+
+def _shortened(said: str) -> str:
+    if "{@" in said:
+        said = _INLINE_TAG.sub(lambda match: match[2].strip() or match[1], said)
+    if ":`" in said:
+        said = _ROLE.sub(_role, said)
+    said = visible(" ".join(said.split()))
+    if len(said) <= LONGEST_DOC:
+        return said
+    return said[:LONGEST_DOC].rsplit(" ", 1)[0] + " " + LEFT_OUT
+
+
+def _role(match: re.Match[str]) -> str:
+    """Give what a reference is shown as: its last name if it begins with a tilde."""
+    return f"`{match[2].rsplit('.', 1)[-1] if match[1] else match[2]}`"
+
+
+def _bare(comment: str) -> str:
+    if not comment.startswith("/*"):
+        return _LINE_MARK.sub("", comment.rstrip(), count=1)
+    inside = comment.removeprefix("/*").removesuffix("*/").lstrip("*!")
+    return "\n".join(_BLOCK_MARK.sub("", line, count=1) for line in inside.splitlines())

@@ -1,0 +1,179 @@
+"""What does a Go file say of itself?
+
+Pure. Public is what begins with a capital letter.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+import tree_sitter_go
+from tree_sitter import Node
+
+from contexthall.contexts.draft.languages.comments import Comments, comment_prose, is_licence
+from contexthall.contexts.draft.languages.parsing import (
+    LEFT_OUT,
+    LONGEST_NAME,
+    Piece,
+    children,
+    first_child,
+    pieces,
+    text,
+    unique,
+)
+from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
+from contexthall.contexts.draft.languages.source import Export, Source
+
+EXTENSIONS = frozenset({"go"})
+
+_NOTATION = Notation(
+    strings=frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"}),
+    lists=frozenset({"parameter_list", "type_parameter_list", "type_arguments"}),
+    members=frozenset({"field_declaration_list", "interface_type"}),
+)
+_STARTS = re.compile(rb"^(?:func|type|var|const|import)\b", re.MULTILINE)
+_BODIES = {"struct_type": "struct", "interface_type": "interface"}
+
+
+def read(data: bytes) -> Source:
+    """Read a file of a package."""
+    doc = ""
+    exports: dict[str, Export] = {}
+    imports: list[str] = []
+    for piece in pieces(tree_sitter_go.language, data, _STARTS):
+        comments = Comments(piece.data)
+        for node in piece.statements():
+            if node.type == "comment":
+                comments.add(node)
+                continue
+            above = comments.above(node)
+            if node.type == "package_clause":
+                doc = _package_doc(above)
+            imports += _imports(piece.data, node)
+            for export in _exports(piece, node, comment_prose(above)):
+                exports.setdefault(export.name, export)
+    return Source(doc, tuple(exports.values()), unique(imports))
+
+
+def _package_doc(comments: list[str]) -> str:
+    return "" if is_licence("\n".join(comments)) else comment_prose(comments)
+
+
+def _imports(data: bytes, node: Node) -> Iterator[str]:
+    if node.type != "import_declaration":
+        return
+    for child in children(node):
+        for spec in children(child) if child.type == "import_spec_list" else [child]:
+            if spec.type == "import_spec":
+                yield text(data, spec.child_by_field_name("path"))[1:-1]
+
+
+def _exports(piece: Piece, node: Node, doc: str) -> Iterator[Export]:
+    reader = _READERS.get(node.type)
+    if reader is not None:
+        for export in reader(piece.data, node, doc):
+            if export.signature and len(export.name) <= LONGEST_NAME:
+                yield export
+
+
+def _is_exported(name: str) -> bool:
+    return name[:1].isupper()
+
+
+def _function(data: bytes, node: Node, doc: str) -> Iterator[Export]:
+    name, parameters = node.child_by_field_name("name"), node.child_by_field_name("parameters")
+    owner = _owner(data, node)
+    called = text(data, name)
+    if name is None or not _is_exported(called) or (owner is not None and not _is_exported(owner)):
+        return
+    end = _end(node)
+    written = signature(data, node, _NOTATION, (node.start_byte, end), name=name, parameters=parameters)
+    yield Export(called if owner is None else f"{owner}.{called}", written, doc)
+
+
+def _end(node: Node) -> int:
+    body = node.child_by_field_name("body")
+    return node.end_byte if body is None else body.start_byte
+
+
+def _owner(data: bytes, node: Node) -> str | None:
+    """Give the type that a method belongs to; None for a function."""
+    receiver = node.child_by_field_name("receiver")
+    if receiver is None:
+        return None
+    found = re.search(r"(\w+)\s*(?:\[.*\])?\s*,?\s*\)$", one_line(data, receiver, receiver.byte_range, _NOTATION))
+    return found[1] if found else ""
+
+
+def _types(data: bytes, node: Node, doc: str) -> Iterator[Export]:
+    for spec, own in _specs(data, node, doc):
+        name = text(data, spec.child_by_field_name("name"))
+        if _is_exported(name):
+            written = _type(data, spec)
+            yield Export(name, f"type {written}" if written else "", own)
+
+
+def _type(data: bytes, spec: Node) -> str:
+    """Write a type: of structs and interfaces the keyword, of any other what it stands for."""
+    kind = spec.child_by_field_name("type")
+    if kind is None:
+        return ""
+    head = one_line(data, spec, (spec.start_byte, kind.start_byte), _NOTATION)
+    if not head or kind.type in _BODIES:
+        return head and f"{head} {_BODIES[kind.type]}"
+    written = one_line(data, spec, (spec.start_byte, kind.end_byte), _NOTATION)
+    if len(written) + len("type ") <= LONGEST_SIGNATURE:
+        return written
+    parameters = kind.child_by_field_name("parameters")
+    return f"{head} func({LEFT_OUT})" if parameters is not None else head
+
+
+def _values(data: bytes, node: Node, doc: str) -> Iterator[Export]:
+    keyword = text(data, first_child(node))
+    kind = ""
+    for spec, own in _specs(data, node, doc):
+        kind = _value_type(data, spec, kind)
+        for name in spec.children_by_field_name("name"):
+            called = text(data, name)
+            if _is_exported(called) and not spec.has_error:
+                yield Export(called, f"{keyword} {called} {kind}".strip(), own)
+
+
+def _value_type(data: bytes, spec: Node, before: str) -> str:
+    """Give the type of a constant or variable; a constant without a value repeats what is above it."""
+    kind = spec.child_by_field_name("type")
+    if kind is not None:
+        written = one_line(data, kind, kind.byte_range, _NOTATION)
+        return written if len(written) <= LONGEST_SIGNATURE // 2 else ""
+    return before if spec.child_by_field_name("value") is None else ""
+
+
+_SPECS = frozenset({"type_spec", "type_alias", "const_spec", "var_spec"})
+
+
+def _specs(data: bytes, node: Node, doc: str) -> Iterator[tuple[Node, str]]:
+    """Give what a declaration declares, each with what is written about it: above it, if it is one of several."""
+    is_group = False
+    comments = Comments(data)
+    for child in _flat(node):
+        is_group = is_group or child.type == "("
+        if child.type == "comment":
+            comments.add(child)
+        elif child.type in _SPECS:
+            yield child, comment_prose(comments.above(child)) if is_group else doc
+
+
+def _flat(node: Node) -> Iterator[Node]:
+    for child in children(node):
+        if child.type == "var_spec_list":
+            yield from children(child)
+        else:
+            yield child
+
+
+_READERS: dict[str, Callable[[bytes, Node, str], Iterator[Export]]] = {
+    "function_declaration": _function,
+    "method_declaration": _function,
+    "type_declaration": _types,
+    "const_declaration": _values,
+    "var_declaration": _values,
+}

@@ -1,0 +1,329 @@
+"""What does a Python module say of itself?
+
+Pure. Public is what `__all__` lists; without one, what has no leading underscore.
+"""
+
+import re
+from collections.abc import Iterator
+
+import tree_sitter_python
+from tree_sitter import Node
+
+from contexthall.contexts.draft.languages.comments import prose
+from contexthall.contexts.draft.languages.parsing import (
+    DEEPEST,
+    LONGEST_NAME,
+    Piece,
+    children,
+    first_child,
+    first_named_child,
+    pieces,
+    text,
+    unique,
+)
+from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
+from contexthall.contexts.draft.languages.source import Export, Source
+
+EXTENSIONS = frozenset({"py", "pyi", "pyw"})
+
+_NOTATION = Notation(
+    strings=frozenset({"string"}),
+    lists=frozenset({"parameters", "argument_list", "type_parameter", "subscript"}),
+    defaults={
+        "default_parameter": ("name", "value"),
+        "typed_default_parameter": ("name", "value"),
+        "keyword_argument": ("name", "value"),
+        "pair": ("key", "value"),
+    },
+)
+_STARTS = re.compile(
+    rb"^(?:def|class|async|import|from|if|try|with|type|@|[A-Za-z_]\w*[ \t]*(?:=[^=]|:))", re.MULTILINE
+)
+_BRANCHES = frozenset(
+    {
+        "if_statement",
+        "elif_clause",
+        "else_clause",
+        "try_statement",
+        "except_clause",
+        "except_group_clause",
+        "finally_clause",
+        "with_statement",
+        "block",
+    }
+)
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
+_TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
+_TYPE_MAKERS = frozenset({"NewType", "namedtuple", "NamedTuple", "TypedDict", "Enum", "IntEnum", "StrEnum"})
+_TYPE_VARIABLES = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})
+_GENERIC = re.compile(
+    rb"(?:\w+\.)*(?:Union|Optional|Callable|Literal|Annotated|Type|Tuple|List|Dict|Set|FrozenSet|\w*Mapping|\w*Sequence|"
+    rb"Iterable|Iterator|Collection|Awaitable|Coroutine|Generator|Async\w+|ContextManager|dict|list|tuple|set|frozenset|"
+    rb"type)\["
+)
+_UNION = re.compile(rb"[\w.]+(?:\[[\w., |\[\]]*\])?(?:\s*\|\s*[\w.]+(?:\[[\w., |\[\]]*\])?)+")
+_ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": " ", "\n": "", "\r\n": "", "\\": "\\", '"': '"', "'": "'"}
+
+
+def read(data: bytes) -> Source:
+    """Read a module."""
+    module = _Module()
+    for piece in pieces(tree_sitter_python.language, data, _STARTS):
+        module.read(piece)
+    return module.source()
+
+
+class _Module:
+    """What was found so far."""
+
+    def __init__(self) -> None:
+        self._doc: str | None = None
+        self._names: dict[str, Export] = {}
+        self._public: set[str] = set()
+        self._listed: list[str] | None = None
+        self._imports: list[str] = []
+
+    def source(self) -> Source:
+        return Source(self._doc or "", tuple(self._exports()), unique(self._imports))
+
+    def _exports(self) -> Iterator[Export]:
+        if self._listed is None:
+            yield from (export for name, export in self._names.items() if name in self._public)
+            return
+        listed = unique(self._listed)
+        yield from (export for name, export in self._names.items() if name in listed)
+        yield from (Export(name, name) for name in listed if name not in self._names)
+
+    def read(self, piece: Piece) -> None:
+        last: list[str] = []
+        for node in _statements(piece):
+            kind = node.type
+            if self._doc is None and kind != "comment":
+                self._doc = _string_prose(piece.data, node)
+            if kind == "expression_statement":
+                last = self._read_expression(piece.data, node, last)
+                continue
+            last = []
+            if kind in _READERS:
+                _READERS[kind](self, piece.data, node)
+
+    def add(self, name: str, written: str, doc: str = "", *, is_public: bool | None = None) -> None:
+        """Remember a name; what says more of it than the name alone is kept."""
+        if not written or len(name) > LONGEST_NAME:
+            return
+        if name not in self._names or self._names[name].signature == name:
+            self._names[name] = Export(name, written, doc)
+        if not name.startswith("_") if is_public is None else is_public:
+            self._public.add(name)
+
+    def read_definition(self, data: bytes, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        body = node.child_by_field_name("body")
+        if name is None or body is None:
+            return
+        if node.has_error and not one_line(data, node, (node.start_byte, body.start_byte), _NOTATION):
+            return
+        parameters = node.child_by_field_name("parameters")
+        end = _end_of_signature(node, name)
+        written = signature(data, node, _NOTATION, (node.start_byte, end), name=name, parameters=parameters)
+        self.add(text(data, name), written, _string_prose(data, first_named_child(body)))
+
+    def read_decorated(self, data: bytes, node: Node) -> None:
+        decorators = (data[child.start_byte : child.end_byte] for child in children(node) if child.type == "decorator")
+        if any(decorator.rstrip().endswith(b"overload") for decorator in decorators):
+            return
+        definition = node.child_by_field_name("definition")
+        if definition is not None:
+            self.read_definition(data, definition)
+
+    def read_alias(self, data: bytes, node: Node) -> None:
+        left = node.child_by_field_name("left")
+        name = re.match(r"\w+", text(data, left))
+        if left is not None and name is not None:
+            self.add(name[0], signature(data, node, _NOTATION, node.byte_range, name=left))
+
+    def read_import(self, data: bytes, node: Node) -> None:
+        for name in node.children_by_field_name("name"):
+            path = name.child_by_field_name("name") or name
+            self._imports.append(text(data, path))
+            self._read_alias_of_import(data, name)
+
+    def read_future(self, _data: bytes, _node: Node) -> None:
+        self._imports.append("__future__")
+
+    def read_import_from(self, data: bytes, node: Node) -> None:
+        module = text(data, node.child_by_field_name("module_name")).replace(" ", "")
+        names = node.children_by_field_name("name")
+        if module.strip("."):
+            self._imports.append(module)
+        else:
+            paths = (text(data, name.child_by_field_name("name") or name) for name in names)
+            self._imports += [module + path for path in paths] or [module]
+        for name in names:
+            self._read_alias_of_import(data, name)
+
+    def _read_alias_of_import(self, data: bytes, name: Node) -> None:
+        # `import x as x` is how a module without `__all__` says that it offers x.
+        alias, original = name.child_by_field_name("alias"), name.child_by_field_name("name")
+        called = text(data, alias or name)
+        is_offered = alias is not None and called == text(data, original) and not called.startswith("_")
+        self.add(called, called, is_public=is_offered)
+
+    def _read_expression(self, data: bytes, node: Node, last: list[str]) -> list[str]:
+        """Read an assignment, or the words below one; give the names that were assigned."""
+        inner = first_named_child(node)
+        if inner is None or node.has_error:
+            return []
+        if inner.type == "string":
+            for name in last:
+                self._names[name] = self._names[name]._replace(doc=_string_prose(data, node))
+            return []
+        if inner.type in {"assignment", "augmented_assignment"}:
+            return self._read_assignment(data, inner)
+        self._read_listing_call(data, inner)
+        return []
+
+    def _read_listing_call(self, data: bytes, node: Node) -> None:
+        written = data[node.start_byte : node.start_byte + 16]
+        if written.startswith((b"__all__.extend", b"__all__.append")):
+            arguments = node.child_by_field_name("arguments")
+            self._list(data, arguments and first_named_child(arguments))
+
+    def _read_assignment(self, data: bytes, node: Node) -> list[str]:
+        names: list[str] = []
+        value: Node | None = node
+        while value is not None and value.type in {"assignment", "augmented_assignment"}:
+            node, value = value, value.child_by_field_name("right")
+            left = node.child_by_field_name("left")
+            if text(data, left) == "__all__":
+                self._list(data, value, is_more=node.type == "augmented_assignment")
+            elif left is not None and node.type == "assignment":
+                names += self._read_targets(data, node, left, value)
+        return names
+
+    def _read_targets(self, data: bytes, node: Node, left: Node, value: Node | None) -> list[str]:
+        if left.type == "identifier":
+            name = text(data, left)
+            written, is_public = _assigned(data, node, name, value)
+            self.add(name, written, is_public=is_public)
+            return [name] if name in self._names else []
+        if left.type in {"pattern_list", "tuple_pattern"}:
+            targets = [text(data, target) for target in children(left) if target.type == "identifier"]
+            for target in targets:
+                self.add(target, target, is_public=_CONSTANT.fullmatch(target) is not None)
+        return []
+
+    def _list(self, data: bytes, value: Node | None, *, is_more: bool = True) -> None:
+        """Take over what `__all__` is set to; what is not literal makes it unknown."""
+        if value is None:
+            return
+        elements = [value] if value.type == "string" else [node for node in children(value) if node.is_named]
+        literal = [node for node in elements if node.type == "string"]
+        is_literal = value.type in {"list", "tuple", "string"} and len(literal) == len(
+            [node for node in elements if node.type != "comment"]
+        )
+        if not is_literal:
+            self._listed = None
+            return
+        names = [_string(data, node) for node in literal]
+        self._listed = [*(self._listed or []), *names] if is_more else names
+
+
+_READERS = {
+    "function_definition": _Module.read_definition,
+    "class_definition": _Module.read_definition,
+    "decorated_definition": _Module.read_decorated,
+    "type_alias_statement": _Module.read_alias,
+    "import_statement": _Module.read_import,
+    "import_from_statement": _Module.read_import_from,
+    "future_import_statement": _Module.read_future,
+}
+
+
+def _statements(piece: Piece) -> Iterator[Node]:
+    """Give what runs when the module is imported, under `if` and `try` too."""
+    for node in piece.statements():
+        if node.type in _BRANCHES:
+            yield from _below(piece.data, node, DEEPEST)
+        else:
+            yield node
+
+
+def _below(data: bytes, branch: Node, levels: int) -> Iterator[Node]:
+    if not levels or _is_main_guard(data, branch):
+        return
+    for node in children(branch):
+        if node.type in _BRANCHES:
+            yield from _below(data, node, levels - 1)
+        else:
+            yield node
+
+
+def _is_main_guard(data: bytes, branch: Node) -> bool:
+    condition = branch.child_by_field_name("condition")
+    return condition is not None and b"__name__" in data[condition.start_byte : condition.end_byte]
+
+
+def _end_of_signature(node: Node, name: Node) -> int:
+    for field in ("return_type", "parameters", "superclasses", "type_parameters"):
+        if found := node.child_by_field_name(field):
+            return found.end_byte
+    return name.end_byte
+
+
+def _assigned(data: bytes, node: Node, name: str, value: Node | None) -> tuple[str, bool]:
+    """Give what is shown of an assignment and whether it makes something public; a constant's value never is shown."""
+    annotation = node.child_by_field_name("type")
+    is_constant = _CONSTANT.fullmatch(name) is not None
+    if annotation is not None:
+        is_alias = text(data, annotation).endswith("TypeAlias")
+        end = node.end_byte if is_alias else annotation.end_byte
+        written = one_line(data, node, (node.start_byte, end), _NOTATION)
+        return (written if len(written) <= LONGEST_SIGNATURE else name), is_constant or is_alias
+    if value is None:
+        return name, False
+    maker = _maker(data, value)
+    if _is_type(data, value, maker) and _TYPE_NAME.fullmatch(name) and not (is_constant and len(name) == 1):
+        written = name if value.type == "call" else one_line(data, node, node.byte_range, _NOTATION)
+        return (written if len(written) <= LONGEST_SIGNATURE else name), not name.startswith("_")
+    return name, is_constant and maker not in _TYPE_VARIABLES
+
+
+def _maker(data: bytes, value: Node) -> str:
+    """Give the last name of what is called, for a value that is a call."""
+    return text(data, value.child_by_field_name("function")).rsplit(".", 1)[-1] if value.type == "call" else ""
+
+
+def _is_type(data: bytes, value: Node, maker: str) -> bool:
+    """Say whether a value can only be a type; in doubt it is not, as it would be shown."""
+    written = data[value.start_byte : value.end_byte][: LONGEST_SIGNATURE + 1]
+    return maker in _TYPE_MAKERS or (
+        (value.type == "subscript" and _GENERIC.match(written) is not None)
+        or (value.type == "binary_operator" and _UNION.fullmatch(written) is not None)
+    )
+
+
+def _string_prose(data: bytes, node: Node | None) -> str:
+    """Give a statement that is nothing but a string as prose; empty for any other."""
+    if node is None or node.type not in {"expression_statement", "string"}:
+        return ""
+    string = node if node.type == "string" else first_named_child(node)
+    return prose(_string(data, string)) if string is not None and string.type == "string" else ""
+
+
+def _string(data: bytes, node: Node) -> str:
+    """Give what a string literal holds; nothing for bytes and f-strings."""
+    start = first_child(node)
+    end = node.child(node.child_count - 1) if start is not None else None
+    if start is None or end is None or end.type != "string_end":
+        return ""
+    prefix = data[start.start_byte : start.end_byte].lower()
+    if b"f" in prefix or b"b" in prefix or b"t" in prefix:
+        return ""
+    inside = data[start.end_byte : end.start_byte].decode("utf-8", "replace")
+    return inside if b"r" in prefix or "\\" not in inside else _ESCAPE.sub(_unescaped, inside)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return _ESCAPED.get(match[1], match[0])

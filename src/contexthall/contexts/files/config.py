@@ -1,0 +1,60 @@
+"""What does a project say about its contexts? Its `.context.config.yaml`, every key of which is optional.
+
+Pure: the file's bytes are an argument.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from contexthall.contexts.files.context_file import read_value
+from contexthall.contexts.files.yaml_text import Value
+from contexthall.core.errors import ContextCorruptError, SettingsError
+
+CONFIG_FILE = ".context.config.yaml"
+MODES = ("lean", "full")
+
+
+class Config(NamedTuple):
+    """A project's choices; `min_tokens` is None where the size of the project shall decide."""
+
+    ignore: tuple[str, ...] = ()
+    max_depth: int = 10
+    min_tokens: int | None = None
+    mode: str = "lean"
+
+
+def read_config(data: bytes) -> Config:
+    """Read a configuration; SettingsError names what is wrong with it."""
+    try:
+        values = read_value(data)
+    except ContextCorruptError as error:
+        raise _bad(error.detail) from None
+    if values is None:
+        return Config()
+    if not isinstance(values, dict):
+        raise _bad("not a mapping")
+    for name, value in values.items():
+        if name in _RULES and value is not None and not _RULES[name][0](value):
+            raise _bad(f"`{name}` must be {_RULES[name][1]}")
+    chosen = {name: values[name] for name in _RULES if values.get(name) is not None}
+    return Config(**chosen | ({"ignore": tuple(chosen["ignore"])} if "ignore" in chosen else {}))
+
+
+def _bad(reason: str) -> SettingsError:
+    return SettingsError(f"{CONFIG_FILE}: {reason}", hint="mend the file in the project root, or remove it")
+
+
+def _is_whole_number(value: Value, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _are_patterns(value: Value) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+_RULES: dict[str, tuple[Callable[[Value], bool], str]] = {
+    "ignore": (_are_patterns, "a list of patterns"),
+    "max_depth": (lambda value: _is_whole_number(value, 1), "a whole number of at least 1"),
+    "min_tokens": (lambda value: _is_whole_number(value, 0), "a whole number of at least 0"),
+    "mode": (lambda value: value in MODES, "lean or full"),
+}

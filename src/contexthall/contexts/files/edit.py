@@ -1,0 +1,166 @@
+"""How does one field of a context change without another one changing? By its lines, where libyaml saw them.
+
+Pure. Comments, order, quoting and white space outside of the fields that change are the same bytes afterwards.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from yaml._yaml import CParser
+from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent
+
+from contexthall.contexts.files import yaml_text
+from contexthall.contexts.files.yaml_text import BadYamlError, Value
+from contexthall.core.errors import ContextCorruptError
+
+Path: TypeAlias = tuple[str, ...]
+
+GONE: Final = object()
+"""The value of a field that shall not be there."""
+_DEEPEST = 2
+_LEAVES, _ENDS = {ScalarEvent, AliasEvent}, {MappingEndEvent, SequenceEndEvent}
+
+
+class _Block(NamedTuple):
+    """The lines of a field: where they begin and end in the text, and how far its key is indented."""
+
+    start: int
+    end: int
+    column: int
+
+
+def change_fields(text: str, changes: Mapping[str, Value]) -> str:
+    """Give a text that reads as a mapping other values for some fields; `a.b` is the field `b` of `a`.
+
+    ContextCorruptError if that is not possible without touching others.
+    """
+    for field, value in changes.items():
+        text = _change(text, tuple(field.split(".")), value)
+    return text
+
+
+def _change(text: str, path: Path, value: Value) -> str:
+    before = yaml_text.read(text) or {}
+    expected = _with_value(before, path, value)
+    if expected == before:
+        return text
+    texts = [_splice_text(text, path, value)] if len(path) == 1 and isinstance(value, str) else []
+    texts += [_splice(text, place, new) for place, new in _ways(before, expected, path, value)]
+    for rewritten in texts:
+        if rewritten is not None and _reads_as(rewritten, expected):
+            return rewritten
+    raise ContextCorruptError(f"`{'.'.join(path)}` cannot be changed without changing something else")
+
+
+def _reads_as(text: str, expected: Value) -> bool:
+    try:
+        return bool((yaml_text.read(text) or {}) == expected)
+    except BadYamlError:  # an alias has lost its anchor
+        return False
+
+
+def _ways(before: Value, expected: Value, path: Path, value: Value) -> list[tuple[Path, Value]]:
+    """Give what may be written where, the least intrusive way first."""
+    whole = (path[:1], expected.get(path[0], GONE))
+    is_nested = len(path) == _DEEPEST and path[0] in before and path[0] in expected
+    return [(path, value), whole] if is_nested else [whole]
+
+
+def _with_value(values: Value, path: Path, value: Value) -> Value:
+    """Change a value; what is emptied by that goes as well."""
+    name, *rest = path
+    if rest:
+        inner = values.get(name)
+        value = _with_value(inner if isinstance(inner, dict) else {}, tuple(rest), value) or GONE
+    others = {key: each for key, each in values.items() if key != name or value is not GONE}
+    return others if value is GONE else others | {name: value}
+
+
+def _splice_text(text: str, path: Path, value: str) -> str | None:
+    """Write a text in the place of another one on its line, and leave the rest of the line as it is."""
+    if path not in _Blocks(text).found:
+        return None
+    start, end, _, style = yaml_text.find_value(text, path[0])
+    spelt = yaml_text.write([value]).removeprefix("- ").rstrip("\n")
+    if "\n" in spelt or "\n" in text[start:end] or style in {"|", ">"}:
+        return None
+    return text[:start] + spelt + text[end:]
+
+
+def _splice(text: str, path: Path, value: Value) -> str | None:
+    """Write the lines of a field in place of those that are there, or behind those of its neighbours."""
+    blocks = _Blocks(text).found
+    if path in blocks:
+        start, end, column = blocks[path]
+    else:
+        siblings = [block for place, block in blocks.items() if place[:-1] == path[:-1]]
+        if not siblings:
+            return None
+        start, end, column = siblings[-1].end, siblings[-1].end, siblings[-1].column
+    new = "" if value is GONE else _lines(path[-1], value, column)
+    if "\r\n" in text:
+        new = new.replace("\n", "\r\n")
+    joint = "\n" if new and start and text[start - 1] != "\n" else ""
+    return text[:start] + joint + new + text[end:]
+
+
+def _lines(key: str, value: Value, column: int) -> str:
+    return "".join(" " * column + line for line in yaml_text.write({key: value}).splitlines(keepends=True))
+
+
+class _Blocks:
+    """Finds the fields that stand on lines of their own, and those of their fields that do."""
+
+    def __init__(self, text: str) -> None:
+        self.found: dict[Path, _Block] = {}
+        self._text = yaml_text.mask(text)
+        self._next = CParser(self._text).get_event
+        for _ in range(2):  # the starts of stream and document
+            self._next()
+        if not self._next().flow_style:
+            self._mapping(())
+
+    def _mapping(self, path: Path) -> int:
+        """Find the fields of a mapping whose start was seen, and say where it ends."""
+        end = 0
+        while type(key := self._next()) is not MappingEndEvent:
+            column = key.start_mark.column
+            start = key.start_mark.index - column
+            place = (*path, str(getattr(key, "value", "")))
+            self._skip(key)
+            end = self._line_end(self._value(place))
+            if not self._text[start : start + column].strip():
+                self.found[place] = _Block(start, end, column)
+        return end
+
+    def _value(self, place: Path) -> int:
+        event = self._next()
+        if type(event) is MappingStartEvent and not event.flow_style and len(place) < _DEEPEST:
+            return self._mapping(place)
+        return self._skip(event)
+
+    def _skip(self, event: Any) -> int:  # noqa: ANN401 - libyaml's events have no types
+        """Go past a value, and say where its last character stands."""
+        depth, end = 0, 0
+        while True:
+            kind = type(event)
+            if kind in _LEAVES:
+                end = event.end_mark.index
+            elif kind in _ENDS:
+                depth -= 1
+                # A block ends where the next thing begins, which may be far below it.
+                end = max(end, event.end_mark.index) if self._text[event.end_mark.index - 1] in "]}" else end
+            else:
+                depth += 1
+            if depth == 0:
+                return end
+            event = self._next()
+
+    def _line_end(self, index: int) -> int:
+        """Give the end of the line in which a value ends; the empty lines below it are not its own."""
+        if index and self._text[index - 1] != "\n":
+            line_end = self._text.find("\n", index)
+            return len(self._text) if line_end < 0 else line_end + 1
+        while index > 1 and not self._text[self._text.rfind("\n", 0, index - 1) + 1 : index].strip():
+            index = self._text.rfind("\n", 0, index - 1) + 1
+        return index

@@ -1,0 +1,73 @@
+"""Which fields of a context are the machine's to change? Those that `derived_fields` names; all others are a person's.
+
+Pure.
+"""
+
+from collections.abc import Collection, Mapping
+from hashlib import sha256
+
+from contexthall.contexts.files.edit import GONE, change_fields
+from contexthall.contexts.files.yaml_text import Value
+from contexthall.core.wire import compact
+
+DRAFTED = (
+    "summary",
+    "maintenance",
+    "files",
+    "interfaces",
+    "dependencies.internal",
+    "dependencies.external",
+    "subdirectories",
+    "exports",
+    "project",
+    "structure",
+)
+"""What a draft may hold."""
+_ALWAYS = ("summary", "maintenance")
+"""What every draft holds: where it is not there, somebody has taken it out."""
+FULL = ("files", "interfaces")
+"""What only a full one holds."""
+
+
+def flatten(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """Give the drafted fields by name, those of `dependencies` one by one."""
+    inner = fields.get("dependencies")
+    both = inner if isinstance(inner, dict) else {}
+    flat = {**fields, **{f"dependencies.{kind}": names for kind, names in both.items()}}
+    return {name: flat[name] for name in DRAFTED if name in flat}
+
+
+def derived_fields(values: Mapping[str, Value]) -> list[str]:
+    """Name the fields that the machine wrote, as far as a context says so."""
+    listed = values.get("derived_fields")
+    return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+
+
+def merge(text: str, values: Mapping[str, Value], draft: Mapping[str, Value], edited: Collection[str]) -> str:
+    """Give the text of a context the drafted fields that are the machine's.
+
+    `edited` are fields of the machine's that a person has changed since: they are the person's from now on. A context
+    that names no derived fields at all was written by a person, and gets none.
+    """
+    listed, flat = derived_fields(values), flatten(draft)
+    ours = {name for name in DRAFTED if name in listed or name.partition(".")[0] in listed} - set(edited)
+    new = {name for name in flat if listed and name not in {*ours, *edited, *_ALWAYS} and not _has(values, name)}
+    changes = {name: flat.get(name, GONE) for name in DRAFTED if name in ours | new}
+    kept = [name for name in listed if name not in edited and (name not in DRAFTED or name in flat)]
+    named = kept + [name for name in flat if name in new]
+    return change_fields(text, changes | ({"derived_fields": named or GONE} if named != listed else {}))
+
+
+def digest(value: Value) -> str:
+    """Give a short text that stands for a value."""
+    return sha256(compact(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def digests(fields: Mapping[str, Value]) -> dict[str, str]:
+    """Give a short text for each of the fields that a draft may hold."""
+    return {name: digest(value) for name, value in flatten(fields).items()}
+
+
+def _has(values: Mapping[str, Value], name: str) -> bool:
+    field, _, inner = name.partition(".")
+    return field in values and (not inner or not isinstance(values[field], dict) or inner in values[field])

@@ -1,0 +1,92 @@
+"""How is a context written? In one step, never through a symlink, and never over somebody else's words."""
+
+from codecs import BOM_UTF8
+from contextlib import suppress
+
+from contexthall.contexts.draft.agents import AGENTS_FILE
+from contexthall.contexts.files.context_file import read_context, replace_fingerprint
+from contexthall.contexts.files.schema import CONTEXT_FILE
+from contexthall.contexts.freshness.heads import read_bytes_of
+from contexthall.contexts.freshness.ledger import Written
+from contexthall.contexts.freshness.verdict import Contents, read_contents
+from contexthall.contexts.project import Project
+from contexthall.contexts.scan.directories import ROOT, Directory
+from contexthall.core.errors import DiskError, UsageError
+from contexthall.system import safe_write as rewriting
+from contexthall.system.disk import Disk, is_set_aside, is_temporary
+
+
+def rehash(project: Project, place: str) -> bool:
+    """Write the fingerprint of a directory as it is now into its context, and nothing else; False if it was there."""
+    directory = look_at_itself(project, place)
+    tidy(project.disk, directory)
+    _, data = read_bytes_of(project.disk, directory.path)
+    values = read_context(data)
+    contents = readable_contents(project.disk, directory)
+    is_other = bool(values["fingerprint"] != contents.fingerprint)
+    if is_other:
+        rewrite(project.disk, directory, CONTEXT_FILE, data, replace_fingerprint(data, contents.fingerprint))
+    before = project.ledger.written(place)
+    drafted = before.fields if before and before.last_updated == values["last_updated"] else {}
+    written = Written(contents.fingerprint, contents.digests, values["last_updated"], drafted)
+    project.ledger.learn_written(place, written)
+    return is_other
+
+
+def look_at_itself(project: Project, place: str) -> Directory:
+    """Look at a directory that shall be written to, which no symlink may lead to."""
+    directory = project.look(place)
+    if directory.scope != place:
+        raise UsageError(f"{place} leads through a symlink", hint="name the directory itself")
+    if directory.cause:  # which of its files count is not known
+        raise DiskError(f"{directory.error}: {directory.cause}")
+    return directory
+
+
+def readable_contents(disk: Disk, directory: Directory) -> Contents:
+    """Read the files of a directory, every one of which must be readable."""
+    contents = read_contents(disk, directory)
+    if contents.error:
+        raise DiskError(f"{directory.path}: {contents.error}: {contents.cause}")
+    return contents
+
+
+def tidy(disk: Disk, directory: Directory) -> None:
+    """Clear away what runs that were killed have left in a directory, unless another run is at work there."""
+    leftovers = [each.name for each in directory.survey.seen if is_temporary(each.name)]
+    if leftovers:
+        with suppress(DiskError), disk.enter(directory.path) as opened:
+            if opened.tidy():
+                for name in filter(is_set_aside, leftovers):
+                    rewriting.settle(opened, name, (CONTEXT_FILE, AGENTS_FILE))
+
+
+def put(disk: Disk, directory: Directory, name: str, data: bytes, *, sync: bool = False) -> bool:
+    """Put a new file into a directory; False if somebody else did."""
+    with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
+        directory.must_be(opened.status())
+        if opened.put(name, data, sync=sync):
+            return True
+        if opened.look(name).kind == "symlink":
+            raise UsageError(f"a symlink is in the place of {name}", hint="it is never written through")
+        return False
+
+
+def as_text(data: bytes) -> str:
+    """Give the text of a file that shall be written again, without its byte order mark."""
+    try:
+        return data.removeprefix(BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("not UTF-8, so it cannot be rewritten without loss") from None
+
+
+def as_bytes(text: str, *, like: bytes) -> bytes:
+    """Give the bytes of a text, with a byte order mark if the file had one."""
+    return (BOM_UTF8 if like.startswith(BOM_UTF8) else b"") + text.encode("utf-8")
+
+
+def rewrite(disk: Disk, directory: Directory, name: str, before: bytes, after: bytes) -> None:
+    """Put `after` in the place of a file that holds `before`; UsageError if it does not any more."""
+    with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
+        directory.must_be(opened.status())
+        rewriting.rewrite(opened, name, before, after)

@@ -1,0 +1,299 @@
+"""What does a YAML text say? Values of the YAML 1.2 core schema, built from libyaml's events.
+
+Pure. Nothing is composed by libyaml itself, whose composer recurses without a bound: reading stops at the first thing
+that is wrong, too deep or too large once its aliases are written out.
+"""
+
+import math
+import re
+from typing import Any, NamedTuple, TypeAlias
+
+import yaml
+from yaml import CSafeDumper, YAMLError
+from yaml._yaml import CParser
+from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, StreamEndEvent
+
+from contexthall.core.text import quoted
+
+Value: TypeAlias = Any
+"""What JSON can spell: None, bool, int, float (infinities and NaN too), str, list, dict with string keys."""
+
+MOST_LEVELS = 64
+_WIDTH = 100
+_MOST_DIRECTIVES = 16
+_MOST_EXPANDED = 4 << 20
+_LARGEST_EXACT = 2**53
+_MOST_BITS = 1024
+_CORE = "tag:yaml.org,2002:"
+_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_ENDLESS = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
+_BASES = {"0o": 8, "0x": 16}
+_NULLS = dict.fromkeys(("", "~", "null", "Null", "NULL"))
+_BOOLEANS = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false", "False", "FALSE"), False)
+_WORDS: dict[str, bool | None] = _NULLS | _BOOLEANS
+_NOT_A_NUMBER = {".nan", ".NaN", ".NAN"}
+_LINES = re.compile(r"(?:[!-~][ -~]*\n)+(?:[!-~][ -~]*)?")
+"""Text that is best written over several lines, as it is."""
+_NO_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
+_BEGINNINGS = frozenset(["", *"+-.0123456789", *"~nNtTfF"])
+"""How a plain scalar begins that may be something else than text."""
+
+
+class BadYamlError(ValueError):
+    """The text is not one YAML document that can be read; the message says why, with the line where it is known."""
+
+
+class Span(NamedTuple):
+    """Where a value stands in its text, in characters, and how it is written."""
+
+    start: int
+    end: int
+    value: str | None
+    """What a scalar says; None for an alias."""
+    style: str
+    """Empty for a plain one, else how it begins: a quotation mark, `|` or `>`."""
+
+
+def read(text: str) -> Value:
+    """Read the one document in `text`; an empty text is None. Else BadYamlError."""
+    # libyaml spends time on directives that grows with the square of their number.
+    if text.count("\n%") + text.count("\r%") > _MOST_DIRECTIVES:
+        raise BadYamlError("too many directives")
+    masked, shown = _masked(text)
+    try:
+        value = _Reader(masked).document()
+    except YAMLError as error:
+        raise BadYamlError(_explain(error)) from None
+    return _unmasked(value, shown) if shown else value
+
+
+def find_value(text: str, key: str) -> Span:
+    """Say where the value of `key` stands in a text that reads as a mapping with that key."""
+    return _Reader(mask(text)).find(key)
+
+
+def mask(text: str) -> str:
+    """Give a text of the same length whose lines end for libyaml where they end for YAML 1.2."""
+    return _masked(text)[0]
+
+
+def spell(text: str) -> str:
+    """Write a short string so that it reads back as that string: plain where that is safe, else quoted."""
+    return text if text.isascii() and text.isalnum() and _plain(text) == text else f'"{text}"'
+
+
+def write(value: Value) -> str:
+    """Write a value as a YAML document, its keys in their order."""
+    text: str = yaml.dump(value, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    return text
+
+
+def finite(value: Value) -> Value:
+    """Replace what JSON cannot spell, infinities and NaN, by None."""
+    if isinstance(value, dict):
+        return {key: finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class _Writer(CSafeDumper):  # type: ignore[misc]  # libyaml's classes have no types
+    """Writes what reads as the same in YAML 1.1 and 1.2."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+
+def _write_text(writer: Any, text: str) -> Any:  # noqa: ANN401
+    style = "|" if _LINES.fullmatch(text) else '"' if _plain(text) != text or _NO_LINE_ENDS.search(text) else None
+    return writer.represent_scalar(f"{_CORE}str", text, style=style)
+
+
+_Writer.add_representer(str, _write_text)
+
+
+def _masked(text: str) -> tuple[str, dict[int, int]]:
+    """Hide what libyaml takes for the end of a line and YAML 1.2 does not, and say how to show it again."""
+    if not _NO_LINE_ENDS.search(text):
+        return text, {}
+    escapes = text.lower()
+    unused = (place for place in range(0xE000, 0xF900) if chr(place) not in text and f"u{place:04x}" not in escapes)
+    hidden = dict(zip(map(ord, "\x85\u2028\u2029"), unused, strict=False))
+    return text.translate(hidden), {place: character for character, place in hidden.items()}
+
+
+def _unmasked(value: Value, shown: dict[int, int]) -> Value:
+    if isinstance(value, dict):
+        return {key.translate(shown): _unmasked(each, shown) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_unmasked(each, shown) for each in value]
+    return value.translate(shown) if isinstance(value, str) else value
+
+
+class _Anchored(NamedTuple):
+    """A value that aliases may name, how many levels it has, and how much text it is once written out."""
+
+    value: Value
+    levels: int
+    weight: int
+
+
+class _Reader:
+    """Reads one text, event by event."""
+
+    def __init__(self, text: str) -> None:
+        self._next = CParser(text).get_event
+        self._anchored: dict[str, _Anchored | None] = {}
+        """None for a node that is not complete yet."""
+        self._expanded = 0
+
+    def document(self) -> Value:
+        self._next()  # the stream's start
+        if type(self._next()) is StreamEndEvent:
+            return None
+        value, _ = self._node(self._next(), 1)
+        self._next()  # the document's end
+        if type(event := self._next()) is not StreamEndEvent:
+            raise BadYamlError(f"line {_line(event)}: a second document")
+        return value
+
+    def find(self, key: str) -> Span:
+        for _ in range(3):  # the starts of stream, document and mapping
+            self._next()
+        while self._key(self._next()) != key:
+            self._node(self._next(), 2)
+        event = self._next()
+        value, style = (event.value, event.style) if type(event) is ScalarEvent else (None, "")
+        return Span(event.start_mark.index, event.end_mark.index, value, style)
+
+    def _node(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401 - libyaml's events have no types
+        """Build the value that begins with `event`, and say how many levels it has."""
+        if type(event) is AliasEvent:
+            return self._alias(event, level)
+        if event.anchor is not None:
+            return self._anchor(event, level)
+        value, levels, _ = self._content(event, level)
+        return value, levels
+
+    def _content(self, event: Any, level: int) -> tuple[Value, int, int]:  # noqa: ANN401
+        """Build a scalar or a collection; say how many levels it has, and where in the text it ends."""
+        if type(event) is ScalarEvent:
+            return _scalar(event), 0, event.end_mark.index
+        if level > MOST_LEVELS:
+            raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
+        return self._mapping(level) if type(event) is MappingStartEvent else self._sequence(level)
+
+    def _mapping(self, level: int) -> tuple[Value, int, int]:
+        mapping: dict[str, Value] = {}
+        levels, following = 0, self._next
+        while type(event := following()) is not MappingEndEvent:
+            key = event.value if type(event) is ScalarEvent and event.anchor is None else self._key(event)
+            if key in mapping:
+                raise BadYamlError(f"line {_line(event)}: the key {quoted(key)} again")
+            event = following()
+            if type(event) is ScalarEvent and event.anchor is None:  # by far the most of them
+                mapping[key] = _scalar(event)
+            else:
+                mapping[key], below = self._node(event, level + 1)
+                levels = max(levels, below)
+        return mapping, levels + 1, event.end_mark.index
+
+    def _sequence(self, level: int) -> tuple[Value, int, int]:
+        sequence: list[Value] = []
+        levels, following = 0, self._next
+        while type(event := following()) is not SequenceEndEvent:
+            if type(event) is ScalarEvent and event.anchor is None:
+                sequence.append(_scalar(event))
+            else:
+                value, below = self._node(event, level + 1)
+                sequence.append(value)
+                levels = max(levels, below)
+        return sequence, levels + 1, event.end_mark.index
+
+    def _key(self, event: Any) -> str:  # noqa: ANN401
+        if type(event) is ScalarEvent:
+            if event.anchor is not None:
+                self._node(event, 1)
+            return str(event.value)
+        if type(event) is AliasEvent and isinstance(value := self._alias(event, 1)[0], str):
+            return value
+        raise BadYamlError(f"line {_line(event)}: a key that is no scalar")
+
+    def _anchor(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401
+        self._anchored[event.anchor] = None
+        expanded = self._expanded
+        value, levels, end = self._content(event, level)
+        weight = end - event.start_mark.index + self._expanded - expanded
+        self._anchored[event.anchor] = _Anchored(value, levels, weight)
+        return value, levels
+
+    def _alias(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401
+        node = self._anchored.get(event.anchor)
+        if node is None:
+            raise BadYamlError(f"line {_line(event)}: nothing is anchored as {quoted(event.anchor)}")
+        if level + node.levels - 1 > MOST_LEVELS:
+            raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
+        self._expanded += node.weight
+        if self._expanded > _MOST_EXPANDED:
+            raise BadYamlError(f"line {_line(event)}: too large once its aliases are written out")
+        return node.value, node.levels
+
+
+def _scalar(event: Any) -> Value:  # noqa: ANN401
+    if event.tag is not None:
+        if event.tag == "!":
+            return event.value
+        if event.tag.startswith(_CORE):
+            return _tagged(event, event.tag[len(_CORE) :])
+    return event.value if event.style else _plain(event.value)
+
+
+def _tagged(event: Any, tag: str) -> Value:  # noqa: ANN401
+    if tag == "str":
+        return event.value
+    value = _plain(event.value)
+    accepted = _ACCEPTED.get(tag)
+    if accepted is None:  # not of the core schema, so as if it were not there
+        return event.value if event.style else value
+    if type(value) not in accepted:
+        raise BadYamlError(f"line {_line(event)}: {quoted(event.value)} is no {tag}")
+    return value
+
+
+_ACCEPTED: dict[str, tuple[type, ...]] = {
+    "null": (type(None),),
+    "bool": (bool,),
+    "int": (int,),
+    "float": (int, float),
+}
+
+
+def _plain(text: str) -> Value:
+    """Resolve a plain scalar by the core schema."""
+    if text[:1] not in _BEGINNINGS:
+        return text
+    return _WORDS[text] if text in _WORDS else _number(text)
+
+
+def _number(text: str) -> Value:
+    if _INTEGER.fullmatch(text):
+        base = _BASES.get(text[:2], 10)
+        # A number that large is a mistake whatever it was meant to be, and Python would not spell it.
+        return int(text, base) if len(text) * 4 <= _MOST_BITS else math.inf
+    if _FLOAT.fullmatch(text):
+        number = float(text)
+        return int(number) if number.is_integer() and abs(number) < _LARGEST_EXACT else number
+    if endless := _ENDLESS.fullmatch(text):
+        return -math.inf if endless[1] == "-" else math.inf
+    return math.nan if text in _NOT_A_NUMBER else text
+
+
+def _line(event: Any) -> int:  # noqa: ANN401
+    return int(event.start_mark.line) + 1
+
+
+def _explain(error: YAMLError) -> str:
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    reason = problem or getattr(error, "reason", None) or "not YAML"
+    return f"line {mark.line + 1}: {reason}" if mark is not None else str(reason)

@@ -1,0 +1,1 @@
+"""Whether a context is still true."""

@@ -1,0 +1,158 @@
+"""What does a listing need of a context? Its head; those of a large project are read by a second process.
+
+Reading YAML is most of the work of a first listing, and Python does one thing at a time: while this process walks the
+project and digests its files, another one reads the contexts. If that does not work out, nothing is lost but time.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple, Self
+
+from contexthall.contexts.files.context_file import MOST_BYTES, read_context
+from contexthall.contexts.files.schema import CONTEXT_FILE
+from contexthall.contexts.files.yaml_text import Value, finite
+from contexthall.core.errors import (
+    ContextCorruptError,
+    ContextError,
+    ContextMissingError,
+    ContextVersionError,
+    DiskError,
+    PathMissingError,
+)
+from contexthall.system.disk import Disk, Seen
+from contexthall.system.kernel import open_straight
+
+MANY = 400
+"""So many contexts are worth a process."""
+_PIPE_BYTES = 1 << 20
+_CHUNK = 1 << 16
+_PATIENCE_SECONDS = 60.0
+_PROGRAM = "from contexthall.contexts.freshness.heads import main; main()"
+
+FAULTS: dict[str, type[ContextError]] = {error.__name__: error for error in (ContextCorruptError, ContextVersionError)}
+
+
+class Head(NamedTuple):
+    """What a listing tells of a context; if it cannot be read, which error that is, and its detail."""
+
+    scope: str = ""
+    fingerprint: str = ""
+    last_updated: str = ""
+    summary: Value = None
+    has_summary: bool = False
+    fault: str = ""
+    detail: str = ""
+
+
+def read_context_of(disk: Disk, directory: str) -> tuple[Seen, dict[str, Value]]:
+    """Read the context of a directory, and what it was when it was read."""
+    seen, data = read_bytes_of(disk, directory)
+    return seen, read_context(data)
+
+
+def read_bytes_of(disk: Disk, directory: str) -> tuple[Seen, bytes]:
+    try:
+        return disk.read_small(os.path.join(directory, CONTEXT_FILE), MOST_BYTES)
+    except PathMissingError as error:
+        raise ContextMissingError(directory) from error
+    except DiskError as error:
+        raise ContextCorruptError(error.detail) from error
+
+
+def read_head(disk: Disk, directory: str) -> tuple[Seen | None, Head]:
+    """Read the head of a directory's context, and what the file was then; None if it could not be read at all."""
+    context = None
+    try:
+        context, data = read_bytes_of(disk, directory)
+        values = read_context(data)
+    except (ContextCorruptError, ContextVersionError) as error:
+        return context, Head(fault=type(error).__name__, detail=error.detail)
+    metadata = (values["scope"], values["fingerprint"], values["last_updated"])
+    return context, Head(*metadata, finite(values.get("summary")), "summary" in values)
+
+
+class SecondReader:
+    """Another process that reads heads, which is started once there are many to read."""
+
+    def __init__(self) -> None:
+        self._waiting: list[str] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        self._patience: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience.join()  # whoever forks later must be alone
+        if self._process is not None:
+            self._process.kill()
+            with suppress(BrokenPipeError):
+                self._process.__exit__(None, None, None)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._process is not None
+
+    def ask_for(self, directory: str) -> None:
+        """Let the head of a directory's context be read, at some time."""
+        self._waiting.append(directory)
+        if self._process is None and len(self._waiting) == MANY:
+            self._begin()
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(b"".join(os.fsencode(each) + b"\0" for each in self._waiting))
+            self._waiting = []
+
+    def _begin(self) -> None:
+        """Start it; if it says nothing for too long, because somebody stopped it, say, it is not waited for."""
+        self._process = _start()
+        if self._process is not None:
+            self._patience = threading.Timer(_PATIENCE_SECONDS, self._process.kill)
+            try:
+                self._patience.start()
+            except RuntimeError:  # this user may have no more threads
+                self._patience = None
+
+    def answers(self) -> Mapping[str, tuple[Seen, Head]]:
+        """Give the heads that were read, by directory; none if there were few, or if it did not work out."""
+        if self._process is None or self._process.stdin is None or self._process.stdout is None:
+            return {}
+        try:
+            self._process.stdin.close()
+            rows = json.loads(self._process.stdout.read())
+        except (BrokenPipeError, ValueError):
+            return {}
+        return {path: (Seen(CONTEXT_FILE, "file", size, tuple(stamp)), Head(*head)) for path, size, stamp, head in rows}
+
+
+def _start() -> "subprocess.Popen[bytes] | None":
+    # Not `-m`, which would look for modules in the working directory first: nothing found there is ever run.
+    command = [sys.executable, "-P", "-c", _PROGRAM, str(os.getpid())]
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    try:
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, pipesize=_PIPE_BYTES)  # noqa: S603
+    except OSError:
+        return None
+
+
+def main() -> None:
+    """Read the heads of the directories that standard input names, and tell them when it ends."""
+    disk, rows, begun = Disk(opening=open_straight), [], b""
+    asker = int(sys.argv[1])
+    while chunk := os.read(sys.stdin.fileno(), _CHUNK):
+        *paths, begun = (begun + chunk).split(b"\0")
+        for path in map(os.fsdecode, paths):
+            if os.getppid() != asker:  # who is gone, and with it whoever would want to know
+                return
+            with suppress(ContextMissingError):
+                seen, head = read_head(disk, path)
+                if seen is not None:  # else whoever asked will see for themselves
+                    rows.append((path, seen.size, seen.stamp, head))
+    sys.stdout.write(json.dumps(rows))

@@ -1,0 +1,176 @@
+"""What is remembered of a project between calls and between runs? Nothing that could not be found out again.
+
+Two things, in the user's cache directory: what the files of each directory added up to when they were last read, so
+that files whose times say that nothing changed need not be read again; and which files a context was written for, so
+that a stale one can say what changed. Where nothing can be kept, more is read and less is said.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import NamedTuple
+
+from contexthall.contexts.files.schema import CONTEXT_FILE
+from contexthall.contexts.files.yaml_text import Value
+from contexthall.contexts.freshness.heads import FAULTS, Head
+from contexthall.core.errors import DiskError
+from contexthall.core.wire import parse
+from contexthall.system.disk import Disk, Seen
+
+logger = logging.getLogger(__name__)
+
+_FORMAT = 2
+_SEEN_FILE = "seen.json"
+_WRITTEN = "written"
+_FAULT = Head._fields.index("fault")
+
+
+class Sum(NamedTuple):
+    """What the files of a directory added up to; those that an earlier run saw are known by their signature only."""
+
+    fingerprint: str
+    signature: str = ""
+    files: Sequence[Seen] = ()
+
+    def is_of(self, files: Sequence[Seen]) -> bool:
+        return self.signature == sign(files) if self.signature else self.files == files
+
+
+class Written(NamedTuple):
+    """A context as this machine wrote it: for which files, when, and which values it gave to the fields it drafted."""
+
+    fingerprint: str
+    files: Mapping[str, str]
+    """Name → digest."""
+    last_updated: str
+    fields: Mapping[str, str]
+    """Name → digest of the value."""
+
+
+class Ledger:
+    """The memory of one project, kept in `directory`; an empty one is nowhere."""
+
+    def __init__(self, disk: Disk, directory: str, clock: Callable[[], int]) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._clock = clock
+        self._sums: dict[str, Sum] = {}
+        self._heads: dict[str, tuple[Seen, Head]] = {}
+        self._is_changed = False
+        self._is_tidy = False
+        self._load()
+
+    def now(self) -> int:
+        """Say what time it is, in nanoseconds: to be asked before looking at what shall be remembered."""
+        return self._clock()
+
+    def fingerprint(self, scope: str, files: Sequence[Seen]) -> str | None:
+        """Give the content fingerprint of these very files, if it is known."""
+        known = self._sums.get(scope)
+        if known is None or not known.is_of(files):
+            return None
+        if known.signature:
+            self._sums[scope] = Sum(known.fingerprint, files=files)
+        return known.fingerprint
+
+    def head(self, scope: str, context: Seen) -> Head | None:
+        """Give the head of this very context, if it is known."""
+        known, head = self._heads.get(scope, (None, None))
+        return head if known == context else None
+
+    def learn_fingerprint(self, scope: str, files: Sequence[Seen], fingerprint: str, seen_at: int) -> None:
+        if all(file.is_settled(seen_at) for file in files):
+            self._sums[scope] = Sum(fingerprint, files=files)
+            self._is_changed = True
+
+    def learn_head(self, scope: str, context: Seen, head: Head, seen_at: int) -> None:
+        if context.is_settled(seen_at):
+            self._heads[scope] = (context, head)
+            self._is_changed = True
+
+    def keep(self, scopes: Collection[str]) -> None:
+        """Write down what is known, of these directories only."""
+        self._tidy()
+        if not (self._is_changed and self._directory):
+            return
+        rows = {scope: self._row(scope) for scope in scopes if scope in self._sums or scope in self._heads}
+        self._write(self._directory, _SEEN_FILE, {"format": _FORMAT, "directories": rows})
+        self._is_changed = False
+
+    def learn_written(self, scope: str, written: Written) -> None:
+        """Remember how a context was written."""
+        if self._directory:
+            self._write(os.path.join(self._directory, _WRITTEN), _file_name(scope), written._asdict())
+
+    def written(self, scope: str) -> Written | None:
+        """Tell how the context of a directory was last written here, if that is known."""
+        kept = self._read(os.path.join(_WRITTEN, _file_name(scope)))
+        try:
+            return Written(
+                str(kept["fingerprint"]), dict(kept["files"]), str(kept["last_updated"]), dict(kept["fields"])
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def _row(self, scope: str) -> list[object]:
+        known, (context, head) = self._sums.get(scope), self._heads.get(scope, (None, None))
+        total = [known.signature or sign(known.files), known.fingerprint] if known else None
+        return [total, [context.size, *context.stamp] if context else None, head]
+
+    def _load(self) -> None:
+        kept = self._read(_SEEN_FILE)
+        if kept.get("format") != _FORMAT:
+            return
+        try:
+            for scope, (total, context, head) in kept["directories"].items():
+                if total:
+                    signature, fingerprint = total
+                    self._sums[scope] = Sum(str(fingerprint), str(signature))
+                if context and head and head[_FAULT] in ("", *FAULTS):
+                    size, *stamp = context
+                    self._heads[scope] = (Seen(CONTEXT_FILE, "file", size, tuple(stamp)), Head(*head))
+        except (LookupError, TypeError, ValueError, AttributeError):
+            logger.info("what was remembered of the project is no longer understood")
+            self._sums, self._heads = {}, {}
+
+    def _read(self, name: str) -> dict[str, Value]:
+        if not self._directory:
+            return {}
+        try:
+            kept = parse(self._disk.read(os.path.join(self._directory, name)), halves=True)
+        except (DiskError, ValueError):
+            return {}
+        return kept if isinstance(kept, dict) else {}
+
+    def _tidy(self) -> None:
+        """Clear away what writers who died have left, once; there may be nothing to write for long."""
+        if self._is_tidy or not self._directory:
+            return
+        self._is_tidy = True
+        for directory in (self._directory, os.path.join(self._directory, _WRITTEN)):
+            with suppress(DiskError), self._disk.enter(directory) as opened:
+                opened.tidy()
+
+    def _write(self, directory: str, name: str, value: object) -> None:
+        try:
+            self._disk.make_directories(directory)
+            with self._disk.enter(directory) as opened:
+                # ASCII, because a name that is not UTF-8 has halves of surrogate pairs in it.
+                opened.replace(name, json.dumps(value, separators=(",", ":")).encode("ascii"))
+        except DiskError as error:
+            logger.info("cannot remember: %s", error)
+
+
+def sign(files: Sequence[Seen]) -> str:
+    """Give a short text that stands for these files, their sizes and their times."""
+    told = sorted(files)
+    names = "/".join([file.name for file in told])
+    numbers = [number for file in told for number in (file.size, *file.stamp)]
+    return sha256(f"{names}{numbers}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _file_name(scope: str) -> str:
+    return sha256(os.fsencode(scope)).hexdigest()[:16] + ".json"

@@ -1,0 +1,80 @@
+"""Is a context still true? Its fingerprint is compared with what its directory's files add up to now.
+
+The disk and the ledger are arguments.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import NamedTuple
+
+from contexthall.contexts.freshness.fingerprint import content_fingerprint, stat_fingerprint
+from contexthall.contexts.freshness.ledger import Ledger
+from contexthall.contexts.scan.directories import Directory
+from contexthall.core.paths import shown
+from contexthall.system.disk import Disk
+
+FRESH, STALE, MISSING = STATES = ("fresh", "stale", "missing")
+_UNREADABLE = "unreadable"
+
+
+class Contents(NamedTuple):
+    """What the files of a directory hold: a digest for each, and which of them could not be read."""
+
+    digests: dict[str, str]
+    are_as_seen: bool
+    """Whether these are the very files that were seen before they were read."""
+    error: str = ""
+    cause: str = ""
+    """What the system said about the first of those, for people."""
+
+    @property
+    def fingerprint(self) -> str:
+        return content_fingerprint(self.digests)
+
+
+class Verdict(NamedTuple):
+    """Whether a context is fresh, and the fingerprint that says so."""
+
+    state: str
+    computed: str
+    error: str = ""
+
+
+def judge(disk: Disk, ledger: Ledger, directory: Directory, stored: str, seen_at: int) -> Verdict:
+    """Compare `stored` with a directory that was looked at no earlier than `seen_at`."""
+    known = ledger.fingerprint(directory.scope, directory.files)
+    if known != stored and stat_fingerprint(directory.every_file) == stored:
+        return Verdict(FRESH, stored, directory.error)
+    if known is not None:
+        return Verdict(FRESH if known == stored else STALE, known, directory.error)
+    computed, error = add_up(disk, ledger, directory, seen_at)
+    return Verdict(FRESH if computed == stored else STALE, computed, error or directory.error)
+
+
+def add_up(disk: Disk, ledger: Ledger, directory: Directory, seen_at: int) -> tuple[str, str]:
+    """Read the files of a directory, and remember what they add up to; say that, and what could not be read."""
+    contents = read_contents(disk, directory)
+    fingerprint = contents.fingerprint
+    if contents.are_as_seen:
+        ledger.learn_fingerprint(directory.scope, directory.files, fingerprint, seen_at)
+    return fingerprint, contents.error
+
+
+def read_contents(disk: Disk, directory: Directory) -> Contents:
+    """Read the files of a directory; one that is gone is left out, one that cannot be read matches nothing."""
+    found, are_as_seen, refused = disk.digests(directory.path, directory.files, sha256)
+    digests = found | dict.fromkeys(refused, _UNREADABLE)
+    if not refused:
+        return Contents(digests, are_as_seen)
+    first = min(refused, key=shown)
+    return Contents(digests, are_as_seen, f'Cannot read "{shown(first)}"', refused[first])
+
+
+def changes(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:
+    """Name the files that were added, removed and modified."""
+    found = {
+        "added": after.keys() - before.keys(),
+        "removed": before.keys() - after.keys(),
+        "modified": {name for name in after.keys() & before.keys() if after[name] != before[name]},
+    }
+    return {kind: sorted(map(shown, names)) for kind, names in found.items()}

@@ -1,0 +1,92 @@
+"""Which contexts became stale, fresh or missing just now? Tells it while people work."""
+
+import logging
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from watchfiles import Change, watch
+
+from contexthall.contexts.freshness.answers import Turn
+from contexthall.contexts.project import Project
+from contexthall.core.errors import DiskError, HallError
+
+logger = logging.getLogger(__name__)
+
+States: TypeAlias = dict[str, str]
+Folders: TypeAlias = dict[str, tuple[int, ...]]
+
+_POLL_MILLISECONDS = 500
+_GATHER_MILLISECONDS = 200
+
+
+def turns(project: Project) -> Iterator[list[Turn]]:
+    """Give what is the case at first, then what changes, each time something does. Ends when it is interrupted."""
+    known = _states(project)
+    yield _difference({}, known)
+    for _ in _moments(project):
+        found = _states_if_possible(project, known)
+        if found != known:
+            yield _difference(known, found)
+        known = found
+
+
+def _difference(before: States, after: States) -> list[Turn]:
+    scopes = sorted(before.keys() | after.keys())
+    turned = [Turn(scope, before.get(scope), after.get(scope)) for scope in scopes]
+    return [turn for turn in turned if turn.was != turn.state]
+
+
+def _moments(project: Project) -> Iterator[None]:
+    """Tell when to look again: when something changed, and at first, for what happened before the watch stood."""
+    folders = _folders(project, {})
+    while True:
+        is_first = True
+        for changes in _changes(project.root, folders):
+            if changes or is_first:
+                yield
+                before, folders, is_first = folders, _folders(project, folders), False
+                if folders != before:
+                    break
+        else:
+            raise DiskError(f"cannot watch {project.root}: a directory is gone", hint="try again")
+
+
+def _folders(project: Project, known: Folders) -> Folders:
+    """Name the directories of the project, each with what changes when another takes its place."""
+    try:
+        return {each.path: each.survey.stamp[:1] for each in project.overview().directories if not each.error}
+    except HallError:
+        return known
+
+
+def _changes(root: str, folders: Folders) -> Iterator[set[tuple[Change, str]]]:
+    """Watch the directories that count, one by one: a watch of all that lies below would follow symlinks anywhere."""
+    try:
+        yield from watch(
+            *folders,
+            watch_filter=None,
+            debounce=_GATHER_MILLISECONDS,
+            rust_timeout=_POLL_MILLISECONDS,
+            yield_on_timeout=True,
+            recursive=False,
+        )
+    except FileNotFoundError:  # since it was named
+        yield set()
+    except OSError as error:
+        raise DiskError(f"cannot watch {root}: {error}", hint="is the limit of inotify watches too low?") from error
+
+
+def _states(project: Project) -> States:
+    answer = project.list_contexts()
+    if "error" in answer:
+        raise DiskError(answer["error"])
+    return {entry["scope"]: entry["state"] for entry in answer["entries"]}
+
+
+def _states_if_possible(project: Project, known: States) -> States:
+    """Look again; while somebody is in the middle of editing the configuration, nothing new is known."""
+    try:
+        return _states(project)
+    except DiskError as error:
+        logger.warning("%s", error)
+        return known

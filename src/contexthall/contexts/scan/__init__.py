@@ -1,0 +1,1 @@
+"""Which directories of a project count."""

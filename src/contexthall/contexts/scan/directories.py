@@ -1,0 +1,249 @@
+"""Which directories of a project count? Those with something to explain, as deep as the project wants.
+
+The disk is an argument; what was seen on it is judged by pure rules.
+"""
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from contexthall.contexts.files.config import CONFIG_FILE, Config
+from contexthall.contexts.files.schema import CONTEXT_FILE
+from contexthall.contexts.scan.ignore import IGNORE_FILES, MOST_BYTES, Level, Rules, is_ignored, parse_rules
+from contexthall.core.errors import DiskError, PathMissingError, UsageError
+from contexthall.core.paths import shown
+from contexthall.core.tokens import BYTES_PER_TOKEN
+from contexthall.system.disk import TEMPORARY_PREFIX, Disk, Seen, Status, Survey, is_temporary
+
+ROOT = "."
+UNREADABLE = 'Cannot read the directory at scope "{scope}"'
+SMALL_PROJECT = 64
+"""In a project of up to this many directories each is worth a context, unless the project says otherwise."""
+MIN_TOKENS = 4096
+"""How much a directory of a larger project must hold."""
+_VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_GENERATED = _words(
+    "node_modules bower_components jspm_packages dist build target vendor __pycache__ __pypackages__ venv virtualenv "
+    "site-packages coverage htmlcov Pods DerivedData elm-stuff storybook-static"
+)
+_GENERATED_SUFFIXES = (".egg-info", ".dist-info")
+_EXTENSIONS = _words(
+    "ts tsx mts cts js jsx mjs cjs vue svelte astro py pyi pyx ipynb rs go java kt kts scala groovy gradle clj cljs c "
+    "cc cpp cxx h hh hpp hxx m mm cu cs fs vb swift dart rb php pl pm lua r jl ex exs erl hs ml mli elm nim zig v sol "
+    "asm s sql sh bash zsh fish ps1 bat tf hcl nix cmake mk bzl dockerfile graphql gql proto thrift prisma html css "
+    "scss sass less yaml yml json jsonc json5 toml xml ini cfg conf properties md mdx txt rst adoc org tex"
+)
+_SOURCE_NAMES = _words("Dockerfile Makefile Rakefile Gemfile Procfile Justfile Jenkinsfile Vagrantfile go.mod")
+
+
+class Directory(NamedTuple):
+    """A directory as it was seen."""
+
+    scope: str
+    path: str
+    survey: Survey = Survey((), ())
+    above: tuple[Level, ...] = ()
+    """The ignore rules of the directories above it."""
+    levels: tuple[Level, ...] = ()
+    """Those that hold in it."""
+    every_file: Sequence[Seen] = ()
+    """Its regular files, but for the context."""
+    files: Sequence[Seen] = ()
+    """Those of them that are not ignored."""
+    subdirectories: Sequence[str] = ()
+    """The names of those that may be entered."""
+    context: Seen | None = None
+    """What stands at `.context.yaml`, unless that is a symlink."""
+    error: str = ""
+    """What of it could not be read."""
+    cause: str = ""
+    """What the system said about that, for people; if it said something, nothing is written here."""
+
+    def must_be(self, found: Status) -> None:
+        """Refuse whatever has taken its place since it was seen."""
+        if found.stamp[1] != self.survey.stamp[0]:
+            raise UsageError(f"something else has come to be at {self.path}", hint="try again")
+
+
+class Census(NamedTuple):
+    """The directories that are kept, and how many others would have counted."""
+
+    kept: list[Directory]
+    skipped: int
+
+
+def look(
+    disk: Disk,
+    root: str,
+    scope: str,
+    above: tuple[Level, ...],
+    known: Directory | None = None,
+) -> Directory:
+    """Look at one directory; `above` are the rules of the directories above it. If it is as `known`, then that one."""
+    path = _path(root, scope)
+    survey = disk.survey(path, known.survey if known else None)
+    if known is not None and survey is known.survey and above == known.above:
+        return known
+    seen = sorted(survey.seen)  # by name, so that nobody ever depends on the order of a file system
+    context = next((each for each in seen if each.name == CONTEXT_FILE and each.kind != "symlink"), None)
+    every_file = [each for each in seen if each.kind == "file" and _is_counted(each.name)]
+    names = [each.name for each in seen if each.kind == "directory" and is_entered(each.name)]
+    levels, error, cause = _with_own_rules(disk, path, scope, [each.name for each in every_file], above)
+    # In a worktree `.git` is a file, which is another one in every clone and in nobody's commit.
+    files, base = [each for each in every_file if each.name != ".git"], _base(scope)
+    if levels:
+        files = [each for each in files if not is_ignored(levels, base + each.name, each.name, is_directory=False)]
+        names = [name for name in names if not is_ignored(levels, base + name, name, is_directory=True)]
+    return Directory(scope, path, survey, above, levels, every_file, files, names, context, error, cause)
+
+
+def look_at_one(disk: Disk, root: str, scope: str) -> Directory:
+    """Look at one directory, with the rules of those above it but at none of them; none of them is a symlink."""
+    levels: tuple[Level, ...] = ()
+    faults = []
+    for parent in _above(scope):
+        levels, error, cause = _with_own_rules(disk, _path(root, parent), parent, IGNORE_FILES, levels)
+        faults += [(error, cause)] if cause else []
+    directory = look(disk, root, scope, levels)
+    return directory if directory.error or not faults else directory._replace(error=faults[0][0], cause=faults[0][1])
+
+
+def walk(
+    disk: Disk, root: str, config: Config, known: Mapping[str, Directory] = MappingProxyType({})
+) -> Iterator[Directory]:
+    """Look at the root, which is no symlink, and at every directory below it that may be entered, parents first.
+
+    What has not changed since it became `known` is not looked at more closely than it takes to see that.
+    """
+    unwanted = _rules(tuple(pattern.encode() for pattern in config.ignore))
+    waiting: list[tuple[str, tuple[Level, ...], int]] = [(ROOT, (), 0)]
+    while waiting:
+        scope, above, depth = waiting.pop()
+        directory = _look_if_there(disk, root, scope, above, known.get(scope))
+        if directory is None:
+            continue
+        yield directory
+        for name in reversed(directory.subdirectories) if depth < config.max_depth else ():
+            below = _base(scope) + name
+            if not (unwanted and unwanted.judge(below, name, is_directory=True)):
+                waiting.append((below, directory.levels, depth + 1))
+
+
+def count(directories: Sequence[Directory], config: Config) -> Census:
+    """Decide which of the `directories`, parents first, are kept."""
+    qualifying = _with_parents(directories, [_is_noted(each) or _has_source(each) for each in directories])
+    min_tokens = config.min_tokens
+    if min_tokens is None:
+        min_tokens = MIN_TOKENS if len(qualifying) > SMALL_PROJECT else 0
+    if min_tokens == 0:
+        return Census(qualifying, 0)
+    least = min_tokens * BYTES_PER_TOKEN
+    kept = _with_parents(qualifying, [_is_noted(each) or _source_bytes(each) >= least for each in qualifying])
+    return Census(kept, len(qualifying) - len(kept))
+
+
+def is_entered(name: str) -> bool:
+    """Say whether a directory of this name is somebody's work: not hidden and not generated."""
+    return not (name.startswith(".") or name in _GENERATED or name.endswith(_GENERATED_SUFFIXES))
+
+
+def is_source(name: str) -> bool:
+    """Say whether a file is source, configuration or prose, by its name."""
+    _, dot, extension = name.rpartition(".")
+    return (bool(dot) and extension.lower() in _EXTENSIONS and name != CONFIG_FILE) or name in _SOURCE_NAMES
+
+
+def _with_parents(directories: Sequence[Directory], are_wanted: Sequence[bool]) -> list[Directory]:
+    """Choose the wanted directories, every directory above one of them, and the root."""
+    chosen, parents = [], {ROOT}
+    for directory, is_wanted in zip(reversed(directories), reversed(are_wanted), strict=True):
+        if is_wanted or directory.scope in parents:
+            chosen.append(directory)
+            parents.add(_parent(directory.scope))
+    return chosen[::-1]
+
+
+def _is_noted(directory: Directory) -> bool:
+    """Say whether a directory is shown whatever its size: it has a context, or something is wrong with it."""
+    return directory.context is not None or bool(directory.error)
+
+
+def _has_source(directory: Directory) -> bool:
+    return any(is_source(file.name) for file in directory.files)
+
+
+def _source_bytes(directory: Directory) -> int:
+    return sum(file.size for file in directory.files if is_source(file.name))
+
+
+def _look_if_there(
+    disk: Disk, root: str, scope: str, above: tuple[Level, ...], known: Directory | None
+) -> Directory | None:
+    """Look at a directory; None if it is gone or nobody's work. Only the root must be readable."""
+    try:
+        directory = look(disk, root, scope, above, known)
+    except DiskError as error:
+        if scope == ROOT:
+            raise
+        if isinstance(error, PathMissingError):
+            return None
+        sentence = UNREADABLE.format(scope=shown(scope))
+        return Directory(scope, _path(root, scope), levels=above, error=sentence, cause=error.detail)
+    is_environment = scope != ROOT and any(file.name == _VIRTUAL_ENVIRONMENT for file in directory.every_file)
+    return None if is_environment else directory
+
+
+def _with_own_rules(
+    disk: Disk, path: str, scope: str, names: Collection[str], above: tuple[Level, ...]
+) -> tuple[tuple[Level, ...], str, str]:
+    """Add the rules of the ignore files among `names` to those from above; say what could not be read, and why."""
+    texts, error, cause = [], "", ""
+    for name in IGNORE_FILES:
+        if name in names:
+            try:
+                _, text = disk.read_small(os.path.join(path, name), MOST_BYTES)
+            except PathMissingError:  # also a symlink, which git does not follow either
+                continue
+            except DiskError as refusal:
+                error, cause = f"Cannot read {name}", refusal.detail
+                continue
+            texts.append(text)
+            error = f"{name} is too large" if len(text) > MOST_BYTES else error
+    rules = _rules(tuple(texts)) if texts and not error else None
+    return ((*above, Level(len(_base(scope)), rules)) if rules else above), error, cause
+
+
+@lru_cache(maxsize=256)
+def _rules(texts: tuple[bytes, ...]) -> Rules | None:
+    return parse_rules(texts)
+
+
+def _is_counted(name: str) -> bool:
+    return name != CONTEXT_FILE and not (name.startswith(TEMPORARY_PREFIX) and is_temporary(name))
+
+
+def _path(root: str, scope: str) -> str:
+    return root if scope == ROOT else os.path.join(root, scope)
+
+
+def _base(scope: str) -> str:
+    """Give what the paths in a directory begin with."""
+    return "" if scope == ROOT else scope + "/"
+
+
+def _parent(scope: str) -> str:
+    return scope.rpartition("/")[0] or ROOT
+
+
+def _above(scope: str) -> list[str]:
+    """Name the directories above `scope`, the root first."""
+    parts = [] if scope == ROOT else scope.split("/")
+    return [ROOT, *("/".join(parts[:end]) for end in range(1, len(parts)))] if parts else []

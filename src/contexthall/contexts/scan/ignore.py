@@ -1,0 +1,222 @@
+"""What is left out? The rules of `.gitignore` and `.contextignore` files, exactly as git reads them.
+
+Pure: the text of the files is an argument. Whoever wrote them may have made them to keep us busy, so there are bounds:
+on the length of a pattern, and on the number and size of those that are no plain names or endings.
+"""
+
+import os
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
+
+import re2
+
+from contexthall.contexts.scan.wildmatch import NeverMatchesError, expression, literal_length
+
+IGNORE_FILES = (".gitignore", ".contextignore")
+"""In the order in which they are read: of two rules in one directory the later one decides."""
+MOST_BYTES = 1 << 20
+
+Expression: TypeAlias = Any
+
+_LONGEST_PATTERN = 4096
+"""No path is longer. A pattern that is, and could match one all the same, such as a huge class, is left out."""
+_MOST_EXPRESSIONS = 2048
+_MOST_EXPRESSION_BYTES = 128 << 10
+_LARGEST_EXPRESSION = 128 << 10
+_ANYTHING, _NOTHING = b"(?s:.*)", rb"[^\x00-\xff]"
+
+
+def _options(most_bytes: int) -> Any:  # noqa: ANN401 - RE2 has no types
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = most_bytes
+    return options
+
+
+_OPTIONS = _options(8 << 20)
+_OPTIONS_OF_ONE = _options(1 << 20)
+
+
+class Pattern(NamedTuple):
+    """One line of an ignore file; exactly one of `literal`, `suffix` and `expression` is set."""
+
+    negated: bool
+    directories_only: bool
+    by_path: bool
+    """Whether it is about the path from the ignore file's directory; else about the name, wherever that is."""
+    literal: str | None = None
+    suffix: str | None = None
+    expression: bytes | None = None
+
+    def matches(self, path: str, name: str, *, is_directory: bool) -> bool:
+        subject = path if self.by_path else name
+        if self.directories_only and not is_directory:
+            return False
+        if self.expression is not None:
+            return _is_match(_compiled_one(self.expression), subject)
+        return subject == self.literal if self.suffix is None else subject.endswith(self.suffix)
+
+
+Numbered: TypeAlias = tuple[int, Pattern]
+"""A pattern and its place in the files, of which the highest decides."""
+
+
+class Rules:
+    """The patterns of one directory's ignore files."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        # Of those that match the same, the last one decides.
+        numbered = {pattern[1:]: (number, pattern) for number, pattern in enumerate(patterns)}.values()
+        self._names = _by_key(numbered, lambda pattern: None if pattern.by_path else pattern.literal)
+        self._paths = _by_key(numbered, lambda pattern: pattern.literal if pattern.by_path else None)
+        self._endings = _by_key(numbered, lambda pattern: pattern.suffix)
+        self._expressions = tuple(each for each in numbered if each[1].expression is not None)
+        self._suffixes = tuple(self._endings)
+        self._name_expression = _any_of(pattern for pattern in patterns if not pattern.by_path)
+        self._path_expression = _any_of(pattern for pattern in patterns if pattern.by_path)
+
+    def judge(self, path: str, name: str, *, is_directory: bool) -> bool | None:
+        """Say whether `path`, whose last part is `name`, is ignored; None if the rules do not speak of it."""
+        if not self._may_match(path, name):
+            return None
+        candidates = self._candidates(path, name)
+        matching = (each for each in candidates if each[1].matches(path, name, is_directory=is_directory))
+        _, last = max(matching, key=itemgetter(0), default=(0, None))
+        return None if last is None else not last.negated
+
+    def _candidates(self, path: str, name: str) -> Iterator[Numbered]:
+        """Give the patterns that may match, of which there are few however many there are in all."""
+        yield from self._paths.get(path, ())
+        yield from self._names.get(name, ())
+        if self._endings:
+            for start in range(len(name) + 1):
+                yield from self._endings.get(name[start:], ())
+        yield from self._expressions
+
+    def _may_match(self, path: str, name: str) -> bool:
+        """Say, in one step for all patterns, whether any is worth a closer look: for most files none is."""
+        return (
+            name in self._names
+            or name.endswith(self._suffixes)
+            or path in self._paths
+            or (self._name_expression is not None and _is_match(self._name_expression, name))
+            or (self._path_expression is not None and _is_match(self._path_expression, path))
+        )
+
+
+def _by_key(numbered: Iterable[Numbered], key_of: Callable[[Pattern], str | None]) -> Mapping[str, Sequence[Numbered]]:
+    found: dict[str, list[Numbered]] = {}
+    for number, pattern in numbered:
+        if (key := key_of(pattern)) is not None:
+            found.setdefault(key, []).append((number, pattern))
+    return found
+
+
+class Level(NamedTuple):
+    """The rules that a directory adds to those of the directories above it."""
+
+    base_length: int
+    """How much of a path from the root is that directory's own, the slash included."""
+    rules: Rules
+
+
+def is_ignored(levels: Sequence[Level], path: str, name: str, *, is_directory: bool) -> bool:
+    """Say whether `path`, from the root, is ignored; the deepest level that speaks of it decides."""
+    for level in reversed(levels):
+        verdict = level.rules.judge(path[level.base_length :], name, is_directory=is_directory)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def parse_rules(files: Sequence[bytes]) -> Rules | None:
+    """Read ignore files, later ones over earlier ones; None if they have no pattern."""
+    lines = [line for data in files for line in data.removeprefix(BOM_UTF8).split(b"\n")]
+    patterns = list(_patterns(lines))
+    return Rules(patterns) if patterns else None
+
+
+def _patterns(lines: Iterable[bytes]) -> Iterator[Pattern]:
+    expressions = expression_bytes = 0
+    for line in lines:
+        is_enough = expressions >= _MOST_EXPRESSIONS or expression_bytes >= _MOST_EXPRESSION_BYTES
+        pattern = _parse(line.removesuffix(b"\r"), plain_only=is_enough)
+        if pattern is not None:
+            if pattern.expression is not None:
+                expressions, expression_bytes = expressions + 1, expression_bytes + len(line)
+            yield pattern
+
+
+def _parse(line: bytes, *, plain_only: bool = False) -> Pattern | None:
+    """Read one line; None if it is no pattern, or one that nothing can match."""
+    text = _without_trailing_spaces(line.split(b"\0")[0])
+    negated, text = text.startswith(b"!"), text.removeprefix(b"!")
+    directories_only, text = text.endswith(b"/"), text.removesuffix(b"/")
+    by_path, text = b"/" in text, text.removeprefix(b"/")
+    if not text or line.startswith(b"#") or len(text) > _LONGEST_PATTERN:
+        return None
+    if literal_length(text) == len(text):
+        return Pattern(negated, directories_only, by_path, literal=os.fsdecode(text))
+    if not by_path and text.startswith(b"*") and literal_length(text[1:]) == len(text) - 1 and _is_utf8(text):
+        return Pattern(negated, directories_only, by_path, suffix=os.fsdecode(text[1:]))
+    if plain_only:
+        return None
+    try:
+        return Pattern(negated, directories_only, by_path, expression=_sound(expression(text, by_path=by_path)))
+    except NeverMatchesError:
+        return None
+
+
+def _sound(expression: bytes) -> bytes:
+    """Give an expression that can be compiled; for one that is too large, one that matches nothing."""
+    try:
+        _compiled_one(expression)
+    except re2.error:
+        return _NOTHING
+    return expression
+
+
+def _without_trailing_spaces(line: bytes) -> bytes:
+    """Drop the spaces at the end, unless a backslash keeps them."""
+    end = at = 0
+    while at < len(line):
+        if line[at : at + 1] == b"\\":
+            at += 1
+            end = at + 1
+        elif line[at : at + 1] != b" ":
+            end = at + 1
+        at += 1
+    return line[:end]
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _any_of(patterns: Iterable[Pattern]) -> Expression | None:
+    expressions = [pattern.expression for pattern in patterns if pattern.expression is not None]
+    if not expressions:
+        return None
+    together = b"|".join(expressions)
+    try:
+        return re2.compile(together if len(together) <= _LARGEST_EXPRESSION else _ANYTHING, _OPTIONS)
+    except re2.error:  # too large together, though each is not
+        return re2.compile(_ANYTHING, _OPTIONS)
+
+
+@lru_cache(maxsize=_MOST_EXPRESSIONS)
+def _compiled_one(expression: bytes) -> Expression:
+    return re2.compile(expression, _OPTIONS_OF_ONE)
+
+
+def _is_match(expression: Expression, subject: str) -> bool:
+    return expression.fullmatch(os.fsencode(subject)) is not None

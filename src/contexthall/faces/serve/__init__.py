@@ -1,0 +1,1 @@
+"""What `context serve` composes: a hall, its MCP server, and a transport."""

@@ -1,0 +1,55 @@
+"""`context serve --http`: how are any number of agents, and people, served over HTTP?
+
+Loaded only where it is asked for, so that an agent over pipes does not wait for it.
+"""
+
+import secrets
+import socket
+from urllib.parse import quote
+
+import anyio
+
+from contexthall import __version__
+from contexthall.config.settings import visible
+from contexthall.core.errors import UsageError
+from contexthall.faces.cli.options import HallChoice
+from contexthall.faces.cli.output import say
+from contexthall.faces.mcp.http import HttpEndpoint
+from contexthall.faces.serve.server import server_of, settle
+from contexthall.faces.web.address import Address
+from contexthall.faces.web.app import Entrance, Site
+from contexthall.faces.web.guard import Names
+from contexthall.faces.web.listener import bind, listen
+from contexthall.hall import Hall
+
+
+def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
+    """Serve agents and people, at `where`, until a signal comes."""
+    address = Address.read(where)
+    hall = choice.open()
+    token = hall.settings.http_token if token is None else _judged(token)
+    taken = bind(address, has_token=bool(token))
+    address = address._replace(port=taken.getsockname()[1])
+    names = Names.of(address.name, address.port)
+    server = server_of(hall, hall.confined_caller, only_unicode=True)
+    mcp = HttpEndpoint(server)
+    site = Site(hall, mcp, Entrance(names, token, secrets.token_urlsafe(32)), version=__version__)
+    settle()
+    ready = f"Context Hall at {address.url}" + (f"#token={quote(token, safe='')}" if token else "")
+    anyio.run(_run_http, hall, mcp, site, taken, ready)
+
+
+async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, taken: socket.socket, ready: str) -> None:
+    def end() -> None:
+        site.end_streams()
+        mcp.end_streams()
+
+    async with hall.at_work(refresh=True), mcp.running():
+        await listen(site, taken, on_ready=lambda: say(ready), on_end=end)
+
+
+def _judged(token: str) -> str:
+    try:
+        return visible(token)
+    except ValueError as error:
+        raise UsageError(f"--token {error}", hint="`openssl rand -hex 16` prints one") from None

@@ -1,0 +1,1 @@
+"""Which tools a member offers: cached, approved, named, found."""

@@ -1,0 +1,248 @@
+"""What does the hall remember about a member, where the member cannot change it?
+
+A file a member, in the user's state directory: how it was launched and which files it had when its tools were last
+listed, and which definitions are trusted. Where nothing can be kept, every list is taken as it comes.
+"""
+
+import json
+import logging
+import os
+import re
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from contexthall.core import wire
+from contexthall.core.errors import DiskError, PathMissingError
+from contexthall.guild.members.roster import JsonObject, Member
+from contexthall.guild.servers.log import BoundedLog
+from contexthall.system.disk import Disk
+
+logger = logging.getLogger(__name__)
+
+# A release that sifts tools more strictly counts it up: what is remembered is not examined again.
+_FORMAT = 1
+_UNREADABLE_PART = re.compile(r"[^A-Za-z0-9_]+")
+_LONGEST_READABLE_PART = 40
+_DIGITS = 12
+
+
+class Remembered(NamedTuple):
+    """What was true of a member when its tools were last listed."""
+
+    version: str
+    fingerprint: str
+    cache_digest: str
+    """The hex SHA-256 of the tools cache that was written then; empty if it could not be."""
+    approved: tuple[JsonObject, ...]
+    """The definitions that are trusted."""
+    current: tuple[JsonObject, ...]
+    """The definitions last seen, which may differ from the approved ones."""
+    cached_at: str = ""
+    """When that was."""
+    left_out: tuple[str, ...] = ()
+    """What was wrong with tools that are not offered, a sentence each."""
+
+
+class Failure(NamedTuple):
+    """When and how a member failed."""
+
+    at: str
+    sentence: str
+
+
+class Memory:
+    """What is remembered of every member, in `directory`; an empty one is nowhere."""
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._was_there = False
+        self._lost: dict[str, Exception] = {}
+
+    def recall(self, member: Member) -> Remembered | None:
+        """Give what is remembered of the member in this very directory; None if nothing is, or nothing understood."""
+        self._lost.pop(member.name, None)
+        try:
+            if not self._is_there():
+                return None
+            real = self._disk.real(member.directory)
+            data = self._disk.read(os.path.join(self._directory, f"{_stem(real)}.json"))
+            return _remembered(wire.parse(data, halves=True, finite=True), real)
+        except PathMissingError:
+            return None
+        except (DiskError, ValueError) as error:
+            logger.warning("what was remembered of %s is ignored: %s", member.name, error)
+            self._lost[member.name] = error
+            return None
+
+    def knows(self, name: str, directory: str) -> bool:
+        """Return whether the member in a directory is remembered, and by that name."""
+        try:
+            real = self._disk.real(directory)
+            kept = wire.parse(self._disk.read(os.path.join(self._directory, f"{_stem(real)}.json")), halves=True)
+        except (DiskError, ValueError):
+            return False
+        return isinstance(kept, dict) and kept.get("directory") == real and kept.get("name", name) == name
+
+    def has_lost(self, member: Member) -> bool:
+        """Say whether something is remembered of a member that could not be read, or understood, when last wanted."""
+        return member.name in self._lost
+
+    def is_damaged(self, member: Member) -> bool:
+        """Say whether what is remembered of a member could be read, but not be understood."""
+        return isinstance(self._lost.get(member.name), ValueError)
+
+    def remember(self, member: Member, remembered: Remembered) -> None:
+        """Write down what is known of a member; where that cannot be done, it is logged."""
+        try:
+            self.keep(member, remembered)
+        except (DiskError, ValueError) as error:
+            logger.error("what is known of %s cannot be remembered: %s", member.name, error)  # noqa: TRY400 - no mistake of ours
+
+    def keep(self, member: Member, remembered: Remembered) -> None:
+        """Write down what somebody wants to be known of a member: to the disk itself, or else a DiskError."""
+        if not self._directory:
+            return
+        real = self._disk.real(member.directory)
+        data = _spelt(remembered, member.name, real)
+        self._make_directory()
+        with self._disk.enter(self._directory) as opened:
+            opened.replace(f"{_stem(real)}.json", data, sync=True)
+
+    def note_failure(self, member: Member, failure: Failure | None) -> None:
+        """Write down how a member last failed; None once it has not."""
+        if not self._directory:
+            return
+        try:
+            name = f"{self.name_of(member)}.failure.json"
+            if failure is None and not self._disk.is_there(os.path.join(self._directory, name)):
+                return
+            self._make_directory()
+            with self._disk.enter(self._directory) as opened:
+                if failure is None:
+                    opened.remove_if_there(name)
+                else:
+                    opened.replace(name, wire.compact(failure._asdict()).encode("utf-8", "replace"))
+        except DiskError as error:
+            logger.error("the failure of %s cannot be remembered: %s", member.name, error)  # noqa: TRY400 - no mistake of ours
+
+    def failure_of(self, member: Member) -> Failure | None:
+        """Say how a member last failed, if it has not been well since."""
+        if not self._directory:
+            return None
+        try:
+            kept = wire.parse(self._disk.read(os.path.join(self._directory, f"{self.name_of(member)}.failure.json")))
+        except (DiskError, ValueError):
+            return None
+        if not isinstance(kept, dict) or not all(isinstance(kept.get(key), str) for key in Failure._fields):
+            return None
+        return Failure(kept["at"], kept["sentence"])
+
+    def stamp(self) -> object:
+        """Give a value that changes whenever a member's memory is written; None if there is none."""
+        try:
+            return self._disk.look(self._directory).stamp if self._directory else None
+        except DiskError:
+            return None
+
+    def stamp_of(self, member: Member) -> object:
+        """Give a value that changes whenever the memory of this member is written; None if there is none."""
+        try:
+            return self._disk.look(os.path.join(self._directory, f"{self.name_of(member)}.json")).stamp
+        except DiskError:
+            return None
+
+    def name_of(self, member: Member) -> str:
+        """Name a member's files: for people, and different for every directory.
+
+        What its manifest calls it does not count: a member could shake off what is remembered by another name.
+        """
+        return _stem(self._disk.real(member.directory))
+
+    def log_of(self, member: Member) -> BoundedLog:
+        """Give the log of what a member says, for one run of its server."""
+        try:
+            directory = os.path.join(self._directory, "logs") if self._directory else ""
+            return BoundedLog(self._disk, directory, self.name_of(member))
+        except DiskError as error:
+            logger.warning("what %s says is not kept: %s", member.name, error)
+            return BoundedLog(self._disk, "", "")
+
+    def _is_there(self) -> bool:
+        """Say whether anything is remembered at all."""
+        self._was_there = self._was_there or (bool(self._directory) and self._disk.is_there(self._directory))
+        return self._was_there
+
+    def _make_directory(self) -> None:
+        """Make it and the hall's own above it, for the user alone."""
+        self._disk.make_directories(os.path.dirname(self._directory))
+        self._disk.make_directories(self._directory)
+
+
+def _stem(directory: str) -> str:
+    readable = _UNREADABLE_PART.sub("-", os.path.basename(directory)).strip("-")[:_LONGEST_READABLE_PART]
+    return f"{readable or 'member'}-{sha256(os.fsencode(directory)).hexdigest()[:_DIGITS]}"
+
+
+def _spelt(remembered: Remembered, name: str, directory: str) -> bytes:
+    kept = {
+        "format": _FORMAT,
+        "name": name,
+        "directory": directory,
+        "version": remembered.version,
+        "fingerprint": remembered.fingerprint,
+        "cache_digest": remembered.cache_digest,
+        "cached_at": remembered.cached_at,
+        "approved": remembered.approved,
+        "current": None if _json(remembered.current) == _json(remembered.approved) else remembered.current,
+        "left_out": remembered.left_out,
+    }
+    # ASCII, because a directory that is not UTF-8 has halves of surrogate pairs in its name.
+    return _json(kept).encode("ascii")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _remembered(kept: object, directory: str) -> Remembered | None:
+    """Make out what was kept; None if it is about another directory."""
+    if not isinstance(kept, dict) or kept.get("format") != _FORMAT:
+        raise ValueError(f"it is not of format {_FORMAT}")
+    if _text(kept, "directory") != directory:
+        return None
+    approved = _tools(kept, "approved")
+    return Remembered(
+        version=_text(kept, "version"),
+        fingerprint=_text(kept, "fingerprint"),
+        cache_digest=_text(kept, "cache_digest"),
+        cached_at=_text(kept, "cached_at"),
+        approved=approved,
+        current=approved if kept.get("current", "") is None else _tools(kept, "current"),
+        left_out=_sentences(kept, "left_out"),
+    )
+
+
+def _text(kept: dict[str, Any], key: str) -> str:
+    if not isinstance(text := kept.get(key), str):
+        raise ValueError(f"its {key} is not a string")
+    return text
+
+
+def _tools(kept: dict[str, Any], key: str) -> tuple[JsonObject, ...]:
+    tools = kept.get(key)
+    if not isinstance(tools, list) or not all(_is_tool(tool) for tool in tools):
+        raise ValueError(f"its {key} are not tools")
+    return tuple(tools)
+
+
+def _sentences(kept: dict[str, Any], key: str) -> tuple[str, ...]:
+    sentences = kept.get(key)
+    if not isinstance(sentences, list) or not all(isinstance(each, str) for each in sentences):
+        raise ValueError(f"its {key} are not sentences")
+    return tuple(sentences)
+
+
+def _is_tool(tool: object) -> bool:
+    parts = {"name": str, "description": str, "inputSchema": dict}
+    return isinstance(tool, dict) and all(isinstance(tool.get(key), kind) for key, kind in parts.items())

@@ -1,0 +1,1 @@
+"""Who the members are: manifests, discovery, fingerprints."""

@@ -1,0 +1,204 @@
+"""Who is in the guild directory? Every directory with a manifest, and those one level below a directory without one.
+
+Nothing here fails: what cannot be used is a member all the same, with status `error` and the reason. Names are unique,
+and the same directory gives the same members in the same order.
+"""
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+from contexthall.core.errors import DiskError, PathMissingError
+from contexthall.core.paths import absolute, shown
+from contexthall.guild.members.manifest import (
+    FILE_NAMES,
+    LARGEST_BYTES,
+    TOO_LARGE,
+    Manifest,
+    ManifestError,
+    parse_manifest,
+)
+from contexthall.guild.members.roster import Member
+from contexthall.system.disk import Disk, Entry
+
+logger = logging.getLogger(__name__)
+
+IsKnown: TypeAlias = Callable[[str, str], bool]
+
+_PASSED_OVER = "node_modules"
+
+
+class _Found(NamedTuple):
+    """A directory that is a member's, with its manifest or the reason why there is none."""
+
+    key: str
+    directory: str
+    manifest: Manifest | None = None
+    reason: str = ""
+
+
+def discover_guild_members(
+    directory: str, disk: Disk | None = None, is_known: IsKnown = lambda _name, _directory: False
+) -> dict[str, Member]:
+    """Find the members in a guild directory, by name; none if it is not there or cannot be read.
+
+    Where several want one name, it stays with the directory that is known by it.
+    """
+    disk = disk or Disk()
+    try:
+        root = absolute(directory, disk.working_directory())
+        found = sorted(_search(disk, root))
+    except DiskError as error:
+        if not isinstance(error, PathMissingError):
+            logger.error("the guild cannot be read: %s", error)  # noqa: TRY400 - no mistake of ours
+        return {}
+    members = _named(found, is_known)
+    return {member.name: member for member in sorted(members, key=lambda member: member.name)}
+
+
+def is_looked_into(name: str) -> bool:
+    """Say whether a directory of this name may be a member's: it is not hidden, and nobody's dependencies."""
+    return not name.startswith(".") and name != _PASSED_OVER
+
+
+def _search(disk: Disk, root: str) -> Iterator[_Found]:
+    for name in _directories(disk, root):
+        found = _look_at(disk, root, name)
+        if found is None:
+            yield from _search_collection(disk, root, name)
+        else:
+            yield found
+
+
+def _search_collection(disk: Disk, root: str, collection: str) -> Iterator[_Found]:
+    directory = os.path.join(root, collection)
+    try:
+        names = _directories(disk, directory)
+    except PathMissingError:  # since it was listed
+        return
+    except DiskError as error:
+        yield _Found(shown(collection), directory, reason=_unreadable("its directory", error))
+        return
+    for name in names:
+        found = _look_at(disk, root, os.path.join(collection, name))
+        if found is not None:
+            yield found
+
+
+def _directories(disk: Disk, path: str) -> list[str]:
+    """Name the directories in a directory that may be members; a symlink to one is one."""
+    return [entry.name for entry in disk.list(path) if is_looked_into(entry.name) and _is_directory(disk, path, entry)]
+
+
+def _is_directory(disk: Disk, path: str, entry: Entry) -> bool:
+    if entry.kind != "symlink":
+        return entry.kind == "directory"
+    try:
+        return disk.kind(os.path.join(path, entry.name)) == "directory"
+    except DiskError:  # somebody linked it in, and shall learn why it does not work
+        return True
+
+
+def _look_at(disk: Disk, root: str, relative: str) -> _Found | None:
+    """Read the manifest of a directory; None if it has none."""
+    key, directory = shown(relative), os.path.join(root, relative)
+    try:
+        data = _read_manifest(disk, directory)
+        return None if data is None else _Found(key, directory, parse_manifest(data))
+    except ManifestError as error:
+        return _Found(key, directory, reason=str(error))
+
+
+def _read_manifest(disk: Disk, directory: str) -> bytes | None:
+    for name in FILE_NAMES:
+        try:
+            data = _read(disk, os.path.join(directory, name), name)
+        except DiskError as error:
+            raise ManifestError(_unreadable(f"`{name}`", error)) from None
+        if data is not None:
+            return data
+    return None
+
+
+def _read(disk: Disk, path: str, name: str) -> bytes | None:
+    """Read a manifest, behind a symlink too; None if nothing has that name."""
+    try:
+        _, data = disk.read_small(path, LARGEST_BYTES)
+    except DiskError:  # not an ordinary file: what is it?
+        return _read_behind(disk, path, name)
+    return data
+
+
+def _read_behind(disk: Disk, path: str, name: str) -> bytes | None:
+    if disk.kind(path, follow=False) is None:
+        return None
+    kind, size, _ = disk.look(path)
+    if kind != "file":
+        raise ManifestError(f"`{name}` is not a regular file")
+    if size > LARGEST_BYTES:
+        raise ManifestError(TOO_LARGE)
+    return disk.read(path, follow=True)
+
+
+def _unreadable(what: str, error: DiskError) -> str:
+    """Say that something cannot be read, and why, without the path that the error names."""
+    return f"{what} cannot be read: {error.cause}" if error.cause else f"{what} cannot be read"
+
+
+def _named(found: Iterable[_Found], is_known: IsKnown) -> Iterator[Member]:
+    """Give each its name: valid manifests have the first choice, the rest go by their keys.
+
+    A name stays with the one that was listed under it. Else nobody takes the name of one whose directory is called so,
+    or a member could pass for another, even if that other one cannot be used just now.
+    """
+    found = list(found)
+    homes = {os.path.basename(each.key): each.key for each in reversed(found)} | {each.key: each.key for each in found}
+    keepers = _keepers(found, homes, is_known)
+    owners: dict[str, str] = {}
+    nameless: list[tuple[_Found, str]] = []
+    for each in sorted(found, key=_claim):
+        key, directory, manifest, reason = each
+        if manifest is None:
+            nameless.append((each, reason))
+            continue
+        name = manifest.name
+        owner = keepers.get(name) or owners.get(name) or (homes.get(name, key) if _claim(each) else key)
+        if owner != key:
+            nameless.append((each, f'its name "{name}" is taken by the member in {owner}'))
+        else:
+            owners[name] = key
+            yield Member(name=name, key=key, directory=directory, manifest=manifest)
+    for each, reason in nameless:
+        name = _free_name(each.key, owners.keys())
+        owners[name] = each.key
+        yield Member(name=name, key=each.key, directory=each.directory, status="error", error=reason)
+
+
+def _keepers(found: Iterable[_Found], homes: Mapping[str, str], is_known: IsKnown) -> dict[str, str]:
+    """Give the keys of members that keep a name which others want too, or which is that of another directory."""
+    named = [each for each in sorted(found, key=_claim, reverse=True) if each.manifest is not None]
+    wanted = Counter(_name_of(each) for each in named)
+    contested = [
+        each for each in named if wanted[_name_of(each)] > 1 or homes.get(_name_of(each), each.key) != each.key
+    ]
+    return {_name_of(each): each.key for each in contested if is_known(_name_of(each), each.directory)}
+
+
+def _name_of(found: _Found) -> str:
+    return found.manifest.name if found.manifest is not None else ""
+
+
+def _claim(found: _Found) -> int:
+    """Say how good a claim a member has to its name, from 0 on: by its directory, by the last part of that, or none."""
+    names = (found.key, os.path.basename(found.key))
+    return names.index(_name_of(found)) if _name_of(found) in names else len(names)
+
+
+def _free_name(key: str, taken: Iterable[str]) -> str:
+    name, number = key, 1
+    while name in taken:
+        number += 1
+        name = f"{key}~{number}"
+    return name

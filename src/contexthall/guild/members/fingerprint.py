@@ -1,0 +1,102 @@
+"""Which digits stand for a member's launch spec and files?
+
+Content decides, so that a copy of a member has the same ones. What a member or its tools write while it runs does not
+count: caches, logs, dependencies and whatever is hidden.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from contexthall.core import wire
+from contexthall.core.errors import DiskError
+from contexthall.guild.lists import tools_cache
+from contexthall.guild.members import manifest
+from contexthall.guild.members.roster import Member
+from contexthall.system.disk import Disk, Seen
+
+MOST_FILES = 20_000
+_MOST_BYTES = 256 << 20
+_MOST_LEVELS = 16
+_DIGITS = 16
+_DEPENDENCIES = {"node_modules", "__pycache__", "venv", "env", "site-packages", "target", "vendor"}
+_UNCOUNTED_ENDINGS = (".log", ".pyc")
+_UNREADABLE = "unreadable"
+
+
+class _Folder(NamedTuple):
+    """A directory on the way through a member's files."""
+
+    place: str
+    """Relative to the member's own, which is empty."""
+    level: int = 1
+
+    def below(self, name: str) -> "_Folder":
+        return _Folder(os.path.join(self.place, name), self.level + 1)
+
+
+def fingerprint(disk: Disk, member: Member) -> str:
+    """Give 16 hex digits for the launch spec, a dash, and 16 for the files."""
+    launch = wire.compact(member.manifest.launch.spec() if member.manifest is not None else None)
+    return f"{_digits(launch.encode('utf-8'))}-{_digits(_spelt(_digests(disk, member.directory)))}"
+
+
+def _digests(disk: Disk, directory: str) -> dict[str, str]:
+    """Read the files of a directory, those next to the top first; of too many, only as many as count."""
+    digests: dict[str, str] = {}
+    folders, rest = [_Folder("")], _MOST_BYTES
+    for folder in folders:  # which grows on the way
+        path = os.path.join(directory, folder.place)
+        try:
+            seen = _in_order(disk.survey(path, follow=not folder.place).seen)
+            files = [each for each in seen if _is_counted(each, folder)][: MOST_FILES - len(digests)]
+            read, left_unread = _split(files, rest)
+            found, _, refused = disk.digests(path, read, sha256)
+            found |= dict.fromkeys(refused, _UNREADABLE)
+            found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in left_unread}
+            rest -= sum(each.size for each in read)
+        except DiskError:
+            digests[folder.place] = _UNREADABLE
+            continue
+        digests |= {os.path.join(folder.place, name): each for name, each in found.items()}
+        folders += _entered(seen, folder)[: MOST_FILES - len(folders)]
+    return digests
+
+
+def _split(files: Iterable[Seen], most_bytes: int) -> tuple[list[Seen], list[Seen]]:
+    """Say which files are read, as long as there is time, and which count by their size and time."""
+    read: list[Seen] = []
+    left_unread: list[Seen] = []
+    for each in files:
+        most_bytes -= each.size
+        (read if most_bytes >= 0 else left_unread).append(each)
+    return read, left_unread
+
+
+def _in_order(seen: Iterable[Seen]) -> Sequence[Seen]:
+    return sorted(seen, key=lambda each: os.fsencode(each.name))
+
+
+def _is_counted(seen: Seen, folder: _Folder) -> bool:
+    if seen.kind != "file" or seen.name.startswith(".") or seen.name.endswith(_UNCOUNTED_ENDINGS):
+        return False
+    # The manifest counts through its launch spec and its version.
+    return seen.name != tools_cache.FILE_NAME and (folder.level > 1 or seen.name not in manifest.FILE_NAMES)
+
+
+def _entered(seen: Iterable[Seen], folder: _Folder) -> Sequence[_Folder]:
+    """Name the directories that are looked into."""
+    if folder.level == _MOST_LEVELS:
+        return []
+    names = [each.name for each in seen if each.kind == "directory" and each.name not in _DEPENDENCIES]
+    return [folder.below(name) for name in names if not name.startswith(".")]
+
+
+def _spelt(digests: Mapping[str, str]) -> bytes:
+    places = sorted((os.fsencode(place), digest) for place, digest in digests.items())
+    return b"".join(place + b"\0" + digest.encode("ascii") + b"\n" for place, digest in places)
+
+
+def _digits(data: bytes) -> str:
+    return sha256(data).hexdigest()[:_DIGITS]

@@ -1,0 +1,61 @@
+"""Who belongs to the guild, and what is known of each? Values; the manager alone changes a member."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from contexthall.guild.members.manifest import Manifest
+
+JsonObject: TypeAlias = Mapping[str, Any]
+Status: TypeAlias = Literal["disconnected", "connected", "error"]
+
+
+class Freshness(NamedTuple):
+    """Whether a tool list still speaks for its server, and if not, why."""
+
+    state: Literal["fresh", "outdated", "missing"]
+    reason: str = ""
+
+
+MISSING = Freshness("missing")
+
+
+class Change(NamedTuple):
+    """A tool that is not what it was when its member was last trusted."""
+
+    tool: str
+    kind: Literal["added", "removed", "changed"]
+    fields: tuple[str, ...] = ()
+    """Which parts of a changed definition differ, such as `description`."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Member:
+    """A server that the guild knows of, running or not."""
+
+    name: str
+    key: str
+    """Its directory, relative to the guild's: `echo`, or `collection/echo`."""
+    directory: str
+    manifest: Manifest | None = None
+    """None if it has none that can be used; `error` then says why."""
+    status: Status = "disconnected"
+    error: str = ""
+    """Why its status is `error`, in a sentence."""
+    tools: list[JsonObject] = field(default_factory=list)
+    """Its tools in force: those of its cache, until a refresh has seen others."""
+    cached_at: str = ""
+    """When the list was written, as RFC 3339 in UTC; empty if there is none."""
+    freshness: Freshness = MISSING
+    last_failure: str = ""
+    """How it failed when it was last asked, if it did, whoever asked."""
+    left_out: tuple[str, ...] = ()
+    """What was wrong with tools that are not offered, a sentence each."""
+    changes: tuple[Change, ...] = ()
+    """What changed since the definitions were approved: without a new version, or with one where they are held."""
+    is_held: bool = False
+    """Whether the definitions in force are older than those the server offers, until somebody approves."""
+
+    @property
+    def version(self) -> str:
+        return self.manifest.version if self.manifest is not None else ""

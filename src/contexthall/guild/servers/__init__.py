@@ -1,0 +1,1 @@
+"""The members' servers: processes, connections, and when each runs."""

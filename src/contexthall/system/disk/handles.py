@@ -1,0 +1,321 @@
+"""What can be done with what is open? A file is read and written, names in a directory are looked up and changed.
+
+Whatever is written anew is written beside its name and gets it whole, in one step. Whoever dies on the way leaves a
+temporary file, which the next one to write there removes. A power cut may empty a file that was not synced, so whatever
+cannot be made again is (`sync`): what people wrote, what they approved, a manifest. Tool lists, drafts and what is
+remembered to save work are not: an emptied one counts as none. No directory is synced for a file's sake: until its
+entry is on the disk, the old file is, whole. A cache is synced with everything in it before it gets its name.
+"""
+
+import errno
+import fcntl
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Self
+
+from contexthall.core.errors import DiskError, PathMissingError
+from contexthall.system.disk.calls import CHUNK, ENTER, LARGEST_FILE, READ, Calls
+from contexthall.system.disk.queries import Entry, Status, scan, status_of
+
+TEMPORARY_PREFIX = ".contexthall-"
+"""How the names of our own half-written files begin."""
+_TEMPORARY_NAME = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}\d+-[0-9a-f]{{8}}")
+_SET_ASIDE_NAME = re.compile(rf"{_TEMPORARY_NAME.pattern}-[0-9a-f]{{16}}-[0-9a-f]{{16}}")
+_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
+_READABLE, _PRIVATE = 0o644, 0o600
+_CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
+_APPEND = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+_PATIENCE_SECONDS, _PATIENCE_TIMES = 0.005, 20
+
+
+class _Opened:
+    """A descriptor that is closed when nobody needs it any more."""
+
+    def __init__(self, calls: Calls, path: str, descriptor: int) -> None:
+        self.path = path
+        self._calls = calls
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            self._do(os.close, descriptor)
+
+    def status(self) -> Status:
+        return status_of(self._do(os.fstat, self._descriptor))
+
+    def sync(self) -> None:
+        """Write this file or directory itself to the disk."""
+        self._do(os.fsync, self._descriptor)
+
+    def sync_file_system(self, sync: Callable[[int], None]) -> None:
+        """Write everything in this file system to the disk."""
+        self._do(sync, self._descriptor)
+
+    def lock(self, *, shared: bool = False) -> bool:
+        """Take the lock of this inode until it is closed, also in children; False if somebody else has it."""
+        try:
+            self._do(fcntl.flock, self._descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except DiskError as error:
+            if isinstance(error.__cause__, BlockingIOError):
+                return False
+            raise
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def _do(self, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
+        return self._calls.do(self.path, call, *arguments, **options)
+
+
+class File(_Opened):
+    """An open regular file."""
+
+    def read_all(self) -> bytes:
+        """Read from here to the end."""
+        kind, size, _ = self.status()
+        if kind != "file":
+            raise DiskError(f"not a regular file: {self.path}")
+        if size > LARGEST_FILE:
+            raise DiskError(f"larger than {LARGEST_FILE} bytes: {self.path}")
+        # Asked for one byte more than there should be, a whole file has shown its end in one call.
+        data: bytes = self._do(os.read, self._descriptor, min(size + 1, CHUNK))
+        if len(data) == size:
+            return data
+        chunks = [data]
+        while chunk := self._do(os.read, self._descriptor, CHUNK):
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Read up to `length` bytes from `offset`; fewer at the end."""
+        data = b""
+        while rest := length - len(data):
+            chunk: bytes = self._do(os.pread, self._descriptor, rest, offset + len(data))
+            if not chunk:
+                break
+            data += chunk
+        return data
+
+    def write_all(self, data: bytes) -> None:
+        self._write(data, lambda rest, _: self._do(os.write, self._descriptor, rest))
+
+    def write_at(self, offset: int, data: bytes) -> None:
+        """Write over what stands at `offset`."""
+        self._write(data, lambda rest, done: self._do(os.pwrite, self._descriptor, rest, offset + done))
+
+    def _write(self, data: bytes, write: Callable[[memoryview, int], int]) -> None:
+        """Write everything, which may take several calls: each of them takes as much as it likes."""
+        whole, done = memoryview(data), 0
+        while done < len(whole):
+            written = write(whole[done:], done)
+            if written <= 0:
+                raise DiskError(f"{self.path}: nothing more can be written")
+            done += written
+
+
+class Directory(_Opened):
+    """An open directory."""
+
+    _is_shared = False
+
+    def close(self) -> None:
+        with suppress(DiskError):  # nothing was written through it that could be lost
+            super().close()
+
+    def look(self, name: str) -> Status:
+        """Say what stands at `name`; symlinks are not followed."""
+        return status_of(self._do_at(name, os.stat, name, dir_fd=self._descriptor, follow_symlinks=False))
+
+    def look_below(self, folder: str, name: str) -> Status:
+        """Say what stands at `name` in a directory in this one; neither may be a symlink that leads elsewhere."""
+        opened = self._do_at(folder, os.open, folder, _SEARCH, dir_fd=self._descriptor)
+        with Directory(self._calls, os.path.join(self.path, folder), opened) as below:
+            return below.look(name)
+
+    def entries(self) -> list[Entry]:
+        """List the names and their kinds, in no particular order."""
+        return list(self._do(scan, self._descriptor, self._calls.system))
+
+    def names(self) -> list[str]:
+        """List the names, in no particular order."""
+        return list(self._do(os.listdir, self._descriptor))
+
+    def enter(self, name: str) -> "Directory":
+        """Open a directory in this one, which must not be a symlink."""
+        path = os.path.join(self.path, name)
+        return Directory(
+            self._calls, path, self._do_at(name, os.open, name, ENTER | os.O_NOFOLLOW, dir_fd=self._descriptor)
+        )
+
+    def open(self, name: str) -> File:
+        """Open a file for reading, which must not be a symlink."""
+        flags = READ | os.O_NOFOLLOW
+        descriptor = self._do_at(name, os.open, name, flags, dir_fd=self._descriptor)
+        return File(self._calls, os.path.join(self.path, name), descriptor)
+
+    def read(self, name: str) -> bytes:
+        """Read a regular file whole."""
+        with self.open(name) as file:
+            return file.read_all()
+
+    def create(self, name: str, mode: int = _READABLE) -> File | None:
+        """Create a file for writing; None if the name is taken."""
+        try:
+            descriptor = self._do_at(name, os.open, name, _CREATE, mode, dir_fd=self._descriptor)
+        except DiskError as error:
+            if isinstance(error.__cause__, FileExistsError):
+                return None
+            raise
+        return File(self._calls, os.path.join(self.path, name), descriptor)
+
+    def append(self, name: str) -> File:
+        """Open a regular file to write at its end, whoever else does; make one for the user alone if none is there."""
+        path = os.path.join(self.path, name)
+        file = File(self._calls, path, self._do_at(name, os.open, name, _APPEND, _PRIVATE, dir_fd=self._descriptor))
+        if file.status().kind != "file":
+            file.close()
+            raise DiskError(f"not a regular file: {path}")
+        return file
+
+    def write(self, name: str, data: bytes, *, sync: bool = False, mode: int = _READABLE) -> None:
+        """Write a new file whole, to the disk itself if `sync` is set."""
+        file = self.create(name, mode)
+        if file is None:
+            raise DiskError(f"already there: {os.path.join(self.path, name)}")
+        with file:
+            file.write_all(data)
+            if sync:
+                file.sync()
+
+    def replace(self, name: str, data: bytes, *, sync: bool = False) -> None:
+        """Put a new file in place of whatever is at `name`, in one step; it is there whole or not at all."""
+        with self._temporary(name, data, sync=sync) as temporary:
+            self.rename(temporary, name)
+
+    def write_like(self, model: str, data: bytes) -> str:
+        """Write a new file, to the disk itself, with the owner and the permissions of another; give its name."""
+        found = self._do_at(model, os.stat, model, dir_fd=self._descriptor, follow_symlinks=False)
+        with self._temporary(model, data, sync=True, mode=_PRIVATE) as temporary:
+            ours = self._do_at(temporary, os.stat, temporary, dir_fd=self._descriptor)
+            if (ours.st_uid, ours.st_gid) != (found.st_uid, found.st_gid):
+                self._do_at(temporary, os.chown, temporary, found.st_uid, found.st_gid, dir_fd=self._descriptor)
+            self._do_at(temporary, os.chmod, temporary, stat.S_IMODE(found.st_mode), dir_fd=self._descriptor)
+        return temporary
+
+    def put(self, name: str, data: bytes, *, sync: bool = False) -> bool:
+        """Put a new file at `name`, in one step; False if something is there already, which stays."""
+        with self._temporary(name, data, sync=sync) as temporary:
+            is_put = self._link(temporary, name)
+        with suppress(DiskError):  # what is written is written; the next to write here removes the rest
+            self.remove_if_there(temporary)
+        return is_put
+
+    def _link(self, temporary: str, name: str) -> bool:
+        """Give a file a second name, which nobody may have yet."""
+        try:
+            self._do_at(name, os.link, temporary, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        except DiskError as error:
+            if isinstance(error.__cause__, FileExistsError):
+                return False
+            if _cannot_link(error.__cause__):
+                return self._take(temporary, name)
+            raise
+        return True
+
+    def _take(self, temporary: str, name: str) -> bool:
+        """Give a file another name, which nobody may have yet; where no file can have two, that takes two steps."""
+        reserved = self.create(name)
+        if reserved is None:
+            return False
+        with reserved:
+            self.rename(temporary, name)
+        return True
+
+    def tidy(self) -> bool:
+        """Remove what writers who died have left here; False if one is at work.
+
+        Whoever writes shares the lock of the directory, so whoever gets it alone knows that all others are gone. The
+        number of a process would not tell: it comes again, and another container counts anew.
+        """
+        if not self.lock():
+            return False
+        for name in self.names():
+            if _TEMPORARY_NAME.fullmatch(name):
+                self.remove_if_there(name)
+        return True
+
+    def share(self) -> None:
+        """Keep others from tidying up while this is open; before that, tidy up, if nobody in this process has yet."""
+        if self._is_shared:
+            return
+        self._is_shared = True
+        with suppress(DiskError):  # whoever cannot tidy up can write all the same
+            identity = self.status().identity
+            if identity not in self._calls.tidied and self.tidy():
+                self._calls.tidied.add(identity)
+            for _ in range(_PATIENCE_TIMES):
+                if self.lock(shared=True):
+                    return
+                time.sleep(_PATIENCE_SECONDS)  # somebody is tidying up, or keeps the lock for reasons of their own
+
+    @contextmanager
+    def _temporary(self, name: str, data: bytes, *, sync: bool, mode: int = _READABLE) -> Iterator[str]:
+        """Write a file that shall be called `name`; it is removed if it is not, and what fails is told of that name."""
+        self.share()
+        temporary = temporary_name()
+        try:
+            self.write(temporary, data, sync=sync, mode=mode)
+            yield temporary
+        except BaseException as error:
+            with suppress(DiskError):  # whatever went wrong first is told
+                self.remove_if_there(temporary)
+            if isinstance(error, DiskError) and error.cause:
+                raise type(error)(f"{os.path.join(self.path, name)}: {error.cause}") from error.__cause__
+            raise
+
+    def remove_if_there(self, name: str) -> None:
+        with suppress(PathMissingError):
+            self._do_at(name, os.unlink, name, dir_fd=self._descriptor)
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Give a file in this directory another name, in place of whatever has it."""
+        self._do_at(name, os.rename, name, new_name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def exchange(self, name: str, other: str, exchange: Callable[[str, str, int], None]) -> None:
+        """Let each of two names in this directory have what the other has, in the one step that `exchange` is."""
+        self._do_at(other, exchange, name, other, self._descriptor)
+
+    def _do_at(self, name: str, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
+        return self._calls.do(os.path.join(self.path, name), call, *arguments, **options)
+
+
+def temporary_name() -> str:
+    """Make up the name of a file that gets its real one later, or has just lost it."""
+    return f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
+
+
+def is_temporary(name: str) -> bool:
+    """Say whether a file is one of our own that never got its real name, or one that had to give it away."""
+    return _TEMPORARY_NAME.fullmatch(name) is not None or is_set_aside(name)
+
+
+def is_set_aside(name: str) -> bool:
+    """Say whether a file may hold what another wrote: nobody removes it who does not know better."""
+    return _SET_ASIDE_NAME.fullmatch(name) is not None
+
+
+def _cannot_link(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno in {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}

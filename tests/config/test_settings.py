@@ -1,0 +1,125 @@
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from contexthall.config.settings import TOOLSETS, Settings, SettingsFile, resolve
+from contexthall.core.errors import SettingsError
+
+
+def resolved(
+    flags: Mapping[str, object] | None = None,
+    environment: Mapping[str, str] | None = None,
+    project: Mapping[str, object] | None = None,
+    user: Mapping[str, object] | None = None,
+) -> Settings:
+    files = [
+        SettingsFile("/project/contexthall.toml", "/project", project or {}, trusted=False),
+        SettingsFile("/home/contexthall.toml", "/home", user or {}, trusted=True),
+    ]
+    return resolve(
+        flags=flags or {},
+        environment=environment or {},
+        files=files,
+        working_directory="/here",
+        project_root="/project",
+    )
+
+
+def test_the_defaults() -> None:
+    assert resolved() == Settings(
+        working_directory="/here",
+        project_root="/project",
+        cache_root="/project/.context/caches",
+        cache_root_is_named=False,
+        cache_root_is_trusted=False,
+        toolsets=TOOLSETS,
+        confine=False,
+        allow_roots=(),
+        tool_timeout_seconds=30.0,
+    )
+
+
+def test_flags_beat_the_environment_beats_the_project_beats_the_user() -> None:
+    sources: dict[str, Any] = {
+        "flags": {"cache_root": "flag"},
+        "environment": {"CONTEXT_CACHE_ROOT": "environment"},
+        "project": {"cache_root": "project"},
+        "user": {"cache_root": "user"},
+    }
+    for expected in ("/here/flag", "/here/environment", "/project/project", "/home/user"):
+        settings = resolved(**sources)
+        assert (settings.cache_root, settings.cache_root_is_named) == (expected, True)
+        assert settings.cache_root_is_trusted == (expected != "/project/project")
+        del sources[next(iter(sources))]
+
+
+def test_every_key_reaches_its_field() -> None:
+    settings = resolved(
+        user={
+            "cache_root": "/c",
+            "toolsets": ["guild", "caches"],
+            "confine": True,
+            "allow_root": ["x", "/y/"],
+            "tool_timeout_secs": 2,
+        }
+    )
+    assert settings.cache_root == "/c"
+    assert settings.toolsets == ("caches", "guild")
+    assert settings.confine
+    assert settings.allow_roots == ("/home/x", "/y")
+    assert settings.tool_timeout_seconds == 2.0
+
+
+def test_the_environment_is_text_and_an_empty_variable_is_not_set() -> None:
+    assert resolved(environment={"CONTEXT_TOOL_TIMEOUT_SECS": "0.5"}).tool_timeout_seconds == 0.5
+    assert not resolved(environment={"CONTEXT_CACHE_ROOT": ""}).cache_root_is_named
+
+
+def test_toolsets_can_be_typed_with_commas() -> None:
+    assert resolved(flags={"toolsets": "contexts, caches"}).toolsets == ("caches", "contexts")
+
+
+@pytest.mark.parametrize(
+    ("source", "values", "complaint"),
+    [
+        ("project", {"cache_rot": "x"}, "/project/contexthall.toml: `cache_rot` is not a setting"),
+        ("user", {"cache_root": 5}, "/home/contexthall.toml: `cache_root` must be the path of a directory, not 5"),
+        ("user", {"cache_root": ""}, "`cache_root` must be the path of a directory, not ''"),
+        ("project", {"toolsets": ["cache"]}, "`toolsets` must name some of caches, contexts, guild"),
+        ("project", {"toolsets": []}, "`toolsets` must name some of"),
+        ("project", {"toolsets": [["caches"]]}, "`toolsets` must name some of"),
+        ("user", {"confine": "yes"}, "`confine` must be true or false, not 'yes'"),
+        ("user", {"allow_root": "/x"}, "`allow_root` must be a list of directories, not '/x'"),
+        ("user", {"allow_root": [1]}, "`allow_root` must be the path of a directory"),
+        ("user", {"tool_timeout_secs": 0}, "`tool_timeout_secs` must be a number of seconds above 0, not 0"),
+        ("user", {"tool_timeout_secs": True}, "`tool_timeout_secs` must be a number"),
+        ("user", {"tool_timeout_secs": float("inf")}, "`tool_timeout_secs` must be a number"),
+        ("user", {"tool_timeout_secs": 10**400}, "`tool_timeout_secs` must be a number"),
+        ("environment", {"CONTEXT_TOOL_TIMEOUT_SECS": "soon"}, "CONTEXT_TOOL_TIMEOUT_SECS must be a number of seconds"),
+        ("environment", {"CONTEXT_CACHE_ROOT": "a\0b"}, "CONTEXT_CACHE_ROOT must be the path of a directory"),
+        ("flags", {"toolsets": "everything"}, "--toolsets must name some of caches, contexts, guild, not 'everything'"),
+        ("flags", {"allow_root": ("",)}, "--allow-root must be the path of a directory"),
+    ],
+)
+def test_an_unknown_key_or_a_bad_value_is_named(source: str, values: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        resolved(**{source: values})
+    assert complaint in caught.value.detail
+
+
+def test_a_bad_value_is_an_error_even_where_it_is_overridden() -> None:
+    with pytest.raises(SettingsError):
+        resolved(flags={"cache_root": "/fine"}, user={"cache_root": 5})
+
+
+@pytest.mark.parametrize("values", [{"allow_root": ["/"]}, {"confine": False}])
+def test_a_project_may_not_widen_what_callers_may_read(values: dict[str, object]) -> None:
+    with pytest.raises(SettingsError, match="may not be set by a project"):
+        resolved(project=values)
+
+
+@pytest.mark.parametrize("cache_root", ["/", "..", "../project-like", "/elsewhere", "a/../../x"])
+def test_a_project_may_not_move_the_cache_root_out_of_itself(cache_root: str) -> None:
+    with pytest.raises(SettingsError, match="may not leave the project"):
+        resolved(project={"cache_root": cache_root})
