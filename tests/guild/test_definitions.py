@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexthall.core import wire
-from contexthall.guild.lists.definitions import changes, difference, digest, in_force, sift, tokens
+from contexthall.guild.lists.definitions import changes, difference, digest, in_force, sift, tokens, without_tasks
 from contexthall.guild.members.roster import Change
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -44,6 +44,13 @@ tools = st.lists(
     ),
     unique_by=lambda each: str(each["name"]),
 )
+
+
+def test_however_many_tools_answer_only_as_tasks_nobody_waits_for_them_to_be_left_out() -> None:
+    many = [tool(f"t{number}", execution={"taskSupport": "required"}) for number in range(50_000)]
+    callable_tools, sentences = without_tasks([*many, tool("a")])
+    assert callable_tools == [tool("a")]
+    assert sentences[-1] == "and 49980 more"
 
 
 def test_a_well_formed_tool_passes_as_it_is_unknown_keys_and_order_included() -> None:

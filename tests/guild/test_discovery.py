@@ -283,6 +283,20 @@ def test_a_name_stays_with_the_one_that_is_known_by_it_whatever_becomes_of_other
     assert keys(members) == {"git": "old", "git~2": "git"}
 
 
+def test_a_name_stays_with_the_one_that_is_known_by_it_while_its_manifest_is_broken(tmp_path: Path) -> None:
+    add_text(tmp_path / "old", "[]")
+    add(tmp_path / "aaa", "git")
+    members = discover_guild_members(str(tmp_path), None, lambda _name, at: at.endswith("/old"))
+    assert keys(members) == {"old": "old", "aaa": "aaa"}
+    assert errors(members)["aaa"] == 'its name "git" is taken by the member in old'
+
+
+def test_of_two_that_are_known_by_one_name_the_first_by_key_has_it(tmp_path: Path) -> None:
+    add(tmp_path / "zz", "git")
+    add(tmp_path / "aa", "git")
+    assert keys(discover_guild_members(str(tmp_path), None, lambda _name, _at: True)) == {"git": "aa", "zz": "zz"}
+
+
 def test_of_two_that_are_known_by_one_name_it_is_theirs_whose_directory_is_called_so(tmp_path: Path) -> None:
     add(tmp_path / "aaa", "git")
     add(tmp_path / "git", "git")

@@ -412,6 +412,28 @@ def test_where_definitions_are_held_a_member_cannot_shake_that_off_by_another_na
     assert (view.is_held, view.tools) == (True, (tool("a", "Reads"),))
 
 
+def test_what_is_held_stays_held_though_somebody_refreshes_without_holding(guild: Path, memory: Memory) -> None:
+    make_member(guild, "echo")
+    asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory, hold=True))
+    make_member(guild, "echo", version="2.0.0")
+    view = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory)).view("echo")
+    assert (view.changes, view.tools) == ((), (tool("a", "Writes"),))
+    held = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory, hold=True)).view("echo")
+    assert (held.is_held, held.tools) == (True, (tool("a", "Reads"),))
+
+
+def test_what_changes_after_a_new_version_is_flagged_again(guild: Path, memory: Memory) -> None:
+    make_member(guild, "echo")
+    asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory))
+    make_member(guild, "echo", version="2.0.0")
+    asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory))
+    manager = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Deletes")), memory=memory))
+    assert manager.view("echo").changes == (Change("a", "changed", ("description",)),)
+    assert '-  "description": "Writes"' in manager.difference("echo")
+    manager.approve("echo")
+    assert manager.view("echo").changes == ()
+
+
 def test_a_tool_that_answers_only_as_a_task_is_left_out_and_named(guild: Path, memory: Memory) -> None:
     make_member(guild, "echo")
     kinds_of_task = [tool(kind, execution={"taskSupport": kind}) for kind in ("forbidden", "optional", "required")]

@@ -16,6 +16,7 @@ KNOWN = Remembered(
     fingerprint="aa-bb",
     cache_digest="cc",
     approved=(ECHO,),
+    baseline=({**ECHO, "description": "Say it again."},),
     current=({**ECHO, "description": "Say it twice."}, {**ECHO, "name": "more"}),
     left_out=('tool "x" is left out: its title is not a string',),
 )
@@ -34,7 +35,9 @@ def test_what_is_remembered_is_recalled_by_the_next_hall(tmp_path: Path) -> None
 
 def test_the_newest_memory_counts_and_leaves_one_file(tmp_path: Path) -> None:
     member, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
-    memory.remember(member, Remembered(version="0.9", fingerprint="", cache_digest="", approved=(), current=()))
+    memory.remember(
+        member, Remembered(version="0.9", fingerprint="", cache_digest="", approved=(), baseline=(), current=())
+    )
     memory.remember(member, KNOWN)
     assert memory.recall(member) == KNOWN
     assert os.listdir(tmp_path / "state") == [f"{memory.name_of(member)}.json"]
@@ -106,6 +109,26 @@ def test_a_member_is_the_same_whatever_it_calls_itself(tmp_path: Path) -> None:
     assert memory.knows("one", str(tmp_path / "echo"))
     assert not memory.knows("two", str(tmp_path / "echo"))
     assert not memory.knows("one", str(tmp_path / "other"))
+
+
+def test_a_symlink_in_the_place_of_a_directory_is_what_the_directory_was(tmp_path: Path) -> None:
+    memory, member = Memory(Disk(), str(tmp_path / "state")), member_in(tmp_path / "echo")
+    memory.remember(member, KNOWN)
+    (tmp_path / "echo").rename(tmp_path / "real")
+    (tmp_path / "echo").symlink_to("real")
+    assert memory.recall(member) == KNOWN
+
+
+def test_a_file_that_an_older_release_named_after_the_member_is_found(tmp_path: Path) -> None:
+    memory, member = Memory(Disk(), str(tmp_path / "state")), member_in(tmp_path / "folder", "echo")
+    memory.remember(member, KNOWN)
+    (name,) = os.listdir(tmp_path / "state")
+    kept = json.loads((tmp_path / "state" / name).read_bytes())
+    older = {key: value for key, value in kept.items() if key not in {"name", "baseline"}}
+    (tmp_path / "state" / name).unlink()
+    (tmp_path / "state" / name.replace("folder", "echo")).write_text(json.dumps(older))
+    assert memory.recall(member) == KNOWN._replace(baseline=KNOWN.approved)
+    assert memory.knows("echo", member.directory)
 
 
 def test_a_memory_of_another_directory_is_not_believed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

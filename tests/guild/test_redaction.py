@@ -5,8 +5,11 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,10 +36,17 @@ SECRET = "s3cret-V4lue"
         ("line two of it", "${PEM} of it"),
         ("for all", "for all"),
         ("\ud800 s3cret-V4lue", "\ud800 ${KEY}"),
+        ("?q=a+%22quoted%22+one", "?q=${QUOTED}"),
+        ("b'caf\\xc3\\xa9/au+lait'", "b'${BYTES}'"),
+        ("caf%C3%A9/au%2Blait", "${BYTES}"),
+        ("no such token: t0kentoken", "no such token: ${AUTH}"),
+        ("not UTF-8: \udca9abcd", "not UTF-8: ${ODD}"),
+        ("caféabcd", "caféabcd"),
     ],
 )
 def test_the_name_of_a_variable_stands_for_its_value(said: str, shown: str) -> None:
     values = {"KEY": SECRET, "QUOTED": 'a "quoted" one', "PEM": "line one\nline two\n", "SHORT": "for"}
+    values |= {"BYTES": "café/au+lait", "AUTH": "Bearer t0kentoken", "ODD": "\udca9abcd"}
     assert Redactor(values).text(said) == shown
 
 
@@ -182,11 +192,59 @@ TELL_TALES = {
     "in its last words": 'printf "bad key: %s\\n" "$KEY" >&2; exit 3',
     "in pieces": 'printf "bad key: s3cret" >&2; sleep 0.3; printf -- "-V4lue again" >&2; exit 3',
     "instead of an answer": 'while read -r line; do printf "my key is %s\\n" "$KEY"; done',
+    "between two lines of rubbish": (
+        'printf "s3cret-V4" >&2; printf "rubbish\\n"; sleep 0.3; printf "lue\\n" >&2; sleep 0.3; exit 3'
+    ),
+    "in an error": (
+        """read -r line; printf '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":"""
+        """{"tools":{}},"serverInfo":{"name":"a","version":"1"}}}\\n'; read -r line; """
+        """n=2; while read -r line; do printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"bad key %s","""
+        """"data":{"k":["%s"]}}}\\n' "$n" "$KEY" "$KEY"; n=$((n + 1)); done"""
+    ),
     "in a refusal": (
         "read -r line; printf "
         """'{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no such key: %s"}}\\n' "$KEY"; read -r line"""
     ),
 }
+
+
+class _TellTale(BaseHTTPRequestHandler):
+    """A server that repeats the header that it was sent, in ways that the SDK quotes in part."""
+
+    protocol_version = "HTTP/1.1"
+    how: str
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        told = self.headers["Authorization"]
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "a"}}
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message.get("id"), "result": hello}
+        kind, body = "application/json", json.dumps(answer).encode()
+        if message["method"].startswith("tools/") or self.how == "no JSON-RPC":
+            body = json.dumps({"status": "unauthorized", "detail": f"no such key: {told}"}).encode()
+        if message["method"].startswith("tools/") and self.how == "no JSON in an event":
+            kind, body = "text/event-stream", f'event: message\ndata: {{"oops": {told}\n\n'.encode()
+        self.send_response(200 if "id" in message else 202)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("how", ["no JSON-RPC", "no JSON-RPC later", "no JSON in an event"])
+def test_what_the_sdk_quotes_of_an_answer_is_not_told(
+    guild: Path, tmp_path: Path, home: dict[str, str], how: str
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_TellTale,), {"how": how})) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        make_remote(guild, f"http://127.0.0.1:{server.server_address[1]}/mcp")
+        said = b"\n".join(everything_said(guild, tmp_path, {**home, "KEY": SECRET}))
+        server.shutdown()
+    assert b"HTTP" in said
+    assert b"ret-V4lue" not in said
 
 
 @pytest.mark.parametrize("script", TELL_TALES.values(), ids=TELL_TALES)

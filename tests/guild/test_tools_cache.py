@@ -312,7 +312,7 @@ def cached(version: str = "1.0") -> CachedTools:
 
 def remembered(fingerprint: str = "aa-bb", cache_digest: str = "") -> Remembered:
     digest = cache_digest or cached().digest
-    return Remembered(version="1.0", fingerprint=fingerprint, cache_digest=digest, approved=(ECHO,), current=(ECHO,))
+    return Remembered("1.0", fingerprint, digest, approved=(ECHO,), baseline=(ECHO,), current=(ECHO,))
 
 
 def test_a_cache_of_the_manifests_version_is_fresh() -> None:

@@ -175,15 +175,24 @@ class MemberError(ToolFailedError):
         """Whether the server surely did nothing, and would on a new connection."""
 
     def reworded(self, reword: Callable[[str], str]) -> "MemberError":
-        """Return the same error in other words; what the server answered stays as it is."""
+        """Return the same error in other words, those that the server answered with included."""
+        fault = None if self.fault is None else _reworded(self.fault, reword)
         return MemberError(
-            reword(self.detail), hint=self.hint, more=reword(self.more), fault=self.fault, can_repeat=self.can_repeat
+            reword(self.detail), hint=self.hint, more=reword(self.more), fault=fault, can_repeat=self.can_repeat
         )
 
     @property
     def sentence(self) -> str:
         """What went wrong, for people."""
         return f"{self.detail} ({self.more})" if self.more else self.detail
+
+
+def _reworded(value: Any, reword: Callable[[str], str]) -> Any:  # noqa: ANN401 - whatever a server answered
+    if isinstance(value, str):
+        return reword(value)
+    if isinstance(value, list):
+        return [_reworded(each, reword) for each in value]
+    return {key: _reworded(each, reword) for key, each in value.items()} if isinstance(value, Mapping) else value
 
 
 CODES = {error.code: error for error in HallError.__subclasses__()}

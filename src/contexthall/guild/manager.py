@@ -349,7 +349,8 @@ class MCPManager:
         try:
             heard = await self._heard(member, for_call=for_call)
         except MemberError as error:
-            self._note_failure(member, error)
+            if not self._lists.is_closing:
+                self._note_failure(member, error)
             return error
         except Exception as error:  # noqa: BLE001 - whatever a factory's server raises is its member's failure
             failure = MemberError("the server could not be asked", more=str(error))

@@ -7,6 +7,7 @@ left for what the hall has to open. A body in chunks so small that reading them 
 
 import asyncio
 import resource
+from contextlib import suppress
 from typing import Any
 
 import h11
@@ -27,7 +28,7 @@ USUAL_CHUNK_BYTES = 256
 MOST_WIRE_BYTES = 17 * 1024 * 1024
 """How much may be sent as one body, with all that is around its chunks: the largest body, and a little more."""
 
-LONGEST_HEAD = 64 * 1024
+LONGEST_HEAD = 16 * 1024
 _LENGTHS = {b"content-length", b"transfer-encoding"}
 _SHARE_OF_DESCRIPTORS = 4
 
@@ -61,8 +62,8 @@ class BoundedReader(h11.Connection):
         if isinstance(event, h11.Data):
             self._body_bytes += len(event.data)
             self._chunks += event.chunk_start
-            is_ground = self._chunks > MOST_SMALL_CHUNKS + self._body_bytes // USUAL_CHUNK_BYTES
-            if is_ground or self._wire_bytes > MOST_WIRE_BYTES:
+            has_too_many_chunks = self._chunks > MOST_SMALL_CHUNKS + self._body_bytes // USUAL_CHUNK_BYTES
+            if has_too_many_chunks or self._wire_bytes > MOST_WIRE_BYTES:
                 raise h11.RemoteProtocolError("too many chunks, or too much around them")
         return event
 
@@ -101,7 +102,8 @@ class BoundedConnection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP; if the answer to its beginning is on its way, only the connection can end."""
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            super().send_400_response(msg)
+            with suppress(h11.LocalProtocolError):  # it answers HEAD with a body, which may have none
+                super().send_400_response(msg)
         if self.cycle is not None:  # its application can answer no more
             self.cycle.disconnected = True
             self.cycle.message_event.set()

@@ -69,14 +69,13 @@ def sift(offered: Sequence[object], *, is_read: bool = False) -> tuple[list[Json
 
 def without_tasks(tools: Sequence[JsonObject]) -> tuple[list[JsonObject], tuple[str, ...]]:
     """Split tools into those that can be called, and a sentence for each that answers only as a task."""
-    needing = [tool for tool in tools if (tool.get("execution") or {}).get("taskSupport") == "required"]
-    sentences = [
-        f'tool "{_visible(tool["name"])}" is left out: it can only be called as a task, which the hall does not pass on'
-        for tool in needing
-    ]
-    return [tool for tool in tools if tool not in needing] if needing else list(tools), _at_most(
-        _MOST_SENTENCES, sentences
-    )
+    reason = "it can only be called as a task, which the hall does not pass on"
+    sentences = [f'tool "{_visible(tool["name"])}" is left out: {reason}' for tool in tools if _needs_task(tool)]
+    return [tool for tool in tools if not _needs_task(tool)], _at_most(_MOST_SENTENCES, sentences)
+
+
+def _needs_task(tool: JsonObject) -> bool:
+    return (tool.get("execution") or {}).get("taskSupport") == "required"
 
 
 def digest(tool: JsonObject) -> str:

@@ -34,7 +34,9 @@ class Remembered(NamedTuple):
     cache_digest: str
     """The hex SHA-256 of the tools cache that was written then; empty if it could not be."""
     approved: tuple[JsonObject, ...]
-    """The definitions that are trusted."""
+    """The definitions that were seen first, or that a person approved since."""
+    baseline: tuple[JsonObject, ...]
+    """The definitions that were seen first of this version."""
     current: tuple[JsonObject, ...]
     """The definitions last seen, which may differ from the approved ones."""
     cached_at: str = ""
@@ -63,11 +65,7 @@ class Memory:
         """Give what is remembered of the member in this very directory; None if nothing is, or nothing understood."""
         self._lost.pop(member.name, None)
         try:
-            if not self._is_there():
-                return None
-            real = self._disk.real(member.directory)
-            data = self._disk.read(os.path.join(self._directory, f"{_stem(real)}.json"))
-            return _remembered(wire.parse(data, halves=True, finite=True), real)
+            return self._recall(member) if self._is_there() else None
         except PathMissingError:
             return None
         except (DiskError, ValueError) as error:
@@ -79,9 +77,10 @@ class Memory:
         """Return whether the member in a directory is remembered, and by that name."""
         try:
             real = self._disk.real(directory)
-            kept = wire.parse(self._disk.read(os.path.join(self._directory, f"{_stem(real)}.json")), halves=True)
+            kept = wire.parse(self._read(real) or b"", halves=True)
         except (DiskError, ValueError):
             return False
+        # A file without a name was written by an older release, under the only name that the member had.
         return isinstance(kept, dict) and kept.get("directory") == real and kept.get("name", name) == name
 
     def has_lost(self, member: Member) -> bool:
@@ -168,6 +167,22 @@ class Memory:
             logger.warning("what %s says is not kept: %s", member.name, error)
             return BoundedLog(self._disk, "", "")
 
+    def _recall(self, member: Member) -> Remembered | None:
+        # By where it really is, else by where it is said to be: a symlink may have been put in the place of it.
+        for directory in dict.fromkeys((self._disk.real(member.directory), member.directory)):
+            if (data := self._read(directory)) is not None:
+                return _remembered(wire.parse(data, halves=True, finite=True), directory)
+        return None
+
+    def _read(self, directory: str) -> bytes | None:
+        """Read the file about a directory; None if there is none. In older releases its name began otherwise."""
+        try:
+            return self._disk.read(os.path.join(self._directory, f"{_stem(directory)}.json"))
+        except PathMissingError:
+            ending = f"-{_digits(directory)}.json"
+            older = [each.name for each in self._disk.list(self._directory) if each.name.endswith(ending)]
+            return self._disk.read(os.path.join(self._directory, older[0])) if older else None
+
     def _is_there(self) -> bool:
         """Say whether anything is remembered at all."""
         self._was_there = self._was_there or (bool(self._directory) and self._disk.is_there(self._directory))
@@ -181,7 +196,11 @@ class Memory:
 
 def _stem(directory: str) -> str:
     readable = _UNREADABLE_PART.sub("-", os.path.basename(directory)).strip("-")[:_LONGEST_READABLE_PART]
-    return f"{readable or 'member'}-{sha256(os.fsencode(directory)).hexdigest()[:_DIGITS]}"
+    return f"{readable or 'member'}-{_digits(directory)}"
+
+
+def _digits(directory: str) -> str:
+    return sha256(os.fsencode(directory)).hexdigest()[:_DIGITS]
 
 
 def _spelt(remembered: Remembered, name: str, directory: str) -> bytes:
@@ -194,6 +213,7 @@ def _spelt(remembered: Remembered, name: str, directory: str) -> bytes:
         "cache_digest": remembered.cache_digest,
         "cached_at": remembered.cached_at,
         "approved": remembered.approved,
+        "baseline": None if _json(remembered.baseline) == _json(remembered.approved) else remembered.baseline,
         "current": None if _json(remembered.current) == _json(remembered.approved) else remembered.current,
         "left_out": remembered.left_out,
     }
@@ -218,6 +238,7 @@ def _remembered(kept: object, directory: str) -> Remembered | None:
         cache_digest=_text(kept, "cache_digest"),
         cached_at=_text(kept, "cached_at"),
         approved=approved,
+        baseline=approved if kept.get("baseline") is None else _tools(kept, "baseline"),
         current=approved if kept.get("current", "") is None else _tools(kept, "current"),
         left_out=_sentences(kept, "left_out"),
     )

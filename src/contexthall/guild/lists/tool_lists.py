@@ -86,7 +86,8 @@ class ToolLists:
             fingerprint=seen,
             cache_digest=written.digest if written is not None else "",
             cached_at=cached_at,
-            approved=self._trusted(member, tools),
+            approved=self._approved(member, tools),
+            baseline=self._baseline(member, tools),
             current=tuple(tools),
             left_out=left_out,
         )
@@ -110,8 +111,10 @@ class ToolLists:
         cached, remembered = self._read(member)
         if cached is None or (remembered is None and not self._memory.has_lost(member)):
             return False
-        before = remembered or Remembered(member.version, "", cached.digest, (), (), cached.cached_at)
-        self._memory.keep(member, before._replace(version=member.version, approved=cached.tools, current=cached.tools))
+        before = remembered or Remembered(member.version, "", cached.digest, (), (), (), cached.cached_at)
+        tools = cached.tools
+        approved = before._replace(version=member.version, approved=tools, baseline=tools, current=tools)
+        self._memory.keep(member, approved)
         self.load(member)
         return True
 
@@ -120,7 +123,8 @@ class ToolLists:
         known = self._read(member)
         if known.cached is None or known.remembered is None:
             return ""
-        before = {tool["name"]: tool for tool in known.remembered.approved}
+        reference = self._reference(member, known.cached, known.remembered)
+        before = {tool["name"]: tool for tool in reference}
         after = {tool["name"]: tool for tool in known.cached.tools}
         return "\n".join(difference(before.get(change.tool), after.get(change.tool)) for change in member.changes)
 
@@ -146,31 +150,45 @@ class ToolLists:
         member.freshness = judge(cached, member.version, remembered, self._fingerprints.get(member.name, ""))
 
     def _put_in_force(self, member: Member, cached: CachedTools, remembered: Remembered | None) -> None:
-        approved = self._approved(member, remembered)
-        approved = cached.tools if approved is None else approved
-        member.changes = changes(approved, cached.tools)
+        reference = self._reference(member, cached, remembered)
+        member.changes = changes(reference, cached.tools)
         member.is_held = self._hold and bool(member.changes)
-        offered = in_force(approved, cached.tools) if member.is_held else cached.tools
+        offered = in_force(reference, cached.tools) if member.is_held else cached.tools
         member.tools, uncallable = without_tasks(offered)
         member.left_out = (*(remembered.left_out if remembered is not None else ()), *uncallable)
         member.cached_at = cached.cached_at
 
-    def _trusted(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
-        """Return which definitions are trusted: those approved, or else those that were seen first."""
-        remembered = self._recall(member)
-        if (approved := self._approved(member, remembered)) is not None:
-            return approved
-        shown = self._known[member.name].cached if remembered is None and member.name in self._known else None
-        return shown.tools if shown is not None and shown.version == member.version else tuple(offered)
+    def _reference(self, member: Member, cached: CachedTools, remembered: Remembered | None) -> tuple[JsonObject, ...]:
+        """Return the definitions that a list is compared with.
 
-    def _approved(self, member: Member, remembered: Remembered | None) -> tuple[JsonObject, ...] | None:
-        """Return the definitions that were approved, as far as that counts; None if anything is trusted.
-
-        A new version is trusted, but not while definitions are held: it stands in a file that the member can edit.
+        Where definitions are held, those that were approved, whatever the version, which the member itself can edit.
+        Else those that were first seen of this version, for a new one is trusted.
         """
-        if remembered is not None and (self._hold or remembered.version == member.version):
+        if self._hold and self._memory.has_lost(member):
+            return ()
+        if remembered is None:
+            return cached.tools
+        if self._hold:
             return remembered.approved
-        return () if self._hold and self._memory.has_lost(member) else None
+        return remembered.baseline if remembered.version == member.version else cached.tools
+
+    def _approved(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+        """Return the definitions that are approved: once there are any, only a person changes that."""
+        if self._hold and self._memory.has_lost(member):
+            return ()
+        remembered = self._recall(member)
+        return remembered.approved if remembered is not None else self._first_seen(member, offered)
+
+    def _baseline(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+        """Return the definitions that were first seen of this version."""
+        remembered = self._recall(member)
+        if remembered is None:
+            return self._first_seen(member, offered)
+        return remembered.baseline if remembered.version == member.version else tuple(offered)
+
+    def _first_seen(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+        shown = self._known[member.name].cached if member.name in self._known else None
+        return shown.tools if shown is not None and shown.version == member.version else tuple(offered)
 
     def _recall(self, member: Member) -> Remembered | None:
         """Give what is remembered of a member; if that cannot be read just now, what was known before."""

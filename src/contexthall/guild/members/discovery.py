@@ -7,7 +7,7 @@ and the same directory gives the same members in the same order.
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from contexthall.core.errors import DiskError, PathMissingError
@@ -155,7 +155,7 @@ def _named(found: Iterable[_Found], is_known: IsKnown) -> Iterator[Member]:
     """
     found = list(found)
     homes = {os.path.basename(each.key): each.key for each in reversed(found)} | {each.key: each.key for each in found}
-    keepers = _keepers(found, homes, is_known)
+    known_owners = _known_owners(found, homes, is_known)
     owners: dict[str, str] = {}
     nameless: list[tuple[_Found, str]] = []
     for each in sorted(found, key=_claim):
@@ -164,7 +164,7 @@ def _named(found: Iterable[_Found], is_known: IsKnown) -> Iterator[Member]:
             nameless.append((each, reason))
             continue
         name = manifest.name
-        owner = keepers.get(name) or owners.get(name) or (homes.get(name, key) if _claim(each) else key)
+        owner = known_owners.get(name) or owners.get(name) or (homes.get(name, key) if _claim(each) else key)
         if owner != key:
             nameless.append((each, f'its name "{name}" is taken by the member in {owner}'))
         else:
@@ -176,14 +176,21 @@ def _named(found: Iterable[_Found], is_known: IsKnown) -> Iterator[Member]:
         yield Member(name=name, key=each.key, directory=each.directory, status="error", error=reason)
 
 
-def _keepers(found: Iterable[_Found], homes: Mapping[str, str], is_known: IsKnown) -> dict[str, str]:
-    """Give the keys of members that keep a name which others want too, or which is that of another directory."""
-    named = [each for each in sorted(found, key=_claim, reverse=True) if each.manifest is not None]
-    wanted = Counter(_name_of(each) for each in named)
-    contested = [
-        each for each in named if wanted[_name_of(each)] > 1 or homes.get(_name_of(each), each.key) != each.key
-    ]
-    return {_name_of(each): each.key for each in contested if is_known(_name_of(each), each.directory)}
+def _known_owners(found: Sequence[_Found], homes: Mapping[str, str], is_known: IsKnown) -> dict[str, str]:
+    """Return the keys of members that are known by a name which others want too, be their manifests broken now."""
+    wanted = Counter(map(_name_of, found))
+    contested = {
+        _name_of(each)
+        for each in found
+        if each.manifest is not None
+        and (wanted[_name_of(each)] > 1 or wanted[""] or homes.get(_name_of(each), each.key) != each.key)
+    }
+    owners: dict[str, str] = {}
+    for each in sorted(found, key=_claim):
+        for name in contested if each.manifest is None else contested & {_name_of(each)}:
+            if name not in owners and is_known(name, each.directory):
+                owners[name] = each.key
+    return owners
 
 
 def _name_of(found: _Found) -> str:

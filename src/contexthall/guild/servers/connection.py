@@ -48,7 +48,7 @@ _CLOSED = ("Connection closed", "SSE stream ")
 _NO_ANSWER = (
     "Server returned an error response",
     "Unexpected content type",
-    "Failed to parse JSON response",
+    "Failed to parse ",
     "Redirect",
     "server answered a request with 202",
 )
@@ -221,7 +221,7 @@ class Connection:
 
     async def _understood(self, error: types.ErrorData, method: str) -> MemberError:
         """Tell what the SDK says of the connection from what the server answered."""
-        if reason := _reason_not_read(error.message):
+        if reason := self._reason_not_read(error.message):
             return MemberError(NOT_READ + reason)
         is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(_CLOSED)
         if is_closed and await self._ends_within(2 * _GRACE_SECONDS):  # by then it is known why
@@ -232,9 +232,15 @@ class Connection:
             await self._leave_session()
             return MemberError("the server has forgotten the session", can_repeat=True)
         if self._transport.is_http and error.message.startswith(_NO_ANSWER):
-            return MemberError(self._http_failure(), more=error.message)
+            return MemberError(self._http_failure(), more=_sdk_words(error.message))
         fault = error.model_dump(by_alias=True, exclude_none=True)
         return MemberError(f"the server answered {method} with an error: {error.message}", fault=fault)
+
+    def _reason_not_read(self, message: str) -> str:
+        """Return why an answer was not read, if that is what an error tells; the SDK has words of its own for it."""
+        if self._transport.is_http and message.endswith(_OVERSIZED_EVENT):
+            return TOO_LARGE
+        return message.partition(NOT_READ)[2]
 
     def _http_failure(self) -> str:
         status = self._transport.http_status
@@ -358,7 +364,7 @@ class Connection:
 
     def _refusal(self, message: str) -> MemberError:
         if self._transport.is_http and message.startswith(_NO_ANSWER):
-            return MemberError(self._http_failure(), more=message)
+            return MemberError(self._http_failure(), more=_sdk_words(message))
         return MemberError(f"the server refused to shake hands: {message}")
 
     async def _fail_to_reach(self, error: Exception) -> None:
@@ -397,9 +403,9 @@ async def _answer(
     raise MCPError(types.METHOD_NOT_FOUND, "Method not found", method)
 
 
-def _reason_not_read(message: str) -> str:
-    """Say why an answer was not read, if that is what an error tells; the SDK has words of its own for it."""
-    return TOO_LARGE if message.endswith(_OVERSIZED_EVENT) else message.partition(NOT_READ)[2]
+def _sdk_words(message: str) -> str:
+    """Return what the SDK says, without the input that it quotes: in parts, in which no value is recognised."""
+    return message.partition(":")[0] if message.startswith("Failed to parse ") else message
 
 
 def _one_at_a_time(tell: Progress) -> Progress:

@@ -6,30 +6,31 @@ They may be secrets, and servers print them. Each becomes `${NAME}` again, which
 import json
 import re
 from collections.abc import Iterator, Mapping
-from urllib.parse import quote
+from typing import AnyStr
+from urllib.parse import quote, quote_plus
 
-# What is shorter is no secret, and stands in many words by chance.
+# What is shorter is no secret, and stands in many words by chance; of a value of several words, each counts by itself.
 _SHORTEST = 4
+_SHORTEST_WORD = 8
 
 
 class Redactor:
     """Puts the names of variables in the place of their values."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        found = {form: name for name, value in sorted(values.items()) for form in _forms(value)}
-        self._names = {form.encode("utf-8", "surrogateescape"): name.encode() for form, name in found.items()}
-        longest_first = sorted(self._names, key=lambda form: (-len(form), form))
-        self._forms = re.compile(b"|".join(map(re.escape, longest_first))) if found else None
+        self._names = {form: name for name, value in sorted(values.items()) for form in _forms(value)}
+        self._byte_names = {form.encode("utf-8", "surrogateescape"): name for form, name in self._names.items()}
+        # An alternation of nothing would match everywhere.
+        self._pattern = re.compile("|".join(map(re.escape, _longest_first(self._names))) or "(?!)")
+        self._byte_pattern = re.compile(b"|".join(map(re.escape, _longest_first(self._byte_names))) or b"(?!)")
 
     def text(self, text: str) -> str:
         """Return a text without the values."""
-        if self._forms is None:
-            return text
-        return self.data(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        return self._pattern.sub(lambda found: f"${{{self._names[found[0]]}}}", text)
 
     def data(self, data: bytes) -> bytes:
         """Return bytes without the values."""
-        return data if self._forms is None else self._forms.sub(lambda found: b"${%s}" % self._names[found[0]], data)
+        return self._byte_pattern.sub(lambda found: f"${{{self._byte_names[found[0]]}}}".encode(), data)
 
     def stream(self) -> "RedactedStream":
         """Return what does the same to bytes that come in pieces."""
@@ -37,10 +38,8 @@ class Redactor:
 
     def settled(self, data: bytes) -> int:
         """Return how many bytes can be judged whatever follows: at the end may be the beginning of a value."""
-        if self._forms is None:
-            return len(data)
-        end = len(data) - max(_overlap(data, form) for form in self._names)
-        across = (found.start() for found in self._forms.finditer(data) if found.start() < end < found.end())
+        end = len(data) - max((_overlap(data, form) for form in self._byte_names), default=0)
+        across = (found.start() for found in self._byte_pattern.finditer(data) if found.start() < end < found.end())
         return next(across, end)
 
 
@@ -64,14 +63,24 @@ class RedactedStream:
         return self._redactor.data(held)
 
 
+def _longest_first(forms: Mapping[AnyStr, str]) -> list[AnyStr]:
+    return sorted(forms, key=lambda form: (-len(form), form))
+
+
 def _forms(value: str) -> Iterator[str]:
-    """Give the ways in which a value may be printed, its lines one by one too."""
-    for part in (value, value.strip(), *value.splitlines()):
-        for form in (part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1], repr(part)[1:-1]):
-            if len(form.strip()) >= _SHORTEST:
-                yield form
-        if len(part) >= _SHORTEST:
-            yield quote(part, safe="", errors="surrogateescape")
+    """Give the ways in which a value may be printed; its lines one by one too, and its longer words."""
+    words = [word for word in value.split() if len(word) >= _SHORTEST_WORD]
+    for part in dict.fromkeys((value, value.strip(), *value.splitlines(), *words)):
+        if len(part.strip()) >= _SHORTEST:
+            yield from (part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1], repr(part)[1:-1])
+            data = part.encode("utf-8", "surrogateescape")
+            yield from (
+                repr(data)[2:-1],
+                quote(data),
+                quote(data, safe=""),
+                quote(data, safe="!'()*"),
+                quote_plus(data),
+            )
 
 
 def _overlap(data: bytes, form: bytes) -> int:

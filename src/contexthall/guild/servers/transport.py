@@ -68,7 +68,7 @@ class Log(Protocol):
 
 
 class _RedactedLog:
-    """A log that gets no value of a variable."""
+    """A log that gets no value of a variable, of bytes that come in pieces."""
 
     def __init__(self, log: Log, redactor: Redactor) -> None:
         self._log = log
@@ -77,9 +77,6 @@ class _RedactedLog:
     def write(self, data: bytes) -> None:
         if passed_on := self._stream.feed(data):
             self._log.write(passed_on)
-
-    def last_line(self) -> str:
-        return self._log.last_line()
 
     def close(self) -> None:
         if rest := self._stream.finish():
@@ -103,7 +100,9 @@ class Transport:
         """Takes the values of variables out of whatever the server says."""
         self._manifest = manifest
         self._directory = directory
-        self._log = _RedactedLog(log, self.redactor)
+        self._log = log
+        self._words = _RedactedLog(log, self.redactor)
+        """What it says on standard error, which comes in pieces."""
         self._environment = environment
         self._warden = warden
         self.http_status = 0
@@ -115,7 +114,7 @@ class Transport:
 
     def close_log(self) -> None:
         """Let go of the file to which the server's words go."""
-        self._log.close()
+        self._words.close()
 
     @property
     def has_ended(self) -> bool:
@@ -172,7 +171,7 @@ class Transport:
                 directory=self._directory,
                 environment=environment,
                 warden=self._warden,
-                say=self._log.write,
+                say=self._words.write,
             )
         except ManifestError as error:
             raise MemberError(f"the server {error}") from None
@@ -229,7 +228,7 @@ class Transport:
 
     async def _keep_line(self, line: bytes) -> None:
         """Keep a line that was printed; one who prints too many waits until we have listened to others."""
-        self._log.write(line + b"\n")
+        self._log.write(self.redactor.data(line) + b"\n")
         self._kept_lines += 1
         if self._kept_lines % _MOST_LINES == 0:
             await asyncio.sleep(_PAUSE_SECONDS)
