@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from contexthall.authority import Authority
 from contexthall.config.settings import Settings
 from contexthall.config.settings_files import Source, load_despite_faults, load_settings
 from contexthall.core.errors import SettingsError, UsageError
@@ -171,6 +172,7 @@ class Hall:
     def __init__(self, settings: Settings, disk: Disk) -> None:
         self.settings = settings
         self._disk = disk
+        self._authority = Authority(settings, disk)
 
     def resolve(self, cache: AnyPath, query: str, *, budget: int) -> "Resolution":
         """Give the documents of a cache that answer a query, whole, best first, within a budget of tokens.
@@ -179,7 +181,7 @@ class Hall:
         """
         from contexthall.caches.query.resolution import Resolution
 
-        directory = self.caches.locate(os.fspath(cache), may_read=self._may_read)
+        directory = self.caches.locate(os.fspath(cache), may_read=self._authority.may_read)
         return Resolution.read(self.caches.resolve(directory, query, budget))
 
     def query(self, scope: str = ".") -> "Context":
@@ -202,7 +204,7 @@ class Hall:
 
     @cached_property
     def caches(self) -> "Library":
-        return open_caches(self.settings, self._disk, self._may_hold_caches)
+        return open_caches(self.settings, self._disk, self._authority.may_hold_caches)
 
     @cached_property
     def contexts(self) -> "Projects":
@@ -262,14 +264,14 @@ class Hall:
         """The authority of whoever speaks over standard input and output, or types a command."""
         from contexthall.core.catalog import Caller
 
-        return Caller(may_read=self._may_read)
+        return Caller(may_read=self._authority.may_read)
 
     @cached_property
     def confined_caller(self) -> "Caller":
         """The authority of whoever speaks over HTTP: the hall's own roots, and those that were allowed."""
         from contexthall.core.catalog import Caller
 
-        return Caller(may_read=self._is_in_roots)
+        return Caller(may_read=self._authority.is_in_roots)
 
     def build_cache(
         self,
@@ -394,25 +396,6 @@ class Hall:
         from contexthall.guild.capability import Offer, guild_capability
 
         return guild_capability(self.guild, Offer(self.settings.guild_budget, self.settings.guild_pins))
-
-    def _may_read(self, path: str, home: str) -> bool:
-        return not self.settings.confine or self._is_in_roots(path, home)
-
-    def _is_in_roots(self, path: str, home: str) -> bool:
-        return any(self._is_below(path, root) for root in (home, *self.settings.allow_roots))
-
-    def _is_below(self, path: str, root: str) -> bool:
-        # Where a root really is, is looked up once: what is judged is what counts.
-        real = self._disk.real(root)
-        return self._disk.is_within(path, real) and (root != self.settings.cache_root or self._may_hold_caches(real))
-
-    def _may_hold_caches(self, real: str) -> bool:
-        """Say whether callers may be confined to a cache root that is really there: a project's may not lead out of it.
-
-        Whoever wrote the project may put a symlink there at any time.
-        """
-        is_trusted = self.settings.cache_root_is_trusted or not self.settings.confine
-        return is_trusted or self._disk.is_within(real, self.settings.project_root)
 
 
 def _launch(found: "Found") -> "Launch":

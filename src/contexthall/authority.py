@@ -1,0 +1,39 @@
+"""Who may read which path: callers that are bound to the hall's own roots, and those that are not.
+
+Containment is judged on real paths, after symlinks; whoever opens what was judged opens that very path.
+"""
+
+from contexthall.config.settings import Settings
+from contexthall.system.disk import Disk
+
+
+class Authority:
+    """The paths that callers may name, by the settings of one hall."""
+
+    def __init__(self, settings: Settings, disk: Disk) -> None:
+        self._settings = settings
+        self._disk = disk
+
+    def may_read(self, path: str, home: str) -> bool:
+        """Return whether a caller over standard input and output may name a path, to a room whose own root is `home`.
+
+        It has the operating system's authority already, unless it is confined.
+        """
+        return not self._settings.confine or self.is_in_roots(path, home)
+
+    def is_in_roots(self, path: str, home: str) -> bool:
+        """Return whether a path is below the room's own root or one that was allowed, as a caller over HTTP must be."""
+        return any(self._is_below(path, root) for root in (home, *self._settings.allow_roots))
+
+    def may_hold_caches(self, real: str) -> bool:
+        """Return whether callers may be confined to a cache root that is really there.
+
+        A project's may not lead out of it: whoever wrote the project may put a symlink there at any time.
+        """
+        is_trusted = self._settings.cache_root_is_trusted or not self._settings.confine
+        return is_trusted or self._disk.is_within(real, self._settings.project_root)
+
+    def _is_below(self, path: str, root: str) -> bool:
+        # The root is resolved once, so that what is judged is what counts.
+        real = self._disk.real(root)
+        return self._disk.is_within(path, real) and (root != self._settings.cache_root or self.may_hold_caches(real))
