@@ -31,6 +31,9 @@ from contexthall.guild.lists.memory import Memory
 from contexthall.guild.lists.naming import tool_names
 from contexthall.guild.manager import Event, MCPManager, Member, discover_guild_members
 
+FOREVER = 1e9
+"""Seconds, far more than this machine has been up: what stops then is not stopped for idleness."""
+
 
 async def refresh(guild: Path, factory: FakeFactory) -> MCPManager:
     manager, _ = manager_of(guild, factory)
@@ -118,7 +121,7 @@ def test_req_7_a_refresh_lists_the_tools_writes_them_and_stops_the_server(guild:
 
 def test_req_7_a_server_that_was_started_for_a_refresh_is_stopped_though_the_hall_goes_on(guild: Path) -> None:
     """REQ-MCP-TOOL-7: by the refresh itself, not by the end of the hall."""
-    make_member(guild, "echo", idleSeconds=3600)
+    make_member(guild, "echo", idleSeconds=FOREVER)
     factory = FakeFactory(tool("a"))
 
     async def work() -> None:
@@ -136,7 +139,7 @@ def test_req_7_a_server_that_was_started_for_a_refresh_is_stopped_though_the_hal
 
 def test_req_7_a_server_whose_list_cannot_be_had_is_stopped_as_well(guild: Path) -> None:
     """REQ-MCP-TOOL-7."""
-    make_member(guild, "echo", idleSeconds=3600)
+    make_member(guild, "echo", idleSeconds=FOREVER)
     factory = FakeFactory()
     factory.tools = None  # type: ignore[assignment] # nothing that could be a list
 
@@ -153,7 +156,7 @@ def test_req_7_a_server_whose_list_cannot_be_had_is_stopped_as_well(guild: Path)
 
 def test_req_7_a_server_that_was_called_meanwhile_goes_on(guild: Path) -> None:
     """REQ-MCP-TOOL-7: whoever called it may call again; only idleness stops it."""
-    make_member(guild, "echo", idleSeconds=3600)
+    make_member(guild, "echo", idleSeconds=FOREVER)
     factory = FakeFactory(tool("a"))
 
     async def work() -> None:
@@ -182,8 +185,8 @@ def test_req_7_a_real_server_that_was_started_for_a_refresh_is_stopped_though_th
 ) -> None:
     """REQ-MCP-TOOL-7, through the whole hall: one that nobody calls is gone, one that is called stays."""
     unused, used = tmp_path / "unused", tmp_path / "used"
-    make_member(guild, "unused", "--record", str(unused), idleSeconds=3600)
-    write_cache(make_member(guild, "used", "--record", str(used), idleSeconds=3600), tool("echo"))
+    make_member(guild, "unused", "--record", str(unused), idleSeconds=FOREVER)
+    write_cache(make_member(guild, "used", "--record", str(used), idleSeconds=FOREVER), tool("echo"))
     with RawServer("--guild", str(guild), "--guild-refresh", "all", cwd=tmp_path) as server:
         server.initialize()
         called = server.request(1, "tools/call", {"name": "used__echo", "arguments": {"text": "hi"}})

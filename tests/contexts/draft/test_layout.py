@@ -64,6 +64,7 @@ RUST = Layout(
         (GO, "go", "cmd/shop", "example.com/shop/internal/store", ["internal/store"]),
         (GO, "go", "cmd/shop", "example.com/shop", ["."]),
         (GO, "go", "cmd/shop", "example.com/shopping", []),
+        (GO, "go", "cmd/shop", "example.com/shop-internal/store", []),
         (GO, "go", "cmd/shop", "fmt", []),
         (RUST, "rust", "crates/core/src/model/user", "crate::parse", ["crates/core/src"]),
         (RUST, "rust", "crates/core/src", "crate::model::user", ["crates/core/src/model/user"]),
