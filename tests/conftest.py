@@ -45,7 +45,8 @@ def bound_by_permissions(tmp_path: Path) -> Iterator[None]:
             directory.chmod(0o711)
     # Which somebody else might not be allowed to load, and nobody could use from then on.
     codecs.lookup("utf-8-sig")
-    import_module("concurrent.futures.thread")
+    for module in ("concurrent.futures.thread", "ctypes"):
+        import_module(module)
     os.chown(tmp_path, NOBODY, NOBODY)
     os.seteuid(NOBODY)
     try:
