@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -133,45 +135,43 @@ def http_member() -> Iterator[str]:
         server.terminate()
 
 
-def everything_said(guild: Path, cwd: Path, env: dict[str, str]) -> Iterator[bytes]:
+def everything_said(guild: Path, cwd: Path, env: dict[str, str]) -> bytes:
     """All that commands, the page, the log and the disk tell of the members of a guild."""
-    for command in (
-        ["guild", "refresh"],
-        ["guild", "call", "it", "echo"],
-        ["call", "it__echo"],
-        ["guild", "list"],
-        ["guild", "list", "--json"],
-        ["guild", "why", "it"],
-        ["guild", "logs", "it"],
-        ["doctor"],
-        ["doctor", "--json"],
-    ):
-        ran = run_context(*command, "--guild", str(guild), cwd=cwd, env=env)
-        yield ran.stdout + ran.stderr
+    said, names = [], sorted(os.listdir(guild))
+    commands = [["guild", "refresh"], ["guild", "list", "--json"], ["doctor"]]
+    for name in names:
+        commands += [["guild", "call", name, "echo"], ["call", f"{name}__echo"], ["guild", "why", name]]
+    with ThreadPoolExecutor(4) as people:
+        typed = people.map(lambda command: run_context(*command, "--guild", str(guild), cwd=cwd, env=env), commands)
+        said += [ran.stdout + ran.stderr for ran in typed]
     with HttpHall("--guild", str(guild), cwd=cwd, env=env) as hall:
         hall.post("/api/guild/refresh", {})
-        yield hall.post("/api/guild/call", {"member": "it", "tool": "echo"}).content
-        yield hall.http.get("/api/guild").content
-        yield hall.http.get("/api/guild/log", params={"member": "it"}).content
-    yield hall.said
-    for folder, _, names in os.walk(cwd / "state"):
         for name in names:
-            yield Path(folder, name).read_bytes()
+            said.append(hall.post("/api/guild/call", {"member": name, "tool": "echo"}).content)
+            said.append(hall.http.get("/api/guild/log", params={"member": name}).content)
+        said.append(hall.http.get("/api/guild").content)
+    said.append(hall.said)
+    files = [Path(folder, file) for folder, _, files in os.walk(cwd / "state") for file in files]
+    return b"\n".join([*said, *(file.read_bytes() for file in files)])
 
 
-def make_remote(guild: Path, url: str) -> None:
-    (guild / "it").mkdir()
-    launch = Launch(transport="http", url=url, headers={"Authorization": "Bearer ${KEY}"})
-    (guild / "it" / "plugin.json").write_bytes(write_manifest("it", launch))
+def make_remote(guild: Path, url: str, name: str = "it", variable: str = "KEY") -> None:
+    (guild / name).mkdir()
+    launch = Launch(transport="http", url=url, headers={"Authorization": f"Bearer ${{{variable}}}"})
+    (guild / name / "plugin.json").write_bytes(write_manifest(name, launch))
 
 
-@pytest.mark.parametrize("value", [f"{SECRET}\r", f"{SECRET} ", f"{SECRET}é", f"{SECRET}\n{SECRET}"])
 def test_no_value_that_http_cannot_carry_is_told(
-    guild: Path, tmp_path: Path, home: dict[str, str], value: str, http_member: str
+    guild: Path, tmp_path: Path, home: dict[str, str], http_member: str
 ) -> None:
-    make_remote(guild, http_member)
-    said = b"\n".join(everything_said(guild, tmp_path, {**home, "KEY": value}))
-    assert b"KEY" in said
+    values = {"CR": f"{SECRET}\r", "BLANK": f"{SECRET} ", "ACCENT": f"{SECRET}é", "LINES": f"{SECRET}\n{SECRET}"}
+    for variable in values:
+        make_remote(guild, http_member, variable.lower(), variable)
+    said = everything_said(guild, tmp_path, home | values)
+    assert [variable for variable in values if f"environment variable {variable}: it has".encode() not in said] == [
+        "BLANK"  # which is a fault of the header
+    ]
+    assert b"cannot be sent the header Authorization: with BLANK, it begins or ends with a blank" in said
     assert SECRET.encode() not in said
     assert b"Traceback" not in said
 
@@ -234,24 +234,24 @@ class _TellTale(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.mark.parametrize("how", ["no JSON-RPC", "no JSON-RPC later", "no JSON in an event"])
-def test_what_the_sdk_quotes_of_an_answer_is_not_told(
-    guild: Path, tmp_path: Path, home: dict[str, str], how: str
-) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_TellTale,), {"how": how})) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        make_remote(guild, f"http://127.0.0.1:{server.server_address[1]}/mcp")
-        said = b"\n".join(everything_said(guild, tmp_path, {**home, "KEY": SECRET}))
-        server.shutdown()
+def test_what_the_sdk_quotes_of_an_answer_is_not_told(guild: Path, tmp_path: Path, home: dict[str, str]) -> None:
+    with ExitStack() as servers:
+        for number, how in enumerate(("no JSON-RPC", "no JSON-RPC later", "no JSON in an event")):
+            server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_TellTale,), {"how": how}))
+            servers.enter_context(server)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            servers.callback(server.shutdown)
+            make_remote(guild, f"http://127.0.0.1:{server.server_address[1]}/mcp", f"it{number}")
+        said = everything_said(guild, tmp_path, {**home, "KEY": SECRET})
     assert b"HTTP" in said
     assert b"ret-V4lue" not in said
 
 
-@pytest.mark.parametrize("script", TELL_TALES.values(), ids=TELL_TALES)
-def test_a_member_that_tells_its_own_secret_is_not_quoted(
-    guild: Path, tmp_path: Path, home: dict[str, str], script: str
-) -> None:
-    make_member(guild, "it", command="/bin/sh", args=["-c", script], env={"KEY": "${OUTER}"}, startTimeoutSeconds=1.0)
-    said = b"\n".join(everything_said(guild, tmp_path, {**home, "OUTER": SECRET}))
-    assert b"${OUTER}" in said
+def test_a_member_that_tells_its_own_secret_is_not_quoted(guild: Path, tmp_path: Path, home: dict[str, str]) -> None:
+    for number, script in enumerate(TELL_TALES.values()):
+        launch: dict[str, Any] = {"args": ["-c", script], "env": {"KEY": f"${{OUTER{number}}}"}}
+        make_member(guild, f"it{number}", command="/bin/sh", startTimeoutSeconds=1.5, **launch)
+    said = everything_said(guild, tmp_path, {**home, **{f"OUTER{number}": SECRET for number in range(len(TELL_TALES))}})
+    told = {how for number, how in enumerate(TELL_TALES) if f"${{OUTER{number}}}".encode() in said}
+    assert told == set(TELL_TALES)
     assert SECRET.encode() not in said

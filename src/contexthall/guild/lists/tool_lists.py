@@ -174,9 +174,9 @@ class ToolLists:
 
     def _approved(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
         """Return the definitions that are approved: once there are any, only a person changes that."""
+        remembered = self._recall(member)
         if self._hold and self._memory.has_lost(member):
             return ()
-        remembered = self._recall(member)
         return remembered.approved if remembered is not None else self._first_seen(member, offered)
 
     def _baseline(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
