@@ -161,6 +161,7 @@ def make_remote(guild: Path, url: str, name: str = "it", variable: str = "KEY") 
     (guild / name / "plugin.json").write_bytes(write_manifest(name, launch))
 
 
+@pytest.mark.timeout(180)
 def test_no_value_that_http_cannot_carry_is_told(
     guild: Path, tmp_path: Path, home: dict[str, str], http_member: str
 ) -> None:
@@ -234,6 +235,7 @@ class _TellTale(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.mark.timeout(180)
 def test_what_the_sdk_quotes_of_an_answer_is_not_told(guild: Path, tmp_path: Path, home: dict[str, str]) -> None:
     with ExitStack() as servers:
         for number, how in enumerate(("no JSON-RPC", "no JSON-RPC later", "no JSON in an event")):
@@ -247,6 +249,7 @@ def test_what_the_sdk_quotes_of_an_answer_is_not_told(guild: Path, tmp_path: Pat
     assert b"ret-V4lue" not in said
 
 
+@pytest.mark.timeout(180)
 def test_a_member_that_tells_its_own_secret_is_not_quoted(guild: Path, tmp_path: Path, home: dict[str, str]) -> None:
     for number, script in enumerate(TELL_TALES.values()):
         launch: dict[str, Any] = {"args": ["-c", script], "env": {"KEY": f"${{OUTER{number}}}"}}
