@@ -282,8 +282,8 @@ def test_parents_of_the_target_are_made_and_a_symlinked_target_stays_one(tmp_pat
 def test_of_two_builds_at_once_one_wins_and_the_other_says_so(tmp_path: Path) -> None:
     sources = write_sources(tmp_path / "sources", DOCUMENTS)
     (tmp_path / ".contexthall-cache").mkdir()
-    with Disk().enter(str(tmp_path / ".contexthall-cache")) as workshop:
-        assert workshop.lock()
+    with Disk().enter(str(tmp_path / ".contexthall-cache")) as staging:
+        assert staging.lock()
         with pytest.raises(UsageError, match="under way"):
             compile_folder(sources, tmp_path / "cache")
     compile_folder(sources, tmp_path / "cache")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.caches.making import build_cache, compile_folder, library_of, write_sources
 from tests.contract import oracle
 
-from contexthall.caches.index.match_table import Field
+from contexthall.caches.index.match_table import MatchTable
 from contexthall.caches.index.postings import DamagedPostingsError, PostingsReader
 from contexthall.caches.library import Library
 from contexthall.caches.model.format import POSTINGS
@@ -139,7 +139,7 @@ def test_a_flipped_byte_in_a_large_index_is_seen_or_without_effect(tmp_path: Pat
 
     def look() -> list[object]:
         reader = PostingsReader(Disk().enter(str(cache)).open(POSTINGS), manifest)
-        tallies: list[object] = [reader.field(query).matches.tolist() for query in queries]
+        tallies: list[object] = [reader.match_table(query).matches.tolist() for query in queries]
         return [*tallies, reader.files(), [reader.listed(number) for number in (0, 70, 199)]]
 
     whole, expected = (cache / POSTINGS).read_bytes(), look()
@@ -225,14 +225,14 @@ def test_an_index_that_another_thread_finds_damaged_meanwhile_still_answers(
     cache = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))
     index = cache._index
     assert index is not None
-    look = index.field
+    look = index.match_table
 
-    def meanwhile(terms: list[str]) -> Field:
+    def meanwhile(terms: list[str]) -> MatchTable:
         cache._index = None
         return look(terms)
 
-    monkeypatch.setattr(index, "field", meanwhile)
-    assert cache.answer(["keys"], lambda field, listed: [listed(0).id, len(field)]) == ["copy.md", len(HANDBOOK)]
+    monkeypatch.setattr(index, "match_table", meanwhile)
+    assert cache.answer(["keys"], lambda table, listed: [listed(0).id, len(table)]) == ["copy.md", len(HANDBOOK)]
 
 
 def test_a_term_that_another_thread_lets_go_of_meanwhile_is_still_found(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_term_that_another_thread_lets_go_of_meanwhile_is_still_found(tmp_path
 
     assert cache._index is not None
     cache._index._remembered = Forgetful()
-    assert sum(cache._index.field(["rotate"]).matches) == 503
+    assert sum(cache._index.match_table(["rotate"]).matches) == 503
 
 
 def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +253,7 @@ def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypat
     cache = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))
     assert cache._index is not None
     for number in range(100):
-        cache._index.field([f"{number}" * 500, "rotate", "x" * 2 * limit])
+        cache._index.match_table([f"{number}" * 500, "rotate", "x" * 2 * limit])
         assert 0 < sum(map(len, cache._index._remembered)) <= limit
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.caches.making import build_cache, library_of
 
 from contexthall.caches.model.document import identify, version_of
-from contexthall.caches.model.format import Listed, cache_version
+from contexthall.caches.model.format import ListedDocument, cache_version
 from contexthall.caches.query import selection
 from contexthall.core.tokens import tokens
 
@@ -38,7 +38,9 @@ def test_tokens(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", vectors("versions.json"))
 def test_versions(case: dict[str, Any]) -> None:
-    listed = [Listed(identify(path), version_of(content.encode()), "") for path, content in case["documents"].items()]
+    listed = [
+        ListedDocument(identify(path), version_of(content.encode()), "") for path, content in case["documents"].items()
+    ]
     assert cache_version(sorted(listed)) == case["cache_version"]
 
 

@@ -14,7 +14,7 @@ from tests.contract import oracle
 
 from contexthall.caches.index.match_table import Columns
 from contexthall.caches.index.postings import Postings, PostingsWriter
-from contexthall.caches.model.format import Listed
+from contexthall.caches.model.format import ListedDocument
 from contexthall.core.errors import CacheInvalidError
 from contexthall.system.disk import Disk
 
@@ -142,19 +142,22 @@ def lying_words(content: str) -> list[str]:
     return content.replace("three", "thrice").split()
 
 
-def lying_listing(listing: Sequence[Listed], columns: Columns) -> tuple[Sequence[Listed], Columns]:
+def lying_listing(listing: Sequence[ListedDocument], columns: Columns) -> tuple[Sequence[ListedDocument], Columns]:
     return [listing[0]._replace(id="A.md"), *listing[1:]], columns
 
 
-def lying_order(listing: Sequence[Listed], columns: Columns) -> tuple[Sequence[Listed], Columns]:
+def lying_order(listing: Sequence[ListedDocument], columns: Columns) -> tuple[Sequence[ListedDocument], Columns]:
     return listing, Columns(columns.tokens, columns.words, columns.cheapest[::-1])
 
 
 @pytest.mark.parametrize(
     ("lie", "violation"),
     [
-        ({"compiler.words": lying_words}, "postings.bin says of b.md what its content does not"),
-        ({"compiler.tokens": lambda data: 1 + (len(data) > 4)}, "postings.bin says of b.md what its content does not"),
+        ({"build.compiler.words": lying_words}, "postings.bin says of b.md what its content does not"),
+        (
+            {"build.compiler.tokens": lambda data: 1 + (len(data) > 4)},
+            "postings.bin says of b.md what its content does not",
+        ),
         ({"listing": lying_listing}, "postings.bin and the manifest do not list the same documents"),
         ({"listing": lying_order}, "postings.bin does not sort the documents by their tokens"),
         ({"peak": 1}, "postings.bin: the largest count of "),
@@ -165,7 +168,7 @@ def test_a_lie_of_the_index_is_found(
 ) -> None:
     add, encode = PostingsWriter.add_documents, PostingsWriter._encode
 
-    def add_lies(writer: PostingsWriter, listing: Sequence[Listed], columns: Columns) -> None:
+    def add_lies(writer: PostingsWriter, listing: Sequence[ListedDocument], columns: Columns) -> None:
         add(writer, *lie.get("listing", lambda *truth: truth)(listing, columns))
 
     def encode_lies(writer: PostingsWriter, postings: Postings) -> tuple[int, int, bytes]:

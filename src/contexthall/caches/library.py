@@ -14,7 +14,7 @@ from contexthall.caches.model.document import Document
 from contexthall.caches.model.format import MANIFEST
 from contexthall.caches.model.inspection import Inspection, inspect
 from contexthall.caches.model.verification import violations
-from contexthall.caches.query.ranking import Place, Ranking
+from contexthall.caches.query.ranking import RankedDocument, Ranking
 from contexthall.caches.query.reader import OpenCache, open_cache, open_postings, read_part
 from contexthall.caches.query.selection import words
 from contexthall.core.errors import (
@@ -63,7 +63,7 @@ class Confined(str):
 class Explanation(NamedTuple):
     """Where a document stands in a query's order, how many stand there, and which of the query's terms it has."""
 
-    place: Place
+    place: RankedDocument
     considered: int
     matched_terms: tuple[str, ...]
 
@@ -86,10 +86,10 @@ class Standings(NamedTuple):
     selected: int
     total_tokens: int
     """What all documents of the cache cost together."""
-    places: tuple[Place, ...]
+    places: tuple[RankedDocument, ...]
 
 
-class Found(NamedTuple):
+class SizedDocument(NamedTuple):
     """A document, and what it costs."""
 
     document: Document
@@ -190,7 +190,7 @@ class Library:
         """Show at most `limit` places of a query's order, the skipped documents among them, from `offset` on."""
         return self._with_ranking(directory, query, budget, partial(_standings, offset, limit))
 
-    def document(self, directory: str, document_id: str) -> Found:
+    def document(self, directory: str, document_id: str) -> SizedDocument:
         """Read one document."""
         return self._reading(directory, lambda: _find(self._open(directory), document_id))
 
@@ -218,7 +218,7 @@ class Library:
         terms = words(query)
 
         def answer(cache: OpenCache) -> Answer:
-            return cache.answer(terms, lambda field, listed: work(Ranking(query, terms, budget, field, listed), cache))
+            return cache.answer(terms, lambda table, listed: work(Ranking(query, terms, budget, table, listed), cache))
 
         return self._reading(directory, lambda: answer(self._open(directory)))
 
@@ -345,7 +345,7 @@ def _explain(document_id: str, ranking: Ranking, cache: OpenCache) -> Explanatio
     return Explanation(place, len(places), tuple(term for term in dict.fromkeys(ranking.terms) if term in found))
 
 
-def _fate(place: Place, budget: int) -> str:
+def _fate(place: RankedDocument, budget: int) -> str:
     """Say what became of a document."""
     if place.fits:
         return f"It was taken: its {place.tokens} tokens fit into the {place.left_before} that were left."
@@ -368,9 +368,9 @@ def _standings(offset: int, limit: int, ranking: Ranking, _cache: OpenCache) -> 
     )
 
 
-def _find(cache: OpenCache, document_id: str) -> Found:
+def _find(cache: OpenCache, document_id: str) -> SizedDocument:
     listed = next((each for each in cache.listed() if each.id == document_id), None)
     if listed is None:
         raise UsageError(f"the cache has no document {document_id}", hint="an id is a path in lower case")
     document = cache.documents().read(listed)
-    return Found(document, tokens(document.content.encode()))
+    return SizedDocument(document, tokens(document.content.encode()))

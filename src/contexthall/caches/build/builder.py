@@ -1,7 +1,7 @@
 """How does a folder of documents become a cache? Whole or not at all.
 
-The new cache grows in a workshop and takes the target's name once it is whole. Whoever is killed on the way leaves the
-old cache as it was, and the next build clears what was left in the workshop.
+The new cache is written to a staging directory and renamed to the target once it is whole. A killed build leaves the
+old cache as it was, and the next build clears what was left in the staging directory.
 """
 
 import os
@@ -12,8 +12,8 @@ from functools import partial
 from typing import NamedTuple
 
 from contexthall.caches.build.compiler import Compiled, Run, compile_share, count_terms, merge
-from contexthall.caches.build.sources import DEFAULT_GLOBS, Source, find_sources
-from contexthall.caches.build.workshop import NEW, Workshop, replaceable, workshop_of
+from contexthall.caches.build.sources import DEFAULT_GLOBS, SourceFile, find_sources
+from contexthall.caches.build.staging import NEW, StagingDirectory, replaceable, staging_path
 from contexthall.caches.index.match_table import Columns
 from contexthall.caches.index.postings import PARTS, PostingsWriter, bucket_count
 from contexthall.caches.model.document import file_stem
@@ -22,7 +22,7 @@ from contexthall.caches.model.format import (
     INDEX,
     MANIFEST,
     POSTINGS,
-    Listed,
+    ListedDocument,
     cache_version,
     spell_index,
     spell_manifest,
@@ -43,7 +43,7 @@ class Built(NamedTuple):
     document_count: int
     cache_version: str
     left_behind: str = ""
-    """Why the workshop could not be removed, if so; the cache is whole all the same."""
+    """Why the staging directory could not be removed, if so; the cache is whole all the same."""
 
 
 def build(
@@ -61,13 +61,13 @@ def build(
     _check_folder(disk, folder)
     _check_apart(folder, target)
     _check_name(target)
-    with Workshop(disk, target) as workshop:
+    with StagingDirectory(disk, target) as staging:
         replaced = replaceable(disk, target, force=force)
         found = find_sources(disk, folder, globs or DEFAULT_GLOBS)
-        built = _fill(disk, folder, found, workshop.directory, created_at, progress)
-        workshop.directory.sync_file_system(kernel.sync_file_system)
-        workshop.put_in_place(replaced)
-    return built._replace(left_behind=workshop.left_behind)
+        built = _fill(disk, folder, found, staging.directory, created_at, progress)
+        staging.directory.sync_file_system(kernel.sync_file_system)
+        staging.put_in_place(replaced)
+    return built._replace(left_behind=staging.left_behind)
 
 
 def _check_folder(disk: Disk, folder: str) -> None:
@@ -76,7 +76,7 @@ def _check_folder(disk: Disk, folder: str) -> None:
 
 
 def _check_apart(folder: str, target: str) -> None:
-    for place in (target, workshop_of(target)):
+    for place in (target, staging_path(target)):
         if os.path.commonpath([folder, place]) in {folder, place}:
             raise UsageError(
                 f"sources and cache lie in each other: {folder}, {place}", hint="build the cache elsewhere"
@@ -89,29 +89,34 @@ def _check_name(target: str) -> None:
 
 
 def _fill(
-    disk: Disk, folder: str, sources: Sequence[Source], workshop: Directory, created_at: str, progress: Progress | None
+    disk: Disk,
+    folder: str,
+    sources: Sequence[SourceFile],
+    staging: Directory,
+    created_at: str,
+    progress: Progress | None,
 ) -> Built:
-    """Make the whole cache in the workshop."""
-    new = os.path.join(workshop.path, NEW)
+    """Make the whole cache in the staging directory."""
+    new = os.path.join(staging.path, NEW)
     disk.make_directory(new)
     disk.make_directory(os.path.join(new, DOCUMENTS))
-    compiled, runs = _compile(disk, folder, sources, workshop, progress)
-    cache = workshop.enter(NEW)
+    compiled, runs = _compile(disk, folder, sources, staging, progress)
+    cache = staging.enter(NEW)
     names = _settle_names(cache.enter(DOCUMENTS), compiled)
     listed = [
-        Listed(source.id, document.version, f"{DOCUMENTS}/{name}")
+        ListedDocument(source.id, document.version, f"{DOCUMENTS}/{name}")
         for source, document, name in zip(sources, compiled, names, strict=True)
     ]
     manifest = spell_manifest(listed, created_at=created_at)
     cache.write(MANIFEST, manifest)
     cache.write(INDEX, spell_index(listed))
     columns = Columns.of(array("I", (each.tokens for each in compiled)), array("I", (each.words for each in compiled)))
-    _write_postings(cache, manifest, listed, columns, workshop, runs)
+    _write_postings(cache, manifest, listed, columns, staging, runs)
     return Built(len(listed), cache_version(listed))
 
 
 def _compile(
-    disk: Disk, folder: str, sources: Sequence[Source], workshop: Directory, progress: Progress | None
+    disk: Disk, folder: str, sources: Sequence[SourceFile], staging: Directory, progress: Progress | None
 ) -> tuple[list[Compiled], list[Run]]:
     done = 0
 
@@ -123,7 +128,7 @@ def _compile(
 
     half = len(sources) // 2 if len(sources) >= _WORTH_SHARING else 0
     edges = [(0, half), (half, len(sources))] if half else [(0, len(sources))]
-    shares = [partial(compile_share, disk, folder, sources[start:end], start, workshop) for start, end in edges]
+    shares = [partial(compile_share, disk, folder, sources[start:end], start, staging) for start, end in edges]
     results = run_shares(shares, report)
     return [each for share in results for each in share.documents], [run for share in results for run in share.runs]
 
@@ -147,17 +152,17 @@ def _settle_names(files: Directory, compiled: Sequence[Compiled]) -> list[str]:
 def _write_postings(
     cache: Directory,
     manifest: bytes,
-    listed: Sequence[Listed],
+    listed: Sequence[ListedDocument],
     columns: Columns,
-    workshop: Directory,
+    staging: Directory,
     runs: Sequence[Run],
 ) -> None:
-    buckets = bucket_count(count_terms(workshop, runs))
+    buckets = bucket_count(count_terms(staging, runs))
     file = cache.create(POSTINGS)
     assert file is not None
     with file:
         writer = PostingsWriter(file, manifest, documents=len(listed), buckets=buckets)
         writer.add_documents(listed, columns)
         for part in range(PARTS):
-            writer.add_part(part, merge(workshop, runs, part))
+            writer.add_part(part, merge(staging, runs, part))
         writer.finish()

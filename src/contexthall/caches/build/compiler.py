@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from contexthall.caches.build.sources import Source
-from contexthall.caches.build.workshop import NEW, RUN_PREFIX
+from contexthall.caches.build.sources import SourceFile
+from contexthall.caches.build.staging import NEW, RUN_PREFIX
 from contexthall.caches.index.postings import PARTS, Postings, part_of
 from contexthall.caches.model.document import Document, file_stem, spell, version_of
 from contexthall.caches.model.format import DOCUMENTS
@@ -54,49 +54,51 @@ class Share(NamedTuple):
 
 
 def compile_share(
-    disk: Disk, folder: str, sources: Sequence[Source], first: int, workshop: Directory, report: Report
+    disk: Disk, folder: str, sources: Sequence[SourceFile], first: int, staging: Directory, report: Report
 ) -> Share:
-    """Compile `sources`, the first of which is document number `first`, into the workshop's documents."""
-    files = workshop.enter(NEW).enter(DOCUMENTS)
+    """Compile `sources`, the first of which is document number `first`, into the documents of the staging directory."""
+    files = staging.enter(NEW).enter(DOCUMENTS)
     done: list[Compiled] = []
     runs: list[Run] = []
-    postings = _Postings()
+    postings = _PostingsBuffer()
     for number, source in enumerate(sources, first):
         done.append(_compile(disk, folder, source, number, files, postings))
         if postings.is_full():
-            runs.append(postings.write(workshop, f"{RUN_PREFIX}{first}-{len(runs)}"))
-            postings = _Postings()
+            runs.append(postings.write(staging, f"{RUN_PREFIX}{first}-{len(runs)}"))
+            postings = _PostingsBuffer()
         if len(done) % _REPORT_EVERY == 0:
             report(_REPORT_EVERY)
-    runs.append(postings.write(workshop, f"{RUN_PREFIX}{first}-{len(runs)}"))
+    runs.append(postings.write(staging, f"{RUN_PREFIX}{first}-{len(runs)}"))
     report(len(done) % _REPORT_EVERY)
     return Share(done, runs)
 
 
-def count_terms(workshop: Directory, runs: Sequence[Run]) -> int:
+def count_terms(staging: Directory, runs: Sequence[Run]) -> int:
     """Count the different terms of all runs."""
     if len(runs) == 1:
         return runs[0].terms
-    return sum(len(set().union(*(_read_part(workshop, run, part) for run in runs))) for part in range(PARTS))
+    return sum(len(set().union(*(_read_part(staging, run, part) for run in runs))) for part in range(PARTS))
 
 
-def merge(workshop: Directory, runs: Sequence[Run], part: int) -> dict[bytes, Postings]:
+def merge(staging: Directory, runs: Sequence[Run], part: int) -> dict[bytes, Postings]:
     """Put one part of all runs together: the documents and counts of every term."""
     merged: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for run in runs:
-        for term, pairs in _read_part(workshop, run, part).items():
+        for term, pairs in _read_part(staging, run, part).items():
             merged[term].append(pairs)
     return {term: _unpack(b"".join(pieces)) for term, pieces in merged.items()}
 
 
-def _read_part(workshop: Directory, run: Run, part: int) -> dict[bytes, bytes]:
-    with workshop.open(run.name) as file:
+def _read_part(staging: Directory, run: Run, part: int) -> dict[bytes, bytes]:
+    with staging.open(run.name) as file:
         data = file.read_at(run.edges[part], run.edges[part + 1] - run.edges[part])
     terms: dict[bytes, bytes] = marshal.loads(data)  # noqa: S302 - written by this very build
     return terms
 
 
-def _compile(disk: Disk, folder: str, source: Source, number: int, files: Directory, postings: "_Postings") -> Compiled:
+def _compile(
+    disk: Disk, folder: str, source: SourceFile, number: int, files: Directory, postings: "_PostingsBuffer"
+) -> Compiled:
     data = disk.read(os.path.join(folder, source.path), follow=True)
     try:
         content = data.decode("utf-8")
@@ -119,7 +121,7 @@ def _compile(disk: Disk, folder: str, source: Source, number: int, files: Direct
     return Compiled(version, name, tokens(data), len(found))
 
 
-class _Postings:
+class _PostingsBuffer:
     """Where terms were found so far: per term, document and count as one number each."""
 
     def __init__(self) -> None:
@@ -135,14 +137,14 @@ class _Postings:
     def is_full(self) -> bool:
         return self._size > _MOST_POSTINGS or len(self._terms) > _MOST_TERMS
 
-    def write(self, workshop: Directory, name: str) -> Run:
+    def write(self, staging: Directory, name: str) -> Run:
         """Write everything to a file, in parts."""
         parts: list[dict[bytes, bytes]] = [{} for _ in range(PARTS)]
         for term, pairs in self._terms.items():
             encoded = term.encode()
             parts[part_of(encoded)][encoded] = pairs.tobytes()
         data = [marshal.dumps(part) for part in parts]
-        workshop.write(name, b"".join(data))
+        staging.write(name, b"".join(data))
         return Run(name, tuple(accumulate(map(len, data), initial=0)), len(self._terms))
 
 

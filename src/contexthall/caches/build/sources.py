@@ -14,7 +14,7 @@ from contexthall.system.disk import Disk, Entry
 DEFAULT_GLOBS = ("*.md",)
 
 
-class Source(NamedTuple):
+class SourceFile(NamedTuple):
     """A file that becomes a document: its path relative to the sources folder, as text and as the system wants it."""
 
     id: str
@@ -22,7 +22,7 @@ class Source(NamedTuple):
     path: str
 
 
-def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[Source]:
+def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[SourceFile]:
     """Find the files whose name (or path, for a glob with a slash) matches, by ascending id."""
     found = sorted(_source(path) for path in _walk(disk, folder, globs))
     for before, after in pairwise(found):
@@ -55,9 +55,9 @@ def _matches(path: str, globs: Sequence[str]) -> bool:
     return any(fnmatchcase(path if "/" in glob else os.path.basename(path), glob) for glob in globs)
 
 
-def _source(path: str) -> Source:
+def _source(path: str) -> SourceFile:
     try:
         text = os.fsencode(path).decode("utf-8")
     except UnicodeDecodeError:
         raise SourcesError(f"the name of {shown(path)} is not UTF-8", hint="rename it") from None
-    return Source(identify(text), text, path)
+    return SourceFile(identify(text), text, path)

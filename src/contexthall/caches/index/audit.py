@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from contexthall.caches.index.match_table import Columns
 from contexthall.caches.index.postings import MALFORMED, PostingsError, PostingsReader
-from contexthall.caches.model.format import DOCUMENTS, POSTINGS, Listed
+from contexthall.caches.model.format import DOCUMENTS, POSTINGS, ListedDocument
 from contexthall.caches.query.selection import words
 from contexthall.core.tokens import tokens
 
@@ -30,7 +30,7 @@ class Audit:
         self._words.append(len(found))
         self._sums.append(None if content is None else sum(map(hash, found)))
 
-    def violations(self, listed: Sequence[Listed], index: PostingsReader) -> Iterator[str]:
+    def violations(self, listed: Sequence[ListedDocument], index: PostingsReader) -> Iterator[str]:
         """Name everything that the index says and the manifest or the documents do not."""
         try:
             if index.all_listed() != [*listed] or index.files() != [_file_name(each) for each in listed]:
@@ -40,7 +40,7 @@ class Audit:
         except (PostingsError, *MALFORMED) as error:
             yield f"{POSTINGS}: {error}"
 
-    def _differences(self, listed: Sequence[Listed], columns: Columns, sums: Sequence[int]) -> Iterator[str]:
+    def _differences(self, listed: Sequence[ListedDocument], columns: Columns, sums: Sequence[int]) -> Iterator[str]:
         found = zip(columns.tokens, columns.words, sums, strict=True)
         expected = zip(self._tokens, self._words, self._sums, strict=True)
         for each, said, true in zip(listed, found, expected, strict=True):
@@ -50,7 +50,7 @@ class Audit:
             yield f"{POSTINGS} does not sort the documents by their tokens"
 
 
-def _file_name(listed: Listed) -> str:
+def _file_name(listed: ListedDocument) -> str:
     return listed.file.removeprefix(f"{DOCUMENTS}/")
 
 

@@ -43,10 +43,10 @@ class Columns:
         """The numbers of words in lanes of 32 bits; 0 where one of them is too large for that."""
         if not self.words or max(self.words) >= LANE_LIMIT:
             return 0
-        return int.from_bytes(spelt(array("I", self.words)), "little")
+        return int.from_bytes(packed(array("I", self.words)), "little")
 
 
-class Field:
+class MatchTable:
     """The documents of a cache as one query sees them, numbered by ascending id.
 
     `matches` are the words of each document that the query names; `touched` are the only documents with any, where that
@@ -70,7 +70,7 @@ class Field:
         prepared = map(self.columns.divisors.__getitem__, documents)
         return scores(map(self.matches.__getitem__, documents), prepared)
 
-    def reaching(self, floor: float) -> Sequence[int]:
+    def scoring_at_least(self, floor: float) -> Sequence[int]:
         """Name every document whose score reaches `floor`, in order; some that do not may be among them."""
         if self._touched is not None:
             return self._touched
@@ -79,18 +79,18 @@ class Field:
         share = int(floor * 2**_FRACTION_BITS)
         # Above 1 there is no score, unless somebody forged the index; it would not fit the lanes.
         if self.matches.typecode == "H" and 0 < share <= 2**_FRACTION_BITS and self.columns.word_lanes:
-            return self._reaching_in_lanes(share)
+            return self._scoring_in_lanes(share)
         needed = map(mul, self.columns.divisors, repeat(floor))
         return list(compress(range(len(self)), map(le, needed, self.matches)))
 
-    def within(self, cost: int) -> Sequence[int]:
+    def costing_at_most(self, cost: int) -> Sequence[int]:
         """Name every document that costs at most `cost`."""
         cheapest = self.columns.cheapest
         return cheapest[: bisect_right(cheapest, cost, key=self.costs.__getitem__)]
 
-    def _reaching_in_lanes(self, share: int) -> list[int]:
+    def _scoring_in_lanes(self, share: int) -> list[int]:
         """See in all lanes at once where matches × 4096 is at least words × `share`: there the guard bit stays set."""
-        narrow = spelt(self.matches)
+        narrow = packed(self.matches)
         wide = bytearray(2 * len(narrow))
         wide[0::4], wide[1::4] = narrow[0::2], narrow[1::2]
         guards = int.from_bytes(_GUARD * len(self), "little")
@@ -113,7 +113,7 @@ def numbers(code: str, data: bytes) -> "array[int]":
     return read
 
 
-def spelt(values: "array[int]") -> bytes:
+def packed(values: "array[int]") -> bytes:
     """Spell numbers little-endian."""
     if sys.byteorder == "big":
         values = values[:]

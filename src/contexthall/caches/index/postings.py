@@ -26,8 +26,8 @@ from itertools import accumulate
 from operator import add
 from typing import Any, NamedTuple
 
-from contexthall.caches.index.match_table import LANE_LIMIT, Columns, Field, numbers, spelt, sum_lanes
-from contexthall.caches.model.format import DOCUMENTS, Listed, stays_inside
+from contexthall.caches.index.match_table import LANE_LIMIT, Columns, MatchTable, numbers, packed, sum_lanes
+from contexthall.caches.model.format import DOCUMENTS, ListedDocument, stays_inside
 from contexthall.core import wire
 from contexthall.core.errors import DiskError
 from contexthall.core.text import UNICODE
@@ -116,10 +116,10 @@ class PostingsWriter:
         self._waiting: list[bytes] = []
         self._file.write_all(bytes(self._position))
 
-    def add_documents(self, listed: Sequence[Listed], columns: Columns) -> None:
+    def add_documents(self, listed: Sequence[ListedDocument], columns: Columns) -> None:
         """Write what is known of the documents; before any bucket."""
         together = columns.tokens + columns.words + columns.cheapest
-        self._columns = self._block(spelt(together), "columns")
+        self._columns = self._block(packed(together), "columns")
         names = (each.file.removeprefix(f"{DOCUMENTS}/") for each in listed)
         self._files = self._block("\0".join(names).encode(), "files")
         places = array("Q")
@@ -127,7 +127,7 @@ class PostingsWriter:
             record = wire.compact(listed[start : start + _DOCUMENTS_PER_RECORD]).encode()
             places.append(self._block(record, f"record {start}")[0])
         places.append(self._position)
-        self._records = self._block(spelt(places), "records")
+        self._records = self._block(packed(places), "records")
 
     def add_part(self, part: int, terms: dict[bytes, Postings]) -> None:
         """Write the buckets of the next part, with every term in it."""
@@ -142,7 +142,7 @@ class PostingsWriter:
     def finish(self) -> None:
         """Write the directory, and the header at the beginning of the file."""
         directory = self._position
-        self._waiting.append(spelt(self._directory))
+        self._waiting.append(packed(self._directory))
         self._flush()
         places = (*self._columns, *self._files, *self._records, directory)
         header = _HEADER.pack(_MAGIC, UNICODE.encode(), self._key, self._documents, self._buckets, *places)
@@ -163,15 +163,15 @@ class PostingsWriter:
     def _encode(self, postings: Postings) -> tuple[int, int, bytes]:
         """Spell the postings of a term: the largest count, the way of spelling, and the bytes."""
         documents, counts = postings
-        width, narrow = _narrowed(spelt(counts))
+        width, narrow = _narrowed(packed(counts))
         peak = max(narrow) if width == 0 else max(counts)
         is_common = len(documents) * _DENSE_SHARE >= self._documents > _LONGEST_INLINE
         if is_common and peak < LANE_LIMIT:
             lanes = array("H", bytes(2 * self._documents))
             for document, count in zip(documents, counts, strict=True):
                 lanes[document] = count
-            return peak, _DENSE, spelt(lanes)
-        gap_width, gaps = _narrowed(_gaps(spelt(documents)))
+            return peak, _DENSE, packed(lanes)
+        gap_width, gaps = _narrowed(_gaps(packed(documents)))
         payload = bytes((gap_width, width)) + gaps + narrow
         return peak, (_INLINE if len(payload) <= _LONGEST_INLINE else _SPARSE), payload
 
@@ -209,7 +209,7 @@ class PostingsReader:
             self._records = numbers("Q", self._read(records, "records"))
         self._remembered: dict[str, Term | None] = {}
         self._remembered_bytes = 0
-        self._listed: dict[int, Listed] = {}
+        self._listed: dict[int, ListedDocument] = {}
 
     def files(self) -> list[str]:
         """Name the files of all documents, which are in one directory."""
@@ -217,13 +217,13 @@ class PostingsReader:
             names = self._read(self._files, "files").decode()
         return names.split("\0") if self.documents else []
 
-    def listed(self, document: int) -> Listed:
+    def listed(self, document: int) -> ListedDocument:
         """Say what the manifest says of a document."""
         if (known := self._listed.get(document)) is not None:
             return known
         number, place = divmod(document, _DOCUMENTS_PER_RECORD)
         with _well_formed():
-            listed = Listed(*self._record(number)[place])
+            listed = ListedDocument(*self._record(number)[place])
         if not all(isinstance(part, str) for part in listed) or not stays_inside(listed.file):
             raise DamagedPostingsError("no document, or one outside the cache")
         if len(self._listed) >= _MOST_LISTED:
@@ -231,18 +231,18 @@ class PostingsReader:
         self._listed[document] = listed
         return listed
 
-    def all_listed(self) -> list[Listed]:
+    def all_listed(self) -> list[ListedDocument]:
         """Say what the manifest says of every document."""
-        return [Listed(*each) for number in range(len(self._records) - 1) for each in self._record(number)]
+        return [ListedDocument(*each) for number in range(len(self._records) - 1) for each in self._record(number)]
 
-    def field(self, terms: Iterable[str]) -> Field:
+    def match_table(self, terms: Iterable[str]) -> MatchTable:
         """See the documents as a query with these terms does."""
         with _well_formed():
             found = [term for term in map(self._term, sorted(set(terms))) if term is not None]
             dense = [term.lanes for term in found if term.lanes]
             matches = self._matches(found, dense)
         touched = None if dense else sorted({document for term in found for document in term.documents})
-        return _IndexedField(self.columns, matches, touched)
+        return _IndexedTable(self.columns, matches, touched)
 
     def _matches(self, found: Sequence[Term], dense: Sequence[bytes]) -> "array[int]":
         """Add up how often each document has any of these terms."""
@@ -287,13 +287,13 @@ class PostingsReader:
                 return self._postings(name, entry, found)
         return None
 
-    def _bucket(self, bucket: int) -> Iterator[tuple[bytes, "_Entry", bytes]]:
+    def _bucket(self, bucket: int) -> Iterator[tuple[bytes, "_TermEntry", bytes]]:
         place = self._read_at(self._directory + _BUCKET.size * bucket, _BUCKET.size)
         if len(place) != _BUCKET.size:
             raise DamagedPostingsError("the directory ends early")
         return _entries(self._read(_pair(_BUCKET, place), f"bucket {bucket}"))
 
-    def _postings(self, name: bytes, entry: "_Entry", found: bytes) -> Term:
+    def _postings(self, name: bytes, entry: "_TermEntry", found: bytes) -> Term:
         if entry.kind != _INLINE:
             found = self._read(_pair(_PLACE, found), f"term {zlib.crc32(name)}")
         return _decode(entry, found, self.documents)
@@ -323,19 +323,19 @@ class PostingsReader:
             raise UnreadPostingsError(error.detail) from error
 
 
-class _IndexedField(Field):
-    """A field whose columns may name documents that are not there: to look at them all would cost every query."""
+class _IndexedTable(MatchTable):
+    """A table whose columns may name documents that are not there: to look at them all would cost every query."""
 
     def scores(self, documents: Sequence[int]) -> "array[float]":
         with _well_formed():
             return super().scores(documents)
 
-    def within(self, cost: int) -> Sequence[int]:
+    def costing_at_most(self, cost: int) -> Sequence[int]:
         with _well_formed():
-            return super().within(cost)
+            return super().costing_at_most(cost)
 
 
-class _Entry(NamedTuple):
+class _TermEntry(NamedTuple):
     """What a bucket says of a term."""
 
     term_bytes: int
@@ -344,11 +344,11 @@ class _Entry(NamedTuple):
     kind: int
 
 
-def _entries(bucket: bytes) -> Iterator[tuple[bytes, _Entry, bytes]]:
+def _entries(bucket: bytes) -> Iterator[tuple[bytes, _TermEntry, bytes]]:
     """Take a bucket apart: each term, what is said of it, and its postings or their place."""
     at = 0
     while at < len(bucket):
-        entry = _Entry(*_ENTRY.unpack_from(bucket, at))
+        entry = _TermEntry(*_ENTRY.unpack_from(bucket, at))
         at += _ENTRY.size
         name = bucket[at : at + entry.term_bytes]
         at += entry.term_bytes
@@ -375,7 +375,7 @@ def _columns(together: "array[int]", documents: int) -> Columns:
     return Columns(tokens, words, cheapest)
 
 
-def _decode(entry: _Entry, payload: bytes, documents: int) -> Term:
+def _decode(entry: _TermEntry, payload: bytes, documents: int) -> Term:
     """Read the postings of a term, in as many documents as there are."""
     if entry.kind == _DENSE:
         if len(payload) != 2 * documents:

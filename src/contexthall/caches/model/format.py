@@ -29,7 +29,7 @@ class ManifestHead(NamedTuple):
     complete: bool = False
 
 
-class Listed(NamedTuple):
+class ListedDocument(NamedTuple):
     """A document as the manifest lists it."""
 
     id: str
@@ -37,14 +37,14 @@ class Listed(NamedTuple):
     file: str
 
 
-Lookup: TypeAlias = Callable[[int], Listed]
+Lookup: TypeAlias = Callable[[int], ListedDocument]
 """Says of a document, by its number, what the manifest says."""
 
 
-class Manifest(NamedTuple):
+class CacheManifest(NamedTuple):
     """What a manifest lists, by ascending id, and the promises that it breaks."""
 
-    documents: tuple[Listed, ...] | None
+    documents: tuple[ListedDocument, ...] | None
     """None if it lists nothing that could be read."""
     faults: tuple[str, ...]
     """Why it cannot be believed."""
@@ -68,7 +68,7 @@ def read_head(manifest: bytes) -> ManifestHead:
     return ManifestHead(version or "", count or 0, complete=version is not None and count is not None)
 
 
-def read_manifest(data: bytes) -> tuple[Listed, ...]:
+def read_manifest(data: bytes) -> tuple[ListedDocument, ...]:
     """Read what a manifest lists, by ascending id; a CacheInvalidError says why it cannot be believed."""
     manifest = examine_manifest(data)
     if manifest.documents is None or manifest.faults:
@@ -76,24 +76,24 @@ def read_manifest(data: bytes) -> tuple[Listed, ...]:
     return manifest.documents
 
 
-def examine_manifest(data: bytes) -> Manifest:
+def examine_manifest(data: bytes) -> CacheManifest:
     """Take from a manifest what can be taken, and name every promise that it breaks."""
     try:
         fields = wire.parse(data)
     except ValueError as error:
-        return Manifest(None, (f"the manifest is not JSON: {error}",))
+        return CacheManifest(None, (f"the manifest is not JSON: {error}",))
     if not isinstance(fields, dict):
-        return Manifest(None, ("the manifest is not an object",))
+        return CacheManifest(None, ("the manifest is not an object",))
     entries = fields.get("documents")
     if not isinstance(entries, list):
-        return Manifest(None, (*_config_faults(fields), "the manifest has no list of documents"))
+        return CacheManifest(None, (*_config_faults(fields), "the manifest has no list of documents"))
     listed, faults = _read_entries(entries)
     documents = tuple(sorted(listed))
     faults += [*_config_faults(fields), *_repetitions(documents), *_sum_faults(fields, len(entries), documents)]
-    return Manifest(documents, tuple(faults), tuple(_lapses(fields, listed, documents)))
+    return CacheManifest(documents, tuple(faults), tuple(_lapses(fields, listed, documents)))
 
 
-def cache_version(documents: Iterable[Listed]) -> str:
+def cache_version(documents: Iterable[ListedDocument]) -> str:
     """Compute what identifies a cache: its configuration and its documents, by ascending id; no dates, no metadata."""
     digest = hashlib.sha256(wire.compact(BUILD_CONFIG).encode())
     for document in documents:
@@ -101,7 +101,7 @@ def cache_version(documents: Iterable[Listed]) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def spell_manifest(documents: Sequence[Listed], *, created_at: str) -> bytes:
+def spell_manifest(documents: Sequence[ListedDocument], *, created_at: str) -> bytes:
     """Spell a manifest, as pretty JSON; by hand, because a hundred thousand documents take json a second."""
     config = wire.pretty(BUILD_CONFIG).replace("\n", "\n  ")
     entry = '    {{\n      "id": {},\n      "version": "{}",\n      "file": {}\n    }}'
@@ -113,12 +113,12 @@ def spell_manifest(documents: Sequence[Listed], *, created_at: str) -> bytes:
     ).encode()
 
 
-def spell_index(documents: Iterable[Listed]) -> bytes:
+def spell_index(documents: Iterable[ListedDocument]) -> bytes:
     """Spell index.json: document id to file, keys sorted."""
     return wire.pretty({each.id: each.file for each in documents}).encode()
 
 
-def _read_entries(entries: Iterable[object]) -> tuple[list[Listed], list[str]]:
+def _read_entries(entries: Iterable[object]) -> tuple[list[ListedDocument], list[str]]:
     """Read the entries of a manifest, as far as they can be read, and say why the others cannot."""
     listed, faults = [], []
     for number, entry in enumerate(entries, 1):
@@ -129,13 +129,13 @@ def _read_entries(entries: Iterable[object]) -> tuple[list[Listed], list[str]]:
     return listed, faults
 
 
-def _listed(number: int, entry: object) -> Listed:
+def _listed(number: int, entry: object) -> ListedDocument:
     if not isinstance(entry, dict):
         raise CacheInvalidError(f"number {number} in the manifest is no document")
-    values = [entry.get(name) for name in Listed._fields]
+    values = [entry.get(name) for name in ListedDocument._fields]
     if not all(isinstance(value, str) for value in values):
         raise CacheInvalidError(f"number {number} in the manifest has no id, version or file")
-    listed = Listed(*map(str, values))
+    listed = ListedDocument(*map(str, values))
     if not stays_inside(listed.file):
         raise CacheInvalidError(f"the file of {listed.id} is outside the cache")
     return listed
@@ -151,13 +151,13 @@ def _config_faults(fields: Mapping[str, object]) -> Iterator[str]:
         yield "the cache was built in a version of the format that is not known here"
 
 
-def _repetitions(documents: Iterable[Listed]) -> Iterator[str]:
+def _repetitions(documents: Iterable[ListedDocument]) -> Iterator[str]:
     for before, after in pairwise(documents):
         if before.id == after.id:
             yield f"the manifest lists {after.id} twice"
 
 
-def _sum_faults(fields: Mapping[str, object], entries: int, documents: Sequence[Listed]) -> Iterator[str]:
+def _sum_faults(fields: Mapping[str, object], entries: int, documents: Sequence[ListedDocument]) -> Iterator[str]:
     count = fields.get("document_count")
     if not _is_count(count) or count != entries:
         yield "the manifest's document_count is not the number of its documents"
@@ -166,7 +166,9 @@ def _sum_faults(fields: Mapping[str, object], entries: int, documents: Sequence[
         yield "the manifest's cache_version does not follow from its documents"
 
 
-def _lapses(fields: Mapping[str, object], listed: Sequence[Listed], documents: Sequence[Listed]) -> Iterator[str]:
+def _lapses(
+    fields: Mapping[str, object], listed: Sequence[ListedDocument], documents: Sequence[ListedDocument]
+) -> Iterator[str]:
     created_at = fields.get("created_at")
     if not isinstance(created_at, str) or not _MOMENT.fullmatch(created_at):
         yield "the manifest's created_at is not a time in UTC, as RFC 3339 spells it"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from contexthall.caches.index.audit import Audit
 from contexthall.caches.index.postings import PostingsError
-from contexthall.caches.model.format import DOCUMENTS, INDEX, MANIFEST, Listed, Manifest, examine_manifest
+from contexthall.caches.model.format import DOCUMENTS, INDEX, MANIFEST, CacheManifest, ListedDocument, examine_manifest
 from contexthall.caches.query.reader import DocumentFiles, open_postings, read_part
 from contexthall.core import wire
 from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
@@ -22,14 +22,14 @@ def violations(cache: Directory, on_document: Callable[[], None] = lambda: None)
         yield from _orphans(cache, manifest.documents)
 
 
-def _examine(cache: Directory) -> Manifest:
+def _examine(cache: Directory) -> CacheManifest:
     try:
         return examine_manifest(read_part(cache, MANIFEST))
     except (CacheInvalidError, DiskError) as error:
-        return Manifest(None, (error.detail,))
+        return CacheManifest(None, (error.detail,))
 
 
-def _index_violations(cache: Directory, listed: Sequence[Listed] | None) -> Iterator[str]:
+def _index_violations(cache: Directory, listed: Sequence[ListedDocument] | None) -> Iterator[str]:
     try:
         index = wire.parse(read_part(cache, INDEX))
     except ValueError as error:
@@ -49,7 +49,9 @@ def _disagreements(index: dict[str, object], files: dict[str, str]) -> Iterator[
             yield f"{INDEX} and {MANIFEST} do not agree on {each}"
 
 
-def _document_violations(cache: Directory, listed: Sequence[Listed], on_document: Callable[[], None]) -> Iterator[str]:
+def _document_violations(
+    cache: Directory, listed: Sequence[ListedDocument], on_document: Callable[[], None]
+) -> Iterator[str]:
     files, audit = DocumentFiles(cache), Audit()
     for each in listed:
         on_document()
@@ -65,7 +67,7 @@ def _document_violations(cache: Directory, listed: Sequence[Listed], on_document
     yield from audit.violations(listed, index)
 
 
-def _orphans(cache: Directory, listed: Sequence[Listed]) -> Iterator[str]:
+def _orphans(cache: Directory, listed: Sequence[ListedDocument]) -> Iterator[str]:
     """Name whatever is in the documents directory, however deep, and belongs to no document."""
     expected = sorted(each.file for each in listed)
     known, files, folders = frozenset(expected), DocumentFiles(cache), [DOCUMENTS]

@@ -9,9 +9,9 @@ from functools import cached_property
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple, Self
 
-from contexthall.caches.index.match_table import Field
+from contexthall.caches.index.match_table import MatchTable
 from contexthall.caches.model.document import Document
-from contexthall.caches.model.format import Listed, Lookup
+from contexthall.caches.model.format import ListedDocument, Lookup
 from contexthall.caches.query.selection import rank, score_text
 from contexthall.core.errors import InvalidBudgetError, InvalidQueryError
 from contexthall.core.tokens import BYTES_PER_TOKEN
@@ -23,7 +23,7 @@ MOST_CONTENT_BYTES = 256 << 20
 """How much of the documents an answer may hold. No agent could read it, and several copies of it are made."""
 
 
-class Place(NamedTuple):
+class RankedDocument(NamedTuple):
     """A document's place in a ranking, the first being 1, and what put it there."""
 
     rank: int
@@ -40,50 +40,50 @@ class Place(NamedTuple):
 class Ranking:
     """The documents of a cache in the order in which a query wants them."""
 
-    def __init__(self, query: str, terms: list[str], budget: int, field: Field, listed: Lookup) -> None:
+    def __init__(self, query: str, terms: list[str], budget: int, table: MatchTable, listed: Lookup) -> None:
         self.query = query
         self.terms = terms
         self.budget = budget
-        self._field = field
+        self._table = table
         self._listed = listed
 
     @cached_property
     def selected(self) -> list[int]:
         """The numbers of the documents that fit, best first."""
-        return [place.document for place in rank(self._field, self.budget)]
+        return [place.document for place in rank(self._table, self.budget)]
 
     @property
     def considered(self) -> int:
         """How many documents the cache has."""
-        return len(self._field)
+        return len(self._table)
 
     @property
     def tokens_used(self) -> int:
-        return sum(self._field.costs[number] for number in self.selected)
+        return sum(self._table.costs[number] for number in self.selected)
 
     @property
     def total_tokens(self) -> int:
         """What all documents would cost together."""
-        return sum(self._field.costs)
+        return sum(self._table.costs)
 
     def settled(self) -> Self:
         """Do the work now that could be done later."""
         _ = self.selected
         return self
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[RankedDocument]:
         """Tell the place of every document, the skipped ones too."""
-        left, totals = self.budget, self._field.columns.words
-        scores = self._field.scores(range(len(self._field)))
-        for number, (document, fits) in enumerate(rank(self._field, self.budget, every=True), 1):
-            tokens, matches = self._field.costs[document], self._field.matches[document]
+        left, totals = self.budget, self._table.columns.words
+        scores = self._table.scores(range(len(self._table)))
+        for number, (document, fits) in enumerate(rank(self._table, self.budget, every=True), 1):
+            tokens, matches = self._table.costs[document], self._table.matches[document]
             identifier = self._listed(document).id
-            yield Place(number, identifier, scores[document], tokens, matches, totals[document], fits, left)
+            yield RankedDocument(number, identifier, scores[document], tokens, matches, totals[document], fits, left)
             left -= tokens if fits else 0
 
-    def text(self, read: Callable[[Listed], Document]) -> str:
+    def text(self, read: Callable[[ListedDocument], Document]) -> str:
         """Spell the answer of `context.resolve`, with the documents that `read` gives."""
-        terms, scores = compact(self.terms), self._field.scores(self.selected)
+        terms, scores = compact(self.terms), self._table.scores(self.selected)
         self._check_size(len(terms))
         documents = ",".join(
             self._spell(number, score, read(self._listed(number)), terms)
@@ -111,7 +111,7 @@ class Ranking:
     def _spell(self, number: int, score: float, document: Document, terms: str) -> str:
         return (
             f'{{"id":{quoted(document.id)},"version":{quoted(document.version)},"content":{quoted(document.content)},'
-            f'"score":{score_text(score)},"tokens":{self._field.costs[number]},'
-            f'"why":{{"query_terms":{terms},"term_matches":{self._field.matches[number]},'
-            f'"total_words":{self._field.columns.words[number]}}}}}'
+            f'"score":{score_text(score)},"tokens":{self._table.costs[number]},'
+            f'"why":{{"query_terms":{terms},"term_matches":{self._table.matches[number]},'
+            f'"total_words":{self._table.columns.words[number]}}}}}'
         )

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from operator import countOf
 from typing import TypeAlias, TypeVar
 
-from contexthall.caches.index.match_table import Columns, Field
+from contexthall.caches.index.match_table import Columns, MatchTable
 from contexthall.caches.index.postings import DamagedPostingsError, PostingsReader, UnreadPostingsError
 from contexthall.caches.model import document as documents
 from contexthall.caches.model.document import Document
-from contexthall.caches.model.format import DOCUMENTS, MANIFEST, POSTINGS, Listed, Lookup, read_manifest
+from contexthall.caches.model.format import DOCUMENTS, MANIFEST, POSTINGS, ListedDocument, Lookup, read_manifest
 from contexthall.caches.query.selection import words
 from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError, PathMissingError
 from contexthall.core.tokens import tokens
@@ -22,7 +22,7 @@ from contexthall.system.disk import Directory, Disk, Status, is_settled
 
 Signature: TypeAlias = tuple[object, ...]
 Clock: TypeAlias = Callable[[], int]
-ReadDocument: TypeAlias = Callable[[Directory, str, Listed], Document]
+ReadDocument: TypeAlias = Callable[[Directory, str, ListedDocument], Document]
 Answer = TypeVar("Answer")
 
 _MOST_FOLDERS = 8
@@ -41,19 +41,19 @@ class OpenCache:
         except UnreadPostingsError:  # which may pass, so the next call opens this cache anew
             self._index, self.signature = None, ()
 
-    def answer(self, terms: Sequence[str], work: Callable[[Field, Lookup], Answer]) -> Answer:
+    def answer(self, terms: Sequence[str], work: Callable[[MatchTable, Lookup], Answer]) -> Answer:
         """Let `work` see the cache as a query with these terms does."""
         index = self._index  # another thread may find out meanwhile that it is damaged
         if index is not None:
             try:
-                return work(index.field(terms), index.listed)
+                return work(index.match_table(terms), index.listed)
             except DamagedPostingsError:
                 self._index = None
             except UnreadPostingsError:
                 pass
         return work(*_scan(self._directory, frozenset(terms)))
 
-    def listed(self) -> tuple[Listed, ...]:
+    def listed(self) -> tuple[ListedDocument, ...]:
         """Read what the manifest lists, which must keep its promises."""
         return read_manifest(read_part(self._directory, MANIFEST))
 
@@ -124,7 +124,7 @@ def _open_index(directory: Directory) -> PostingsReader | None:
     return index
 
 
-def _scan(directory: Directory, terms: frozenset[str]) -> tuple[Field, Lookup]:
+def _scan(directory: Directory, terms: frozenset[str]) -> tuple[MatchTable, Lookup]:
     """Read every document, and count."""
     listing = read_manifest(read_part(directory, MANIFEST))
     files = DocumentFiles(directory)
@@ -135,7 +135,7 @@ def _scan(directory: Directory, terms: frozenset[str]) -> tuple[Field, Lookup]:
         costs.append(tokens(content.encode()))
         totals.append(len(found))
         matches.append(countOf(map(terms.__contains__, found), True))
-    return Field(Columns.of(costs, totals), matches), listing.__getitem__
+    return MatchTable(Columns.of(costs, totals), matches), listing.__getitem__
 
 
 class KeptDocuments:
@@ -143,10 +143,10 @@ class KeptDocuments:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._kept: dict[Listed, tuple[Status, Document]] = {}
+        self._kept: dict[ListedDocument, tuple[Status, Document]] = {}
         self._bytes = 0
 
-    def read(self, folder: Directory, name: str, listed: Listed, read: ReadDocument) -> Document:
+    def read(self, folder: Directory, name: str, listed: ListedDocument, read: ReadDocument) -> Document:
         """Give a document; by `read`, unless it was read before."""
         status = folder.look(name)
         kept = self._kept.get(listed)
@@ -157,7 +157,7 @@ class KeptDocuments:
             self._keep(listed, status, document)
         return document
 
-    def _keep(self, listed: Listed, status: Status, document: Document) -> None:
+    def _keep(self, listed: ListedDocument, status: Status, document: Document) -> None:
         self._bytes += status.size
         if self._bytes > _MOST_KEPT_BYTES:
             self._kept, self._bytes = {}, status.size
@@ -172,7 +172,7 @@ class DocumentFiles:
         self._kept = kept
         self._folders: dict[str, Directory] = {"": cache}
 
-    def read(self, listed: Listed) -> Document:
+    def read(self, listed: ListedDocument) -> Document:
         """Read a document, which must be the one that the manifest lists."""
         folder, _, name = listed.file.rpartition("/")
         try:
@@ -194,7 +194,7 @@ class DocumentFiles:
         return self._folders[folder]
 
 
-def _read_document(folder: Directory, name: str, listed: Listed) -> Document:
+def _read_document(folder: Directory, name: str, listed: ListedDocument) -> Document:
     data = _read_regular(folder, name)
     if data is None:
         raise PathMissingError(name)

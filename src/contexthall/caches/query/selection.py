@@ -29,7 +29,7 @@ _MOST_DIGITS = 9
 _SMALLEST_PLAIN_EXPONENT = -6
 
 
-class Field(Protocol):
+class MatchTable(Protocol):
     """The documents that a query ranks, numbered by ascending id."""
 
     def __len__(self) -> int: ...
@@ -41,10 +41,10 @@ class Field(Protocol):
     def scores(self, documents: Sequence[int]) -> Sequence[float]:
         """Give the scores of some."""
 
-    def reaching(self, floor: float) -> Sequence[int]:
+    def scoring_at_least(self, floor: float) -> Sequence[int]:
         """Name those whose score reaches `floor`, and perhaps others."""
 
-    def within(self, cost: int) -> Sequence[int]:
+    def costing_at_most(self, cost: int) -> Sequence[int]:
         """Name those that cost at most so much."""
 
 
@@ -77,38 +77,38 @@ def scores(term_matches: Iterable[int], prepared: Iterable[float]) -> "array[flo
     return array("f", map(truediv, array("f", term_matches), prepared))
 
 
-def rank(field: Field, budget: int, *, every: bool = False) -> Iterator[Ranked]:
+def rank(table: MatchTable, budget: int, *, every: bool = False) -> Iterator[Ranked]:
     """Walk the documents from the best score down, ties by ascending id, and take each that still fits.
 
     With `every`, the skipped ones are told too. Without, most of them are never even put in order: a document that
     cannot fit any more cannot be taken, whatever its score.
     """
-    walk = _Walk(field, budget, every=every)
-    floor = _floor(field)
-    yield from walk(field.reaching(floor), floor, math.inf)
+    walk = _BudgetWalk(table, budget, every=every)
+    floor = _floor(table)
+    yield from walk(table.scoring_at_least(floor), floor, math.inf)
     begun = 0
     if floor == _SMALLEST:
         # Whatever is left scores nothing, so ids decide, and the first of them will likely use up the budget.
-        begun = min(len(field), _FIRST_ROUND)
+        begun = min(len(table), _FIRST_ROUND)
         yield from walk(range(begun), 0.0, floor)
-    rest = range(len(field)) if every else field.within(walk.left)
+    rest = range(len(table)) if every else table.costing_at_most(walk.left)
     yield from walk([document for document in rest if document >= begun], 0.0, floor)
 
 
-class _Walk:
+class _BudgetWalk:
     """A walk through documents that remembers what is left of the budget."""
 
-    def __init__(self, field: Field, budget: int, *, every: bool) -> None:
+    def __init__(self, table: MatchTable, budget: int, *, every: bool) -> None:
         self.left = budget
-        self._field = field
+        self._table = table
         self._every = every
         self._takes_any = budget > 0
 
     def __call__(self, documents: Sequence[int], floor: float, ceiling: float) -> Iterator[Ranked]:
         """Walk those documents whose score is at least `floor` and below `ceiling`, best first."""
-        scored = zip(self._field.scores(documents), documents, strict=True)
+        scored = zip(self._table.scores(documents), documents, strict=True)
         for _, document in sorted((-score, document) for score, document in scored if floor <= score < ceiling):
-            cost = self._field.costs[document]
+            cost = self._table.costs[document]
             fits = cost <= self.left and self._takes_any
             if fits:
                 self.left -= cost
@@ -116,10 +116,10 @@ class _Walk:
                 yield Ranked(document, fits)
 
 
-def _floor(field: Field) -> float:
+def _floor(table: MatchTable) -> float:
     """Find, from a sample, a score above zero that a hundred documents or so reach."""
-    step = max(1, len(field) // _SAMPLE)
-    sample = sorted(field.scores(range(0, len(field), step)), reverse=True)
+    step = max(1, len(table) // _SAMPLE)
+    sample = sorted(table.scores(range(0, len(table), step)), reverse=True)
     return max(_SMALLEST, sample[min(len(sample) - 1, _FIRST_ROUND // step)]) if sample else _SMALLEST
 
 
@@ -145,8 +145,8 @@ def _shortest(value: float) -> tuple[str, int]:
     units = 2 ** (_MANTISSA_BITS + 2 - exponent)
     slack = 1 - mantissa % 2  # halfway, reading rounds to the even one
     for length in range(1, _MOST_DIGITS + 1):
-        spelt, _, power = f"{value:.{length - 1}e}".partition("e")
-        nearest, shift = int(spelt.replace(".", "")), length - 1 - int(power)
+        digits, _, power = f"{value:.{length - 1}e}".partition("e")
+        nearest, shift = int(digits.replace(".", "")), length - 1 - int(power)
         scale = 10**shift
         # The nearest decimal of this length may miss on the close side where its neighbour reads back.
         candidates = [

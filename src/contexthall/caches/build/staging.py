@@ -1,4 +1,4 @@
-"""Where does a cache grow until it is whole? In a workshop: a locked directory beside its target.
+"""Where does a cache grow until it is whole? In a staging directory: a locked directory beside its target.
 
 Nothing is removed that a build did not make, and nothing is replaced but the cache that was there when the build began.
 """
@@ -23,8 +23,8 @@ _LONGEST_NAME = 200
 _MOST_TRIES = 100
 
 
-def workshop_of(target: str) -> str:
-    """Say where the workshop of a target is."""
+def staging_path(target: str) -> str:
+    """Say where the staging directory of a target is."""
     parent, name = os.path.split(target)
     if len(os.fsencode(name)) > _LONGEST_NAME:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()
@@ -56,11 +56,11 @@ def _is_cache_or_empty(disk: Disk, target: str) -> bool:
     return read_head(disk.read(os.path.join(target, MANIFEST))).complete
 
 
-class Workshop:
-    """The workshop of one target, nobody else's until it is left; then it is removed."""
+class StagingDirectory:
+    """The staging of one target, nobody else's until it is left; then it is removed."""
 
     def __init__(self, disk: Disk, target: str) -> None:
-        self.path = workshop_of(target)
+        self.path = staging_path(target)
         self.new = os.path.join(self.path, NEW)
         self.left_behind = ""
         """Why it could not be removed, if so."""
@@ -112,7 +112,7 @@ class Workshop:
             self._disk.rename(self.new, self._target)
 
     def _claim(self) -> Directory:
-        """Make the workshop, or take over what a killed build left, and keep others out of it."""
+        """Make the staging directory, or take over what a killed build left, and keep others out of it."""
         for _ in range(_MOST_TRIES):
             self._make_directories()
             directory = self._enter()
@@ -141,7 +141,7 @@ class Workshop:
                     self._made.append(path)
 
     def _enter(self) -> Directory | None:
-        """Open the workshop; None if another build has just removed it."""
+        """Open the staging directory; None if another build has just removed it."""
         try:
             return self._disk.enter(self.path, follow=False)
         except PathMissingError:
