@@ -229,7 +229,7 @@ SURVIVED_ONCE = (
     ),
     Mutant(
         module="caches/build/builder.py",
-        old="        staging.directory.sync_file_system(kernel.sync_file_system)\n",
+        old="            staging.directory.sync_file_system(kernel.sync_file_system)\n",
         new="",
         breaks="a cache is not synced",
         tests=_SYNCING,
@@ -237,12 +237,12 @@ SURVIVED_ONCE = (
     Mutant(
         module="caches/build/builder.py",
         old=(
-            "        staging.directory.sync_file_system(kernel.sync_file_system)\n"
-            "        staging.put_in_place(replaced)\n"
+            "            staging.directory.sync_file_system(kernel.sync_file_system)\n"
+            "            staging.put_in_place(replaced)\n"
         ),
         new=(
-            "        staging.put_in_place(replaced)\n"
-            "        staging.directory.sync_file_system(kernel.sync_file_system)\n"
+            "            staging.put_in_place(replaced)\n"
+            "            staging.directory.sync_file_system(kernel.sync_file_system)\n"
         ),
         breaks="a cache is synced only when it has its name",
         tests=_SYNCING,

@@ -6,8 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract import oracle
 
-from contexthall.caches.index.match_table import Columns, MatchTable
-from contexthall.caches.query.selection import Ranked, divisors, rank, score_text, scores, words
+from contexthall.caches.index.columns import Columns, divisors
+from contexthall.caches.index.match_table import MatchTable
+from contexthall.caches.query.frozen import score_text, scores, words
+from contexthall.caches.query.scorers import SCORERS
+from contexthall.caches.query.selection import Ranked, rank
 from contexthall.core.tokens import tokens
 
 corpora = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 12)), max_size=40)
@@ -15,7 +18,7 @@ corpora = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 12)), max_size=40
 
 def field(matches: list[int], words: list[int], costs: list[int], *, narrow: bool = True) -> MatchTable:
     columns = Columns.of(array("I", costs), array("I", words))
-    return MatchTable(columns, array("H" if narrow else "Q", matches))
+    return MatchTable(SCORERS[0], columns, array("H" if narrow else "Q", matches))
 
 
 def plainly(scores: list[float], costs: list[int], budget: int) -> list[Ranked]:
@@ -59,7 +62,7 @@ def test_the_walk_is_that_of_the_rule_where_few_match(touched: list[int], budget
     for document in touched:
         matches[document] = dice.randint(1, 5)
     columns = Columns.of(array("I", [dice.randint(0, 90) for _ in matches]), array("I", [5] * 3000))
-    check_walk(MatchTable(columns, matches, sorted(touched)), budget)
+    check_walk(MatchTable(SCORERS[0], columns, matches, sorted(touched)), budget)
 
 
 def rounded_up_to_a_lane() -> tuple[int, int]:

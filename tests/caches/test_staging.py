@@ -13,7 +13,8 @@ import pytest
 from tests.caches.making import CREATED_AT, build_cache, compile_folder, disturbed, library_of, write_sources
 from tests.contract import oracle
 
-from contexthall.caches.build.builder import build
+from contexthall.caches.build.builder import CacheBuilder
+from contexthall.caches.library import CacheRef
 from contexthall.core.errors import DiskError, UsageError
 from contexthall.system import kernel
 from contexthall.system.disk import Directory, Disk
@@ -49,7 +50,7 @@ def refusing(call: Callable[..., Any], number: int, *times: int) -> Disk:
 
 
 def answer(cache: Path) -> str:
-    return library_of(cache.parent).resolve(str(cache), "one", 99)
+    return library_of(cache.parent).resolve(CacheRef(str(cache)), "one", 99).text
 
 
 def names(directory: Path) -> set[str]:
@@ -111,7 +112,7 @@ def test_what_comes_to_be_at_the_target_during_the_build_stays(tmp_path: Path, s
             (tmp_path / "other").rename(target)
 
     with pytest.raises(UsageError, match="during the build"):
-        build(Disk(), sources=str(sources), target=str(target), created_at=CREATED_AT, force=force, progress=meanwhile)
+        CacheBuilder(Disk(), CREATED_AT).build(str(sources), str(target), force=force, progress=meanwhile)
     assert "somebody else" in answer(target)
     assert STAGING not in names(tmp_path)
 
@@ -119,13 +120,8 @@ def test_what_comes_to_be_at_the_target_during_the_build_stays(tmp_path: Path, s
 def test_what_is_put_into_the_old_cache_during_the_build_stays(tmp_path: Path, sources: Path) -> None:
     cache = build_cache(tmp_path, OLD)
     with pytest.raises(UsageError, match="not a cache"):
-        build(
-            Disk(),
-            sources=str(sources),
-            target=str(cache),
-            created_at=CREATED_AT,
-            force=True,
-            progress=lambda _done, _total: (cache / "notes").touch(),
+        CacheBuilder(Disk(), CREATED_AT).build(
+            str(sources), str(cache), force=True, progress=lambda _done, _total: (cache / "notes").touch()
         )
     assert "notes" in names(cache)
 
@@ -137,7 +133,7 @@ def test_a_cache_that_is_removed_during_a_build_by_force_is_built_all_the_same(t
         if not (tmp_path / "aside").exists():
             cache.rename(tmp_path / "aside")
 
-    build(Disk(), sources=str(sources), target=str(cache), created_at=CREATED_AT, force=True, progress=meanwhile)
+    CacheBuilder(Disk(), CREATED_AT).build(str(sources), str(cache), force=True, progress=meanwhile)
     assert answer(cache) == oracle.resolve(NEW, "one", 99)
 
 

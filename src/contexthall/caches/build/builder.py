@@ -1,4 +1,4 @@
-"""How does a folder of documents become a cache? Whole or not at all.
+"""Builds a cache from a folder of documents, atomically.
 
 The new cache is written to a staging directory and renamed to the target once it is whole. A killed build leaves the
 old cache as it was, and the next build clears what was left in the staging directory.
@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from contexthall.caches.build.compiler import Compiled, Run, compile_share, count_terms, merge
+from contexthall.caches.build.compiler import BuildTask, Compiled, Run, compile_share, count_terms, merge
 from contexthall.caches.build.sources import DEFAULT_GLOBS, SourceFile, find_sources
 from contexthall.caches.build.staging import NEW, StagingDirectory, replaceable, staging_path
-from contexthall.caches.index.match_table import Columns
+from contexthall.caches.index.columns import Columns
 from contexthall.caches.index.postings import PARTS, PostingsWriter, bucket_count
 from contexthall.caches.model.document import file_stem
 from contexthall.caches.model.format import (
@@ -27,6 +27,7 @@ from contexthall.caches.model.format import (
     spell_index,
     spell_manifest,
 )
+from contexthall.caches.query.scorers import SCORERS, Scorer
 from contexthall.core.errors import UsageError
 from contexthall.system import kernel
 from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk
@@ -46,28 +47,39 @@ class Built(NamedTuple):
     """Why the staging directory could not be removed, if so; the cache is whole all the same."""
 
 
-def build(
-    disk: Disk,
-    *,
-    sources: str,
-    target: str,
-    created_at: str,
-    globs: Sequence[str] = (),
-    force: bool = False,
-    progress: Progress | None = None,
-) -> Built:
-    """Compile the documents below `sources` into a cache at `target`."""
-    folder, target = disk.real(sources), disk.real(target)
-    _check_folder(disk, folder)
-    _check_apart(folder, target)
-    _check_name(target)
-    with StagingDirectory(disk, target) as staging:
-        replaced = replaceable(disk, target, force=force)
-        found = find_sources(disk, folder, globs or DEFAULT_GLOBS)
-        built = _fill(disk, folder, found, staging.directory, created_at, progress)
-        staging.directory.sync_file_system(kernel.sync_file_system)
-        staging.put_in_place(replaced)
-    return built._replace(left_behind=staging.left_behind)
+class CacheBuilder(NamedTuple):
+    """Builds caches for one scorer; paths start at the working directory."""
+
+    disk: Disk
+    created_at: str
+    working_directory: str = ""
+    scorer: Scorer = SCORERS[0]
+
+    def build(
+        self,
+        sources: str,
+        target: str,
+        *,
+        globs: Sequence[str] = (),
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Built:
+        """Compile the documents below `sources` into a cache at `target`."""
+        if not sources or not target:  # an unset variable of a script, not the working directory
+            raise UsageError("the sources or the cache have no name", hint="name them with --sources and --cache")
+        disk = self.disk
+        folder, target = (disk.real(os.path.join(self.working_directory, path)) for path in (sources, target))
+        _check_folder(disk, folder)
+        _check_apart(folder, target)
+        _check_name(target)
+        with StagingDirectory(disk, target) as staging:
+            replaced = replaceable(disk, target, force=force)
+            found = find_sources(disk, folder, globs or DEFAULT_GLOBS)
+            task = BuildTask(disk, folder, staging.directory, self.scorer)
+            built = _fill(task, found, self.created_at, progress)
+            staging.directory.sync_file_system(kernel.sync_file_system)
+            staging.put_in_place(replaced)
+        return built._replace(left_behind=staging.left_behind)
 
 
 def _check_folder(disk: Disk, folder: str) -> None:
@@ -88,35 +100,28 @@ def _check_name(target: str) -> None:
         raise UsageError(f"what is half built has such a name: {target}", hint="choose another --cache")
 
 
-def _fill(
-    disk: Disk,
-    folder: str,
-    sources: Sequence[SourceFile],
-    staging: Directory,
-    created_at: str,
-    progress: Progress | None,
-) -> Built:
+def _fill(task: BuildTask, sources: Sequence[SourceFile], created_at: str, progress: Progress | None) -> Built:
     """Make the whole cache in the staging directory."""
-    new = os.path.join(staging.path, NEW)
-    disk.make_directory(new)
-    disk.make_directory(os.path.join(new, DOCUMENTS))
-    compiled, runs = _compile(disk, folder, sources, staging, progress)
-    cache = staging.enter(NEW)
+    new = os.path.join(task.staging.path, NEW)
+    task.disk.make_directory(new)
+    task.disk.make_directory(os.path.join(new, DOCUMENTS))
+    compiled, runs = _compile(task, sources, progress)
+    cache = task.staging.enter(NEW)
     names = _settle_names(cache.enter(DOCUMENTS), compiled)
     listed = [
         ListedDocument(source.id, document.version, f"{DOCUMENTS}/{name}")
         for source, document, name in zip(sources, compiled, names, strict=True)
     ]
-    manifest = spell_manifest(listed, created_at=created_at)
+    manifest = spell_manifest(listed, task.scorer, created_at=created_at)
     cache.write(MANIFEST, manifest)
     cache.write(INDEX, spell_index(listed))
     columns = Columns.of(array("I", (each.tokens for each in compiled)), array("I", (each.words for each in compiled)))
-    _write_postings(cache, manifest, listed, columns, staging, runs)
-    return Built(len(listed), cache_version(listed))
+    _write_postings(cache, manifest, listed, columns, task.staging, runs)
+    return Built(len(listed), cache_version(listed, task.scorer))
 
 
 def _compile(
-    disk: Disk, folder: str, sources: Sequence[SourceFile], staging: Directory, progress: Progress | None
+    task: BuildTask, sources: Sequence[SourceFile], progress: Progress | None
 ) -> tuple[list[Compiled], list[Run]]:
     done = 0
 
@@ -128,7 +133,7 @@ def _compile(
 
     half = len(sources) // 2 if len(sources) >= _WORTH_SHARING else 0
     edges = [(0, half), (half, len(sources))] if half else [(0, len(sources))]
-    shares = [partial(compile_share, disk, folder, sources[start:end], start, staging) for start, end in edges]
+    shares = [partial(compile_share, task, sources[start:end], start) for start, end in edges]
     results = run_shares(shares, report)
     return [each for share in results for each in share.documents], [run for share in results for run in share.runs]
 

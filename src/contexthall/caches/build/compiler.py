@@ -1,4 +1,4 @@
-"""How do source files become document files and postings? One share of a build, with bounded memory.
+"""Turns source files into document files and postings: one share of a build, with bounded memory.
 
 Postings are collected in memory up to a limit and then written as a *run*: terms in 64 parts by their hash, documents
 in ascending order. `merge` puts the runs together, part by part.
@@ -18,7 +18,7 @@ from contexthall.caches.build.staging import NEW, RUN_PREFIX
 from contexthall.caches.index.postings import PARTS, Postings, part_of
 from contexthall.caches.model.document import Document, file_stem, spell, version_of
 from contexthall.caches.model.format import DOCUMENTS
-from contexthall.caches.query.selection import words
+from contexthall.caches.query.scorers import Scorer
 from contexthall.core.errors import SourcesError
 from contexthall.core.tokens import tokens
 from contexthall.system.disk import Directory, Disk
@@ -46,6 +46,15 @@ class Run(NamedTuple):
     terms: int
 
 
+class BuildTask(NamedTuple):
+    """What all shares of a build have in common: where to read, where to write, and whose terms are counted."""
+
+    disk: Disk
+    sources: str
+    staging: Directory
+    scorer: Scorer
+
+
 class Share(NamedTuple):
     """What came of a share: the documents in order, and the runs."""
 
@@ -53,16 +62,14 @@ class Share(NamedTuple):
     runs: list[Run]
 
 
-def compile_share(
-    disk: Disk, folder: str, sources: Sequence[SourceFile], first: int, staging: Directory, report: Report
-) -> Share:
+def compile_share(task: BuildTask, sources: Sequence[SourceFile], first: int, report: Report) -> Share:
     """Compile `sources`, the first of which is document number `first`, into the documents of the staging directory."""
-    files = staging.enter(NEW).enter(DOCUMENTS)
+    staging, files = task.staging, task.staging.enter(NEW).enter(DOCUMENTS)
     done: list[Compiled] = []
     runs: list[Run] = []
     postings = _PostingsBuffer()
     for number, source in enumerate(sources, first):
-        done.append(_compile(disk, folder, source, number, files, postings))
+        done.append(_compile(task, source, number, files, postings))
         if postings.is_full():
             runs.append(postings.write(staging, f"{RUN_PREFIX}{first}-{len(runs)}"))
             postings = _PostingsBuffer()
@@ -97,9 +104,9 @@ def _read_part(staging: Directory, run: Run, part: int) -> dict[bytes, bytes]:
 
 
 def _compile(
-    disk: Disk, folder: str, source: SourceFile, number: int, files: Directory, postings: "_PostingsBuffer"
+    task: BuildTask, source: SourceFile, number: int, files: Directory, postings: "_PostingsBuffer"
 ) -> Compiled:
-    data = disk.read(os.path.join(folder, source.path), follow=True)
+    data = task.disk.read(os.path.join(task.sources, source.path), follow=True)
     try:
         content = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -116,7 +123,7 @@ def _compile(
     assert file is not None
     with file:
         file.write_all(spell(Document(source.id, version, source.source, content)))
-    found = words(content)
+    found = task.scorer.terms(content)
     postings.add(number, Counter(found))
     return Compiled(version, name, tokens(data), len(found))
 

@@ -5,10 +5,10 @@ An index is believed without reading the documents, so a lie in it would be told
 
 from collections.abc import Iterator, Sequence
 
-from contexthall.caches.index.match_table import Columns
+from contexthall.caches.index.columns import Columns
 from contexthall.caches.index.postings import MALFORMED, PostingsError, PostingsReader
 from contexthall.caches.model.format import DOCUMENTS, POSTINGS, ListedDocument
-from contexthall.caches.query.selection import words
+from contexthall.caches.query.scorers import Scorer
 from contexthall.core.tokens import tokens
 
 
@@ -18,14 +18,15 @@ class Audit:
     The words of a document are kept as the sum of their hashes, which no other words will have.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
         self._tokens: list[int] = []
         self._words: list[int] = []
         self._sums: list[int | None] = []
 
     def take(self, content: str | None) -> None:
         """Take in the next document; None if it cannot be read."""
-        found = words(content or "")
+        found = self._scorer.terms(content or "")
         self._tokens.append(tokens((content or "").encode()))
         self._words.append(len(found))
         self._sums.append(None if content is None else sum(map(hash, found)))

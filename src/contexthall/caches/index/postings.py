@@ -26,8 +26,10 @@ from itertools import accumulate
 from operator import add
 from typing import Any, NamedTuple
 
-from contexthall.caches.index.match_table import LANE_LIMIT, Columns, MatchTable, numbers, packed, sum_lanes
+from contexthall.caches.index.columns import LANE_LIMIT, Columns, numbers, packed, sum_lanes
+from contexthall.caches.index.match_table import MatchTable
 from contexthall.caches.model.format import DOCUMENTS, ListedDocument, stays_inside
+from contexthall.caches.query.scorers import Scorer
 from contexthall.core import wire
 from contexthall.core.errors import DiskError
 from contexthall.core.text import UNICODE
@@ -189,8 +191,9 @@ class PostingsWriter:
 class PostingsReader:
     """Looks up terms and documents in an index, reading only what is asked for."""
 
-    def __init__(self, file: File, manifest_hash: bytes) -> None:
-        """Believe the index in `file` if it belongs to the manifest with this SHA-256."""
+    def __init__(self, file: File, manifest_hash: bytes, scorer: Scorer) -> None:
+        """Believe the index in `file` if it belongs to the manifest with this SHA-256, which names this scorer."""
+        self.scorer = scorer
         self._file = file
         kind, self._size, _ = file.status()
         if kind != "file":
@@ -236,13 +239,13 @@ class PostingsReader:
         return [ListedDocument(*each) for number in range(len(self._records) - 1) for each in self._record(number)]
 
     def match_table(self, terms: Iterable[str]) -> MatchTable:
-        """See the documents as a query with these terms does."""
+        """Return the documents as a query with these terms sees them."""
         with _well_formed():
             found = [term for term in map(self._term, sorted(set(terms))) if term is not None]
             dense = [term.lanes for term in found if term.lanes]
             matches = self._matches(found, dense)
         touched = None if dense else sorted({document for term in found for document in term.documents})
-        return _IndexedTable(self.columns, matches, touched)
+        return MatchTable(self.scorer, self.columns, matches, touched)
 
     def _matches(self, found: Sequence[Term], dense: Sequence[bytes]) -> "array[int]":
         """Add up how often each document has any of these terms."""
@@ -321,18 +324,6 @@ class PostingsReader:
             return self._file.read_at(at, length)
         except DiskError as error:
             raise UnreadPostingsError(error.detail) from error
-
-
-class _IndexedTable(MatchTable):
-    """A table whose columns may name documents that are not there: to look at them all would cost every query."""
-
-    def scores(self, documents: Sequence[int]) -> "array[float]":
-        with _well_formed():
-            return super().scores(documents)
-
-    def costing_at_most(self, cost: int) -> Sequence[int]:
-        with _well_formed():
-            return super().costing_at_most(cost)
 
 
 class _TermEntry(NamedTuple):

@@ -7,6 +7,7 @@ from itertools import pairwise
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple, TypeAlias
 
+from contexthall.caches.query.scorers import SCORERS, Scorer, scorer_for
 from contexthall.core import wire
 from contexthall.core.errors import CacheInvalidError
 
@@ -15,9 +16,10 @@ INDEX = "index.json"
 POSTINGS = "postings.bin"
 DOCUMENTS = "documents"
 CACHE_NAMES = frozenset({MANIFEST, INDEX, POSTINGS, DOCUMENTS})
-BUILD_CONFIG = {"version": "1", "hash_algorithm": "sha256"}
 
 _LARGEST_COUNT = 2**63 - 1
+_HEAD_BYTES = 1024
+_HEAD_CONFIG = re.compile(rb'"build_config"\s*:\s*(\{[^{}]*\})')
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", re.ASCII)
 
 
@@ -50,6 +52,15 @@ class CacheManifest(NamedTuple):
     """Why it cannot be believed."""
     lapses: tuple[str, ...] = ()
     """What is wrong besides, although no answer depends on it."""
+    scorer: Scorer | None = None
+    """The scorer that it names; None if that is not known here."""
+
+
+class Listing(NamedTuple):
+    """What a manifest says that keeps its promises: the scorer, and the documents by ascending id."""
+
+    scorer: Scorer
+    documents: tuple[ListedDocument, ...]
 
 
 def read_head(manifest: bytes) -> ManifestHead:
@@ -68,12 +79,21 @@ def read_head(manifest: bytes) -> ManifestHead:
     return ManifestHead(version or "", count or 0, complete=version is not None and count is not None)
 
 
-def read_manifest(data: bytes) -> tuple[ListedDocument, ...]:
-    """Read what a manifest lists, by ascending id; a CacheInvalidError says why it cannot be believed."""
+def read_manifest(data: bytes) -> Listing:
+    """Return what a manifest lists; a CacheInvalidError says why it cannot be believed."""
     manifest = examine_manifest(data)
-    if manifest.documents is None or manifest.faults:
+    if manifest.documents is None or manifest.faults or manifest.scorer is None:
         raise CacheInvalidError(manifest.faults[0])
-    return manifest.documents
+    return Listing(manifest.scorer, manifest.documents)
+
+
+def scorer_in(manifest: bytes) -> Scorer | None:
+    """Return the scorer that a manifest names in its first kilobyte: to parse all of a large one takes a second."""
+    found = _HEAD_CONFIG.search(manifest, 0, _HEAD_BYTES)
+    try:
+        return scorer_for(wire.parse(found[1])) if found else None
+    except ValueError:
+        return None
 
 
 def examine_manifest(data: bytes) -> CacheManifest:
@@ -84,31 +104,34 @@ def examine_manifest(data: bytes) -> CacheManifest:
         return CacheManifest(None, (f"the manifest is not JSON: {error}",))
     if not isinstance(fields, dict):
         return CacheManifest(None, ("the manifest is not an object",))
+    scorer = scorer_for(fields.get("build_config"))
+    unknown = () if scorer else ("the cache was built in a version of the format that is not known here",)
     entries = fields.get("documents")
     if not isinstance(entries, list):
-        return CacheManifest(None, (*_config_faults(fields), "the manifest has no list of documents"))
+        return CacheManifest(None, (*unknown, "the manifest has no list of documents"))
     listed, faults = _read_entries(entries)
     documents = tuple(sorted(listed))
-    faults += [*_config_faults(fields), *_repetitions(documents), *_sum_faults(fields, len(entries), documents)]
-    return CacheManifest(documents, tuple(faults), tuple(_lapses(fields, listed, documents)))
+    sums = _sum_faults(fields, len(entries), documents, scorer or SCORERS[0])
+    faults += [*unknown, *_repetitions(documents), *sums]
+    return CacheManifest(documents, tuple(faults), tuple(_lapses(fields, listed, documents)), scorer)
 
 
-def cache_version(documents: Iterable[ListedDocument]) -> str:
-    """Compute what identifies a cache: its configuration and its documents, by ascending id; no dates, no metadata."""
-    digest = hashlib.sha256(wire.compact(BUILD_CONFIG).encode())
+def cache_version(documents: Iterable[ListedDocument], scorer: Scorer) -> str:
+    """Return what identifies a cache: its configuration and its documents, by ascending id; no dates, no metadata."""
+    digest = hashlib.sha256(wire.compact(scorer.build_config).encode())
     for document in documents:
         digest.update(f"{document.id}:{document.version}".encode())
     return f"sha256:{digest.hexdigest()}"
 
 
-def spell_manifest(documents: Sequence[ListedDocument], *, created_at: str) -> bytes:
-    """Spell a manifest, as pretty JSON; by hand, because a hundred thousand documents take json a second."""
-    config = wire.pretty(BUILD_CONFIG).replace("\n", "\n  ")
+def spell_manifest(documents: Sequence[ListedDocument], scorer: Scorer, *, created_at: str) -> bytes:
+    """Return a manifest as pretty JSON; formatted here, because a hundred thousand documents take json a second."""
+    config = wire.pretty(scorer.build_config).replace("\n", "\n  ")
     entry = '    {{\n      "id": {},\n      "version": "{}",\n      "file": {}\n    }}'
     entries = ",\n".join(entry.format(quoted(each.id), each.version, quoted(each.file)) for each in documents)
     listed = f"[\n{entries}\n  ]" if documents else "[]"
     return (
-        f'{{\n  "cache_version": "{cache_version(documents)}",\n  "build_config": {config},\n'
+        f'{{\n  "cache_version": "{cache_version(documents, scorer)}",\n  "build_config": {config},\n'
         f'  "created_at": "{created_at}",\n  "document_count": {len(documents)},\n  "documents": {listed}\n}}'
     ).encode()
 
@@ -146,23 +169,20 @@ def stays_inside(file: str) -> bool:
     return all(name not in {"", ".", ".."} and "\0" not in name for name in file.split("/"))
 
 
-def _config_faults(fields: Mapping[str, object]) -> Iterator[str]:
-    if fields.get("build_config") != BUILD_CONFIG:
-        yield "the cache was built in a version of the format that is not known here"
-
-
 def _repetitions(documents: Iterable[ListedDocument]) -> Iterator[str]:
     for before, after in pairwise(documents):
         if before.id == after.id:
             yield f"the manifest lists {after.id} twice"
 
 
-def _sum_faults(fields: Mapping[str, object], entries: int, documents: Sequence[ListedDocument]) -> Iterator[str]:
+def _sum_faults(
+    fields: Mapping[str, object], entries: int, documents: Sequence[ListedDocument], scorer: Scorer
+) -> Iterator[str]:
     count = fields.get("document_count")
     if not _is_count(count) or count != entries:
         yield "the manifest's document_count is not the number of its documents"
     # Of documents that cannot all be read no version can be computed.
-    if len(documents) == entries and fields.get("cache_version") != cache_version(documents):
+    if len(documents) == entries and fields.get("cache_version") != cache_version(documents, scorer):
         yield "the manifest's cache_version does not follow from its documents"
 
 

@@ -7,6 +7,7 @@ from contexthall.caches.index.audit import Audit
 from contexthall.caches.index.postings import PostingsError
 from contexthall.caches.model.format import DOCUMENTS, INDEX, MANIFEST, CacheManifest, ListedDocument, examine_manifest
 from contexthall.caches.query.reader import DocumentFiles, open_postings, read_part
+from contexthall.caches.query.scorers import SCORERS, Scorer
 from contexthall.core import wire
 from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
 from contexthall.system.disk import Directory
@@ -18,7 +19,8 @@ def violations(cache: Directory, on_document: Callable[[], None] = lambda: None)
     yield from manifest.faults + manifest.lapses
     yield from _index_violations(cache, manifest.documents)
     if manifest.documents is not None:
-        yield from _document_violations(cache, manifest.documents, on_document)
+        scorer = manifest.scorer or SCORERS[0]
+        yield from _document_violations(cache, manifest.documents, scorer, on_document)
         yield from _orphans(cache, manifest.documents)
 
 
@@ -50,9 +52,9 @@ def _disagreements(index: dict[str, object], files: dict[str, str]) -> Iterator[
 
 
 def _document_violations(
-    cache: Directory, listed: Sequence[ListedDocument], on_document: Callable[[], None]
+    cache: Directory, listed: Sequence[ListedDocument], scorer: Scorer, on_document: Callable[[], None]
 ) -> Iterator[str]:
-    files, audit = DocumentFiles(cache), Audit()
+    files, audit = DocumentFiles(cache), Audit(scorer)
     for each in listed:
         on_document()
         try:

@@ -1,19 +1,13 @@
-"""What does a query make of a cache? The documents in its order, which of them fit, and why. Pure.
+"""A query's order of the documents of a cache: which of them fit, where each stands, and why. Pure."""
 
-`Ranking` is the one answer that every face shows in its own way: as the text of `context.resolve`, as an explanation
-for a person, as a page.
-"""
-
-from collections.abc import Callable, Iterator
-from functools import cached_property
-from json.encoder import encode_basestring as quoted
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from contexthall.caches.index.match_table import MatchTable
 from contexthall.caches.model.document import Document
 from contexthall.caches.model.format import ListedDocument, Lookup
-from contexthall.caches.query.selection import rank, score_text
-from contexthall.core.errors import InvalidBudgetError, InvalidQueryError
+from contexthall.caches.query.selection import Ranked, rank
+from contexthall.core.errors import CacheInvalidError, InvalidBudgetError, InvalidQueryError
 from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.core.wire import compact
 
@@ -21,6 +15,15 @@ MOST_REPEATED_BYTES = 64 << 20
 """How much of the query an answer may repeat: every document comes with all terms."""
 MOST_CONTENT_BYTES = 256 << 20
 """How much of the documents an answer may hold. No agent could read it, and several copies of it are made."""
+
+
+class Query(NamedTuple):
+    """What is asked of a cache."""
+
+    text: str
+    budget: int
+    page: slice | None = None
+    """The part of the order that is shown, with the documents that do not fit; None for all that fit."""
 
 
 class RankedDocument(NamedTuple):
@@ -37,81 +40,104 @@ class RankedDocument(NamedTuple):
     """How many tokens of the budget were left when its turn came."""
 
 
-class Ranking:
-    """The documents of a cache in the order in which a query wants them."""
+class RankingPage(NamedTuple):
+    """Some places of a query's order, and what the budget made of the whole."""
 
-    def __init__(self, query: str, terms: list[str], budget: int, table: MatchTable, listed: Lookup) -> None:
-        self.query = query
-        self.terms = terms
-        self.budget = budget
-        self._table = table
-        self._listed = listed
+    terms: tuple[str, ...]
+    tokens_used: int
+    considered: int
+    selected: int
+    total_tokens: int
+    """What all documents of the cache cost together."""
+    places: tuple[RankedDocument, ...]
 
-    @cached_property
-    def selected(self) -> list[int]:
-        """The numbers of the documents that fit, best first."""
-        return [place.document for place in rank(self._table, self.budget)]
 
-    @property
-    def considered(self) -> int:
-        """How many documents the cache has."""
-        return len(self._table)
+class Explanation(NamedTuple):
+    """Where a document stands in a query's order, how many stand there, and which of the query's terms it has."""
 
-    @property
-    def tokens_used(self) -> int:
-        return sum(self._table.costs[number] for number in self.selected)
+    place: RankedDocument
+    considered: int
+    matched_terms: tuple[str, ...]
+    reason: str
+    """Where its score comes from, as its scorer says it."""
 
-    @property
-    def total_tokens(self) -> int:
-        """What all documents would cost together."""
-        return sum(self._table.costs)
+    def sentences(self, budget: int) -> tuple[str, ...]:
+        """Return the explanation in sentences for a person."""
+        return f"{self.place.id} is number {self.place.rank} of {self.considered}.", self.reason, self._fate(budget)
 
-    def settled(self) -> Self:
-        """Do the work now that could be done later."""
-        _ = self.selected
-        return self
+    def _fate(self, budget: int) -> str:
+        cost, left = self.place.tokens, self.place.left_before
+        if self.place.fits:
+            return f"It was taken: its {cost} tokens fit into the {left} that were left."
+        if not budget:
+            return "The budget kept it out: with a budget of 0 nothing is taken."
+        if cost > budget:
+            return f"The budget kept it out: it costs {cost} tokens, and the whole budget is {budget}."
+        return f"What ranks before it used the budget up: it costs {cost} tokens, and {left} of {budget} were left."
 
-    def places(self) -> Iterator[RankedDocument]:
-        """Tell the place of every document, the skipped ones too."""
-        left, totals = self.budget, self._table.columns.words
-        scores = self._table.scores(range(len(self._table)))
-        for number, (document, fits) in enumerate(rank(self._table, self.budget, every=True), 1):
-            tokens, matches = self._table.costs[document], self._table.matches[document]
-            identifier = self._listed(document).id
-            yield RankedDocument(number, identifier, scores[document], tokens, matches, totals[document], fits, left)
-            left -= tokens if fits else 0
 
-    def text(self, read: Callable[[ListedDocument], Document]) -> str:
-        """Spell the answer of `context.resolve`, with the documents that `read` gives."""
-        terms, scores = compact(self.terms), self._table.scores(self.selected)
-        self._check_size(len(terms))
-        documents = ",".join(
-            self._spell(number, score, read(self._listed(number)), terms)
-            for number, score in zip(self.selected, scores, strict=True)
+class Ranking(NamedTuple):
+    """The documents of a cache in a query's order."""
+
+    query: Query
+    terms: list[str]
+    table: MatchTable
+    order: list[Ranked]
+    """The documents that fit, or, for a page, all of them."""
+    listed: list[ListedDocument]
+    """What the manifest says of those that are shown."""
+
+    @classmethod
+    def of(cls, query: Query, terms: list[str], table: MatchTable, lookup: Lookup) -> Self:
+        """Rank the documents of `table`, and look up what is shown of them."""
+        order = rank(table, query.budget, every=query.page is not None)
+        if query.page is None:
+            _check_size(terms, [table.costs[ranked.document] for ranked in order])
+        shown = order if query.page is None else order[query.page]
+        return cls(query, terms, table, order, [lookup(ranked.document) for ranked in shown])
+
+    def page(self) -> RankingPage:
+        """Return the places that are shown, of a ranking for a page."""
+        costs = self.table.costs
+        taken = [costs[ranked.document] for ranked in self.order if ranked.fits]
+        start = self.query.page.start if self.query.page else 0
+        places = self._places(start, [each.id for each in self.listed])
+        return RankingPage(tuple(self.terms), sum(taken), len(self.table), len(taken), sum(costs), places)
+
+    def explain(self, number: int, document: Document) -> Explanation:
+        """Return where the document with this number stands, in a ranking for a page, and why."""
+        at = next((at for at, ranked in enumerate(self.order) if ranked.document == number), None)
+        if at is None:
+            raise CacheInvalidError(f"the index does not have {document.id}")
+        (place,) = self._places(at, [document.id])
+        scorer = self.table.scorer
+        found = set(scorer.terms(document.content))
+        matched = tuple(term for term in dict.fromkeys(self.terms) if term in found)
+        reason = scorer.explanation(matched, place.term_matches, place.total_words)
+        return Explanation(place, len(self.order), matched, reason)
+
+    def _places(self, start: int, ids: Sequence[str]) -> tuple[RankedDocument, ...]:
+        """Return the places from `start` on, of the documents that have these ids."""
+        costs, matches, totals = self.table.costs, self.table.matches, self.table.columns.words
+        left = self.query.budget - sum(costs[ranked.document] for ranked in self.order[:start] if ranked.fits)
+        shown = self.order[start : start + len(ids)]
+        scores = self.table.scores([ranked.document for ranked in shown])
+        places = []
+        for at, ((number, fits), score) in enumerate(zip(shown, scores, strict=True)):
+            cost, counts = costs[number], (matches[number], totals[number])
+            places.append(RankedDocument(start + at + 1, ids[at], score, cost, *counts, fits, left))
+            left -= cost if fits else 0
+        return tuple(places)
+
+
+def _check_size(terms: list[str], costs: list[int]) -> None:
+    """Refuse what would be too large to answer at once."""
+    if len(costs) * len(compact(terms)) > MOST_REPEATED_BYTES:
+        raise InvalidQueryError(
+            f"its terms, told with {len(costs)} documents, are too much for one answer",
+            hint="ask with fewer words, or with a smaller budget",
         )
-        considered, selected = self.considered, len(self.selected)
-        return (
-            f'{{"documents":[{documents}],"selection":{{"query":{quoted(self.query)},"budget":{self.budget},'
-            f'"tokens_used":{self.tokens_used},"documents_considered":{considered},"documents_selected":{selected},'
-            f'"documents_excluded_by_budget":{considered - selected}}}}}\n'
-        )
-
-    def _check_size(self, terms_size: int) -> None:
-        """Refuse what would be too large to answer at once."""
-        if len(self.selected) * terms_size > MOST_REPEATED_BYTES:
-            raise InvalidQueryError(
-                f"its terms, told with {len(self.selected)} documents, are too much for one answer",
-                hint="ask with fewer words, or with a smaller budget",
-            )
-        if self.tokens_used * BYTES_PER_TOKEN > MOST_CONTENT_BYTES:
-            raise InvalidBudgetError(
-                f"{self.tokens_used} tokens of documents are too much for one answer", hint="ask with a smaller budget"
-            )
-
-    def _spell(self, number: int, score: float, document: Document, terms: str) -> str:
-        return (
-            f'{{"id":{quoted(document.id)},"version":{quoted(document.version)},"content":{quoted(document.content)},'
-            f'"score":{score_text(score)},"tokens":{self._table.costs[number]},'
-            f'"why":{{"query_terms":{terms},"term_matches":{self._table.matches[number]},'
-            f'"total_words":{self._table.columns.words[number]}}}}}'
+    if sum(costs) * BYTES_PER_TOKEN > MOST_CONTENT_BYTES:
+        raise InvalidBudgetError(
+            f"{sum(costs)} tokens of documents are too much for one answer", hint="ask with a smaller budget"
         )

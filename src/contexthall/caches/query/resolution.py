@@ -1,11 +1,13 @@
-"""What does an answer of `context.resolve` say, as values?
+"""The answer of `context.resolve`, as a value, and the JSON text that is one rendering of it. Pure."""
 
-They are read from the very text that an agent gets, which comes along: so the two cannot differ. Pure.
-"""
+from collections.abc import Iterable
+from json.encoder import encode_basestring as quoted
+from typing import NamedTuple, Self
 
-import json
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from contexthall.caches.model.document import Document
+from contexthall.caches.query.frozen import score_text
+from contexthall.caches.query.ranking import Ranking
+from contexthall.core.wire import compact
 
 
 class ResolvedDocument(NamedTuple):
@@ -30,24 +32,44 @@ class Resolution(NamedTuple):
     tokens_used: int
     documents_considered: int
     """How many documents the cache has; what is not among `documents` did not fit."""
-    text: str
-    """The answer of `context.resolve`, byte for byte."""
+    query_terms: tuple[str, ...]
+    """The query as its cache compares it with the documents."""
 
     @classmethod
-    def read(cls, text: str) -> Self:
-        """Read an answer of `context.resolve`."""
-        answer = json.loads(text)
-        selection = answer["selection"]
-        return cls(
-            documents=tuple(map(_document, answer["documents"])),
-            query=selection["query"],
-            budget=selection["budget"],
-            tokens_used=selection["tokens_used"],
-            documents_considered=selection["documents_considered"],
-            text=text,
+    def of(cls, ranking: Ranking, documents: Iterable[Document]) -> Self:
+        """Return the answer that consists of the documents of a ranking, which come in its order."""
+        table, numbers = ranking.table, [ranked.document for ranked in ranking.order]
+        costs, matches, totals = table.costs, table.matches, table.columns.words
+        resolved = tuple(
+            ResolvedDocument(
+                document.id,
+                document.version,
+                document.content,
+                float(score_text(score)),  # the number that the text tells
+                costs[number],
+                matches[number],
+                totals[number],
+            )
+            for number, score, document in zip(numbers, table.scores(numbers), documents, strict=True)
         )
+        used = sum([costs[number] for number in numbers])
+        return cls(resolved, ranking.query.text, ranking.query.budget, used, len(table), tuple(ranking.terms))
 
-
-def _document(told: Mapping[str, Any]) -> ResolvedDocument:
-    known = {**told, **told["why"]}
-    return ResolvedDocument(*(known[name] for name in ResolvedDocument._fields))
+    @property
+    def text(self) -> str:
+        """The answer of `context.resolve`, byte for byte."""
+        terms = compact(self.query_terms)
+        documents = ",".join(
+            [
+                f'{{"id":{quoted(each.id)},"version":{quoted(each.version)},"content":{quoted(each.content)},'
+                f'"score":{score_text(each.score)},"tokens":{each.tokens},"why":{{"query_terms":{terms},'
+                f'"term_matches":{each.term_matches},"total_words":{each.total_words}}}}}'
+                for each in self.documents
+            ]
+        )
+        considered, selected = self.documents_considered, len(self.documents)
+        return (
+            f'{{"documents":[{documents}],"selection":{{"query":{quoted(self.query)},"budget":{self.budget},'
+            f'"tokens_used":{self.tokens_used},"documents_considered":{considered},"documents_selected":{selected},'
+            f'"documents_excluded_by_budget":{considered - selected}}}}}\n'
+        )
