@@ -439,7 +439,7 @@ CHOSEN = (
     ),
     # caches
     Mutant(
-        module="caches/query/selection.py",
+        module="caches/query/ranking.py",
         old="fits = cost <= self.left and self._takes_any",
         new="fits = cost <= self.left",
         breaks="a budget of nothing still buys empty documents",

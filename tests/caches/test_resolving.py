@@ -242,7 +242,7 @@ def test_an_index_that_another_thread_finds_damaged_meanwhile_still_answers(
     monkeypatch.setattr(index, "match_table", meanwhile)
     monkeypatch.setattr("contexthall.caches.query.reader._scan", None)
     ranking = cache.rank(Query("keys", 99, slice(0, 1)))
-    assert ([each.id for each in ranking.listed], len(ranking.table)) == (["copy.md"], len(HANDBOOK))
+    assert ([each.id for each in ranking.listed], len(ranking.table.matches)) == (["copy.md"], len(HANDBOOK))
 
 
 def test_a_term_that_another_thread_lets_go_of_meanwhile_is_still_found(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.caches.making import build_cache, library_of
 
-from contexthall.caches.index.columns import divisors
+from contexthall.caches.index.match_table import divisors
 from contexthall.caches.library import CacheRef
 from contexthall.caches.model.document import identify, version_of
 from contexthall.caches.model.format import ListedDocument, cache_version

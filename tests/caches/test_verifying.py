@@ -12,7 +12,7 @@ import pytest
 from tests.caches.making import build_cache, compile_folder, disturbed, library_of, write_sources
 from tests.contract import oracle
 
-from contexthall.caches.index.columns import Columns
+from contexthall.caches.index.match_table import Columns
 from contexthall.caches.index.postings import Postings, PostingsWriter
 from contexthall.caches.library import CacheRef
 from contexthall.caches.model.format import ListedDocument

@@ -12,7 +12,8 @@ from contexthall.caches.model.document import Document
 from contexthall.caches.model.format import MANIFEST
 from contexthall.caches.model.inspection import Inspection, inspect
 from contexthall.caches.model.verification import violations
-from contexthall.caches.query.ranking import Explanation, Query, RankingPage
+from contexthall.caches.query.explanation import Explanation, RankingPage, explanation_of, page_of
+from contexthall.caches.query.ranking import Query
 from contexthall.caches.query.reader import OpenCache, open_cache, open_postings, read_part
 from contexthall.caches.query.resolution import Resolution
 from contexthall.core.errors import (
@@ -225,11 +226,11 @@ class Library:
     def _explain(self, cache: CacheRef, query: Query, document_id: str) -> Explanation:
         opened = self._open(cache)
         number, document = _find(opened, document_id)
-        return opened.rank(query).explain(number, document)
+        return explanation_of(opened.rank(query), number, document)
 
     @_retried_if_replaced
     def _places(self, cache: CacheRef, query: Query) -> RankingPage:
-        return self._open(cache).rank(query).page()
+        return page_of(self._open(cache).rank(query))
 
     def _open(self, cache: CacheRef) -> OpenCache:
         """Open a cache, or take it from the few that were opened last."""

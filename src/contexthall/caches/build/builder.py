@@ -14,7 +14,7 @@ from typing import NamedTuple
 from contexthall.caches.build.compiler import BuildTask, Compiled, Run, compile_share, count_terms, merge
 from contexthall.caches.build.sources import DEFAULT_GLOBS, SourceFile, find_sources
 from contexthall.caches.build.staging import NEW, StagingDirectory, replaceable, staging_path
-from contexthall.caches.index.columns import Columns
+from contexthall.caches.index.match_table import Columns
 from contexthall.caches.index.postings import PARTS, PostingsWriter, bucket_count
 from contexthall.caches.model.document import file_stem
 from contexthall.caches.model.format import (

@@ -5,7 +5,7 @@ An index is believed without reading the documents, so a lie in it would be told
 
 from collections.abc import Iterator, Sequence
 
-from contexthall.caches.index.columns import Columns
+from contexthall.caches.index.match_table import Columns
 from contexthall.caches.index.postings import MALFORMED, PostingsError, PostingsReader
 from contexthall.caches.model.format import DOCUMENTS, POSTINGS, ListedDocument
 from contexthall.caches.query.scorers import Scorer

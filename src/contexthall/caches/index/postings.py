@@ -26,8 +26,7 @@ from itertools import accumulate
 from operator import add
 from typing import Any, NamedTuple
 
-from contexthall.caches.index.columns import LANE_LIMIT, Columns, numbers, packed, sum_lanes
-from contexthall.caches.index.match_table import MatchTable
+from contexthall.caches.index.match_table import LANE_LIMIT, Columns, MatchTable, numbers, packed, sum_lanes
 from contexthall.caches.model.format import DOCUMENTS, ListedDocument, stays_inside
 from contexthall.caches.query.scorers import Scorer
 from contexthall.core import wire
@@ -245,7 +244,7 @@ class PostingsReader:
             dense = [term.lanes for term in found if term.lanes]
             matches = self._matches(found, dense)
         touched = None if dense else sorted({document for term in found for document in term.documents})
-        return MatchTable(self.scorer, self.columns, matches, touched)
+        return MatchTable(self.columns, matches, touched)
 
     def _matches(self, found: Sequence[Term], dense: Sequence[bytes]) -> "array[int]":
         """Add up how often each document has any of these terms."""

@@ -13,7 +13,7 @@ from itertools import compress, repeat
 from operator import le, mul, truediv
 from typing import ClassVar
 
-from contexthall.caches.index.columns import Columns, packed
+from contexthall.caches.index.match_table import MatchTable, packed
 from contexthall.core.text import lower
 
 # Unicode's White_Space property. Python's own split() would also cut at the separators U+001C to U+001F.
@@ -37,18 +37,21 @@ class FrozenScorer:
     def terms(self, text: str) -> list[str]:
         return words(text)
 
-    def scores(self, columns: Columns, matches: "array[int]", documents: Sequence[int]) -> "array[float]":
-        return scores(map(matches.__getitem__, documents), map(columns.divisors.__getitem__, documents))
+    def scores(self, table: MatchTable, documents: Sequence[int]) -> "array[float]":
+        divisors = table.columns.divisors
+        return scores(map(table.matches.__getitem__, documents), map(divisors.__getitem__, documents))
 
-    def scoring_at_least(self, columns: Columns, matches: "array[int]", floor: float) -> list[int]:
+    def scoring_at_least(self, table: MatchTable, floor: float) -> Sequence[int]:
+        if table.touched is not None:
+            return table.touched
         # A score is rounded, so what lies a little lower may still reach it.
         floor *= 1 - 1e-6
         share = int(floor * 2**_FRACTION_BITS)
         # Above 1 there is no score, unless somebody forged the index; it would not fit the lanes.
-        if matches.typecode == "H" and 0 < share <= 2**_FRACTION_BITS and columns.word_lanes:
-            return _sharing_at_least(share, columns, matches)
-        needed = map(mul, columns.divisors, repeat(floor))
-        return list(compress(range(len(matches)), map(le, needed, matches)))
+        if table.matches.typecode == "H" and 0 < share <= 2**_FRACTION_BITS and table.columns.word_lanes:
+            return _sharing_at_least(share, table)
+        needed = map(mul, table.columns.divisors, repeat(floor))
+        return list(compress(range(len(table.matches)), map(le, needed, table.matches)))
 
     def explanation(self, matched_terms: Sequence[str], term_matches: int, total_words: int) -> str:
         terms = ", ".join(matched_terms) or "none of the query's terms"
@@ -71,13 +74,13 @@ def scores(term_matches: Iterable[int], divisors: Iterable[float]) -> "array[flo
     return array("f", map(truediv, array("f", term_matches), divisors))
 
 
-def _sharing_at_least(share: int, columns: Columns, matches: "array[int]") -> list[int]:
+def _sharing_at_least(share: int, table: MatchTable) -> list[int]:
     """Return where matches × 4096 is at least words × `share`; all lanes at once: there the guard bit stays set."""
-    narrow = packed(matches)
+    narrow = packed(table.matches)
     wide = bytearray(2 * len(narrow))
     wide[0::4], wide[1::4] = narrow[0::2], narrow[1::2]
-    guards = int.from_bytes(_GUARD * len(matches), "little")
-    lanes = (int.from_bytes(wide, "little") << _FRACTION_BITS) + guards - columns.word_lanes * share
+    guards = int.from_bytes(_GUARD * len(table.matches), "little")
+    lanes = (int.from_bytes(wide, "little") << _FRACTION_BITS) + guards - table.columns.word_lanes * share
     return [match.start() for match in _SET.finditer(lanes.to_bytes(len(wide), "little")[3::4])]
 
 

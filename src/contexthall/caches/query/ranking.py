@@ -1,13 +1,14 @@
-"""A query's order of the documents of a cache: which of them fit, where each stands, and why. Pure."""
+"""Puts the documents of a cache in a query's order: the best first, each taken whole if it still fits. Pure."""
 
+import math
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from contexthall.caches.index.match_table import MatchTable
-from contexthall.caches.model.document import Document
 from contexthall.caches.model.format import ListedDocument, Lookup
-from contexthall.caches.query.selection import Ranked, rank
-from contexthall.core.errors import CacheInvalidError, InvalidBudgetError, InvalidQueryError
+from contexthall.caches.query.scorers import Scorer
+from contexthall.core.errors import InvalidBudgetError, InvalidQueryError
 from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.core.wire import compact
 
@@ -15,6 +16,11 @@ MOST_REPEATED_BYTES = 64 << 20
 """How much of the query an answer may repeat: every document comes with all terms."""
 MOST_CONTENT_BYTES = 256 << 20
 """How much of the documents an answer may hold. No agent could read it, and several copies of it are made."""
+
+# So many documents are put in order first; the rest only matter where they still fit.
+_FIRST_ROUND = 128
+_SAMPLE = 256
+_SMALLEST = sys.float_info.min
 
 
 class Query(NamedTuple):
@@ -26,54 +32,11 @@ class Query(NamedTuple):
     """The part of the order that is shown, with the documents that do not fit; None for all that fit."""
 
 
-class RankedDocument(NamedTuple):
-    """A document's place in a ranking, the first being 1, and what put it there."""
+class Ranked(NamedTuple):
+    """The number of a document, and whether it fitted into what was left of the budget."""
 
-    rank: int
-    id: str
-    score: float
-    tokens: int
-    term_matches: int
-    total_words: int
+    document: int
     fits: bool
-    left_before: int
-    """How many tokens of the budget were left when its turn came."""
-
-
-class RankingPage(NamedTuple):
-    """Some places of a query's order, and what the budget made of the whole."""
-
-    terms: tuple[str, ...]
-    tokens_used: int
-    considered: int
-    selected: int
-    total_tokens: int
-    """What all documents of the cache cost together."""
-    places: tuple[RankedDocument, ...]
-
-
-class Explanation(NamedTuple):
-    """Where a document stands in a query's order, how many stand there, and which of the query's terms it has."""
-
-    place: RankedDocument
-    considered: int
-    matched_terms: tuple[str, ...]
-    reason: str
-    """Where its score comes from, as its scorer says it."""
-
-    def sentences(self, budget: int) -> tuple[str, ...]:
-        """Return the explanation in sentences for a person."""
-        return f"{self.place.id} is number {self.place.rank} of {self.considered}.", self.reason, self._fate(budget)
-
-    def _fate(self, budget: int) -> str:
-        cost, left = self.place.tokens, self.place.left_before
-        if self.place.fits:
-            return f"It was taken: its {cost} tokens fit into the {left} that were left."
-        if not budget:
-            return "The budget kept it out: with a budget of 0 nothing is taken."
-        if cost > budget:
-            return f"The budget kept it out: it costs {cost} tokens, and the whole budget is {budget}."
-        return f"What ranks before it used the budget up: it costs {cost} tokens, and {left} of {budget} were left."
 
 
 class Ranking(NamedTuple):
@@ -81,6 +44,7 @@ class Ranking(NamedTuple):
 
     query: Query
     terms: list[str]
+    scorer: Scorer
     table: MatchTable
     order: list[Ranked]
     """The documents that fit, or, for a page, all of them."""
@@ -88,46 +52,13 @@ class Ranking(NamedTuple):
     """What the manifest says of those that are shown."""
 
     @classmethod
-    def of(cls, query: Query, terms: list[str], table: MatchTable, lookup: Lookup) -> Self:
+    def of(cls, query: Query, terms: list[str], scorer: Scorer, table: MatchTable, lookup: Lookup) -> Self:
         """Rank the documents of `table`, and look up what is shown of them."""
-        order = rank(table, query.budget, every=query.page is not None)
+        order = rank(scorer, table, query.budget, every=query.page is not None)
         if query.page is None:
-            _check_size(terms, [table.costs[ranked.document] for ranked in order])
+            _check_size(terms, [table.columns.tokens[ranked.document] for ranked in order])
         shown = order if query.page is None else order[query.page]
-        return cls(query, terms, table, order, [lookup(ranked.document) for ranked in shown])
-
-    def page(self) -> RankingPage:
-        """Return the places that are shown, of a ranking for a page."""
-        costs = self.table.costs
-        taken = [costs[ranked.document] for ranked in self.order if ranked.fits]
-        start = self.query.page.start if self.query.page else 0
-        places = self._places(start, [each.id for each in self.listed])
-        return RankingPage(tuple(self.terms), sum(taken), len(self.table), len(taken), sum(costs), places)
-
-    def explain(self, number: int, document: Document) -> Explanation:
-        """Return where the document with this number stands, in a ranking for a page, and why."""
-        at = next((at for at, ranked in enumerate(self.order) if ranked.document == number), None)
-        if at is None:
-            raise CacheInvalidError(f"the index does not have {document.id}")
-        (place,) = self._places(at, [document.id])
-        scorer = self.table.scorer
-        found = set(scorer.terms(document.content))
-        matched = tuple(term for term in dict.fromkeys(self.terms) if term in found)
-        reason = scorer.explanation(matched, place.term_matches, place.total_words)
-        return Explanation(place, len(self.order), matched, reason)
-
-    def _places(self, start: int, ids: Sequence[str]) -> tuple[RankedDocument, ...]:
-        """Return the places from `start` on, of the documents that have these ids."""
-        costs, matches, totals = self.table.costs, self.table.matches, self.table.columns.words
-        left = self.query.budget - sum(costs[ranked.document] for ranked in self.order[:start] if ranked.fits)
-        shown = self.order[start : start + len(ids)]
-        scores = self.table.scores([ranked.document for ranked in shown])
-        places = []
-        for at, ((number, fits), score) in enumerate(zip(shown, scores, strict=True)):
-            cost, counts = costs[number], (matches[number], totals[number])
-            places.append(RankedDocument(start + at + 1, ids[at], score, cost, *counts, fits, left))
-            left -= cost if fits else 0
-        return tuple(places)
+        return cls(query, terms, scorer, table, order, [lookup(ranked.document) for ranked in shown])
 
 
 def _check_size(terms: list[str], costs: list[int]) -> None:
@@ -141,3 +72,55 @@ def _check_size(terms: list[str], costs: list[int]) -> None:
         raise InvalidBudgetError(
             f"{sum(costs)} tokens of documents are too much for one answer", hint="ask with a smaller budget"
         )
+
+
+def rank(scorer: Scorer, table: MatchTable, budget: int, *, every: bool = False) -> list[Ranked]:
+    """Return the documents that fit, from the best score down, ties by ascending id.
+
+    With `every`, those that do not fit are among them. Without, most of them are never even put in order: a document
+    that cannot fit any more cannot be taken, whatever its score.
+    """
+    count = len(table.matches)
+    walk = _BudgetWalk(scorer, table, budget, every=every)
+    floor = _floor(scorer, table)
+    walk.visit(scorer.scoring_at_least(table, floor), floor, math.inf)
+    begun = 0
+    if floor == _SMALLEST:
+        # Whatever is left scores nothing, so ids decide, and the first of them will likely use up the budget.
+        begun = min(count, _FIRST_ROUND)
+        walk.visit(range(begun), 0.0, floor)
+    rest = range(count) if every else table.columns.costing_at_most(walk.left)
+    walk.visit([document for document in rest if document >= begun], 0.0, floor)
+    return walk.order
+
+
+class _BudgetWalk:
+    """A walk through documents: those met so far, and what they left of the budget."""
+
+    def __init__(self, scorer: Scorer, table: MatchTable, budget: int, *, every: bool) -> None:
+        self.left = budget
+        self.order: list[Ranked] = []
+        self._scorer = scorer
+        self._table = table
+        self._every = every
+        self._takes_any = budget > 0
+
+    def visit(self, documents: Sequence[int], floor: float, ceiling: float) -> None:
+        """Visit those documents whose score is at least `floor` and below `ceiling`, best first."""
+        costs = self._table.columns.tokens
+        scored = zip(self._scorer.scores(self._table, documents), documents, strict=True)
+        for _, document in sorted([(-score, document) for score, document in scored if floor <= score < ceiling]):
+            cost = costs[document]
+            fits = cost <= self.left and self._takes_any
+            if fits:
+                self.left -= cost
+            if fits or self._every:
+                self.order.append(Ranked(document, fits))
+
+
+def _floor(scorer: Scorer, table: MatchTable) -> float:
+    """Return a score above zero that a hundred documents or so reach, by a sample."""
+    count = len(table.matches)
+    step = max(1, count // _SAMPLE)
+    sample = sorted(scorer.scores(table, range(0, count, step)), reverse=True)
+    return max(_SMALLEST, sample[min(len(sample) - 1, _FIRST_ROUND // step)]) if sample else _SMALLEST

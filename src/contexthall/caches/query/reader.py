@@ -10,8 +10,7 @@ from collections.abc import Callable
 from operator import countOf
 from typing import TypeAlias
 
-from contexthall.caches.index.columns import Columns
-from contexthall.caches.index.match_table import MatchTable
+from contexthall.caches.index.match_table import Columns, MatchTable
 from contexthall.caches.index.postings import MALFORMED, DamagedPostingsError, PostingsReader, UnreadPostingsError
 from contexthall.caches.model import document as documents
 from contexthall.caches.model.document import Document
@@ -54,14 +53,15 @@ class OpenCache:
         if index is not None:
             try:
                 terms = index.scorer.terms(query.text)
-                return Ranking.of(query, terms, index.match_table(terms), index.listed)
+                return Ranking.of(query, terms, index.scorer, index.match_table(terms), index.listed)
             except (DamagedPostingsError, *MALFORMED):  # forged columns may name documents that are not there
                 self._index = None
             except UnreadPostingsError:
                 pass
         listing = self.listing()
         terms = listing.scorer.terms(query.text)
-        return Ranking.of(query, terms, _scan(self._directory, listing, terms), listing.documents.__getitem__)
+        table = _scan(self._directory, listing, terms)
+        return Ranking.of(query, terms, listing.scorer, table, listing.documents.__getitem__)
 
     def listing(self) -> Listing:
         """Return what the manifest lists, which must keep its promises."""
@@ -147,7 +147,7 @@ def _scan(directory: Directory, listing: Listing, terms: list[str]) -> MatchTabl
         costs.append(tokens(content.encode()))
         totals.append(len(found))
         matches.append(countOf(map(wanted.__contains__, found), True))
-    return MatchTable(listing.scorer, Columns.of(costs, totals), matches)
+    return MatchTable(Columns.of(costs, totals), matches)
 
 
 class KeptDocuments:

@@ -38,22 +38,25 @@ class Resolution(NamedTuple):
     @classmethod
     def of(cls, ranking: Ranking, documents: Iterable[Document]) -> Self:
         """Return the answer that consists of the documents of a ranking, which come in its order."""
-        table, numbers = ranking.table, [ranked.document for ranked in ranking.order]
-        costs, matches, totals = table.costs, table.matches, table.columns.words
+        columns, matches = ranking.table.columns, ranking.table.matches
+        numbers = [ranked.document for ranked in ranking.order]
+        scores = ranking.scorer.scores(ranking.table, numbers)
         resolved = tuple(
-            ResolvedDocument(
-                document.id,
-                document.version,
-                document.content,
-                float(score_text(score)),  # the number that the text tells
-                costs[number],
-                matches[number],
-                totals[number],
-            )
-            for number, score, document in zip(numbers, table.scores(numbers), documents, strict=True)
+            [
+                ResolvedDocument(
+                    id=document.id,
+                    version=document.version,
+                    content=document.content,
+                    score=float(score_text(score)),  # the number that the text tells
+                    tokens=columns.tokens[number],
+                    term_matches=matches[number],
+                    total_words=columns.words[number],
+                )
+                for number, score, document in zip(numbers, scores, documents, strict=True)
+            ]
         )
-        used = sum([costs[number] for number in numbers])
-        return cls(resolved, ranking.query.text, ranking.query.budget, used, len(table), tuple(ranking.terms))
+        used = sum([each.tokens for each in resolved])
+        return cls(resolved, ranking.query.text, ranking.query.budget, used, len(matches), tuple(ranking.terms))
 
     @property
     def text(self) -> str:

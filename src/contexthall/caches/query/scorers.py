@@ -3,11 +3,10 @@
 A cache's `build_config` names its scorer. Another scorer is one more module and one more entry in `SCORERS`.
 """
 
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from contexthall.caches.index.columns import Columns
+from contexthall.caches.index.match_table import MatchTable
 from contexthall.caches.query.frozen import FrozenScorer
 
 
@@ -21,10 +20,10 @@ class Scorer(Protocol):
     def terms(self, text: str) -> list[str]:
         """Return the terms of a document or a query, in order."""
 
-    def scores(self, columns: Columns, matches: "array[int]", documents: Sequence[int]) -> Sequence[float]:
-        """Return the scores of some documents; `matches` has the number of matching terms of every document."""
+    def scores(self, table: MatchTable, documents: Sequence[int]) -> Sequence[float]:
+        """Return the scores of some documents."""
 
-    def scoring_at_least(self, columns: Columns, matches: "array[int]", floor: float) -> Sequence[int]:
+    def scoring_at_least(self, table: MatchTable, floor: float) -> Sequence[int]:
         """Return every document whose score reaches `floor`, ascending; by an upper bound, so others may be there."""
 
     def explanation(self, matched_terms: Sequence[str], term_matches: int, total_words: int) -> str:
