@@ -62,14 +62,14 @@ class SizedDocument(NamedTuple):
 
 
 def anyone(_path: str, _home: str) -> bool:
-    """Let the caller name every path: the operating system decides."""
+    """Return True: the caller may name every path, and the operating system decides."""
     return True
 
 
 def _retried_if_replaced(
     read: Callable[Concatenate["Library", CacheRef, Arguments], Answer],
 ) -> Callable[Concatenate["Library", CacheRef, Arguments], Answer]:
-    """Let a reading that fails start anew if another cache took the place of the one it read."""
+    """Return `read`, retried where it fails and the cache was replaced meanwhile."""
 
     @wraps(read)
     def retried(self: "Library", cache: CacheRef, /, *args: Arguments.args, **options: Arguments.kwargs) -> Answer:
@@ -200,7 +200,7 @@ class Library:
             return ""
 
     def make_root(self) -> None:
-        """Make the library's own root, unless somebody named another, so that it can be named from now on."""
+        """Make the default root, so that whoever names it finds it there, empty."""
         if not self._root_is_named and not self._disk.is_there(self.root):
             self._disk.make_directories(self.root)
 

@@ -24,8 +24,8 @@ from contexthall.caches.model.format import (
     POSTINGS,
     ListedDocument,
     cache_version,
-    spell_index,
-    spell_manifest,
+    index_json,
+    manifest_json,
 )
 from contexthall.caches.query.scorers import SCORERS, Scorer
 from contexthall.core.errors import UsageError
@@ -101,7 +101,7 @@ def _check_name(target: str) -> None:
 
 
 def _fill(task: BuildTask, sources: Sequence[SourceFile], created_at: str, progress: Progress | None) -> Built:
-    """Make the whole cache in the staging directory."""
+    """Write the whole cache into the staging directory."""
     new = os.path.join(task.staging.path, NEW)
     task.disk.make_directory(new)
     task.disk.make_directory(os.path.join(new, DOCUMENTS))
@@ -112,9 +112,9 @@ def _fill(task: BuildTask, sources: Sequence[SourceFile], created_at: str, progr
         ListedDocument(source.id, document.version, f"{DOCUMENTS}/{name}")
         for source, document, name in zip(sources, compiled, names, strict=True)
     ]
-    manifest = spell_manifest(listed, task.scorer, created_at=created_at)
+    manifest = manifest_json(listed, task.scorer, created_at=created_at)
     cache.write(MANIFEST, manifest)
-    cache.write(INDEX, spell_index(listed))
+    cache.write(INDEX, index_json(listed))
     columns = Columns.of(array("I", (each.tokens for each in compiled)), array("I", (each.words for each in compiled)))
     _write_postings(cache, manifest, listed, columns, task.staging, runs)
     return Built(len(listed), cache_version(listed, task.scorer))
@@ -139,7 +139,7 @@ def _compile(
 
 
 def _settle_names(files: Directory, compiled: Sequence[Compiled]) -> list[str]:
-    """Give every document its file name; those that share one are told apart by a number, by ascending id."""
+    """Rename the files of documents, and return their names; equal contents differ by a number, by ascending id."""
     sharing: Counter[str] = Counter()
     names = []
     for each in compiled:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from contexthall.caches.build.sources import SourceFile
 from contexthall.caches.build.staging import NEW, RUN_PREFIX
 from contexthall.caches.index.postings import PARTS, Postings, part_of
-from contexthall.caches.model.document import Document, file_stem, spell, version_of
+from contexthall.caches.model.document import Document, file_stem, to_json, version_of
 from contexthall.caches.model.format import DOCUMENTS
 from contexthall.caches.query.scorers import Scorer
 from contexthall.core.errors import SourcesError
@@ -88,7 +88,7 @@ def count_terms(staging: Directory, runs: Sequence[Run]) -> int:
 
 
 def merge(staging: Directory, runs: Sequence[Run], part: int) -> dict[bytes, Postings]:
-    """Put one part of all runs together: the documents and counts of every term."""
+    """Return one part of all runs together: the documents and counts of every term."""
     merged: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for run in runs:
         for term, pairs in _read_part(staging, run, part).items():
@@ -122,7 +122,7 @@ def _compile(
         file = files.create(name)
     assert file is not None
     with file:
-        file.write_all(spell(Document(source.id, version, source.source, content)))
+        file.write_all(to_json(Document(source.id, version, source.source, content)))
     found = task.scorer.terms(content)
     postings.add(number, Counter(found))
     return Compiled(version, name, tokens(data), len(found))

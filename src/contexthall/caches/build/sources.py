@@ -1,4 +1,4 @@
-"""Which files become documents? Every one that matches, wherever it lies below the sources folder."""
+"""The source files of a cache: every file below the sources folder that matches."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ class SourceFile(NamedTuple):
 
 
 def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[SourceFile]:
-    """Find the files whose name (or path, for a glob with a slash) matches, by ascending id."""
+    """Return the files whose name (or path, for a glob with a slash) matches, by ascending id."""
     found = sorted(_source(path) for path in _walk(disk, folder, globs))
     for before, after in pairwise(found):
         if before.id == after.id:
@@ -34,7 +34,7 @@ def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[SourceFi
 
 
 def _walk(disk: Disk, folder: str, globs: Sequence[str]) -> Iterator[str]:
-    """Name every file below `folder` that matches, however deep it lies."""
+    """Yield every file below `folder` that matches, however deep it lies."""
     folders = [""]
     while folders:
         below = folders.pop()
@@ -47,7 +47,7 @@ def _walk(disk: Disk, folder: str, globs: Sequence[str]) -> Iterator[str]:
 
 
 def _is_file(disk: Disk, path: str, entry: Entry) -> bool:
-    """Say whether this is a file, or a symlink to one; a symlinked folder is not entered."""
+    """Return whether this is a file, or a symlink to one; a symlinked folder is not entered."""
     return (disk.kind(path) if entry.kind == "symlink" else entry.kind) == "file"
 
 

@@ -1,4 +1,4 @@
-"""Does the index say what the documents say? Every document and every term of it, compared.
+"""Audit of the index: every document and every term of it, compared with the documents.
 
 An index is believed without reading the documents, so a lie in it would be told on; only a verification can find one.
 """
@@ -25,14 +25,14 @@ class Audit:
         self._sums: list[int | None] = []
 
     def take(self, content: str | None) -> None:
-        """Take in the next document; None if it cannot be read."""
+        """Add the next document; None if it cannot be read."""
         found = self._scorer.terms(content or "")
         self._tokens.append(tokens((content or "").encode()))
         self._words.append(len(found))
         self._sums.append(None if content is None else sum(map(hash, found)))
 
     def violations(self, listed: Sequence[ListedDocument], index: PostingsReader) -> Iterator[str]:
-        """Name everything that the index says and the manifest or the documents do not."""
+        """Yield everything that the index says and the manifest or the documents do not."""
         try:
             if index.all_listed() != [*listed] or index.files() != [_file_name(each) for each in listed]:
                 yield f"{POSTINGS} and the manifest do not list the same documents"
@@ -56,7 +56,7 @@ def _file_name(listed: ListedDocument) -> str:
 
 
 def _sums(index: PostingsReader) -> list[int]:
-    """Add up, for each document, the hashes of the words that the index says it has."""
+    """Return, for each document, the sum of the hashes of the words that the index says it has."""
     sums = [0] * index.documents
     for word, term in index.terms():
         documents, counts = term.postings()

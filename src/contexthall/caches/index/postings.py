@@ -1,4 +1,4 @@
-"""Where is a word found? The term index of a cache: one flat file of checksummed blocks beside the manifest.
+"""The term index of a cache: one flat file of checksummed blocks beside the manifest.
 
     header      what the other blocks are, which manifest and which Unicode version they belong to
     columns     tokens and words of every document, by ascending id; the documents by ascending tokens
@@ -76,7 +76,7 @@ class Term(NamedTuple):
     counts: Sequence[int]
 
     def postings(self) -> tuple[Sequence[int], Sequence[int]]:
-        """Name the documents that have the term, and how often each has it."""
+        """Return the documents that have the term, and how often each has it."""
         if not self.lanes:
             return self.documents, self.counts
         counts = numbers("H", self.lanes)
@@ -91,12 +91,12 @@ class Postings(NamedTuple):
 
 
 def part_of(term: bytes) -> int:
-    """Say in which of the 64 parts of an index a term stands."""
+    """Return in which of the 64 parts of an index a term stands."""
     return zlib.crc32(term) * PARTS >> 32
 
 
 def bucket_of(term: bytes, buckets: int) -> int:
-    """Say in which bucket a term stands; a part has whole buckets, one after the other."""
+    """Return in which bucket a term stands; a part has whole buckets, one after the other."""
     return zlib.crc32(term) * buckets >> 32
 
 
@@ -162,7 +162,7 @@ class PostingsWriter:
         self._directory.extend(self._block(b"".join(entries), f"bucket {number}"))
 
     def _encode(self, postings: Postings) -> tuple[int, int, bytes]:
-        """Spell the postings of a term: the largest count, the way of spelling, and the bytes."""
+        """Return the postings of a term: the largest count, the encoding, and the bytes."""
         documents, counts = postings
         width, narrow = _narrowed(packed(counts))
         peak = max(narrow) if width == 0 else max(counts)
@@ -214,13 +214,13 @@ class PostingsReader:
         self._listed: dict[int, ListedDocument] = {}
 
     def files(self) -> list[str]:
-        """Name the files of all documents, which are in one directory."""
+        """Return the names of the files of all documents, which are in one directory."""
         with _well_formed():
             names = self._read(self._files, "files").decode()
         return names.split("\0") if self.documents else []
 
     def listed(self, document: int) -> ListedDocument:
-        """Say what the manifest says of a document."""
+        """Return what the manifest says of a document."""
         if (known := self._listed.get(document)) is not None:
             return known
         number, place = divmod(document, _DOCUMENTS_PER_RECORD)
@@ -234,7 +234,7 @@ class PostingsReader:
         return listed
 
     def all_listed(self) -> list[ListedDocument]:
-        """Say what the manifest says of every document."""
+        """Return what the manifest says of every document."""
         return [ListedDocument(*each) for number in range(len(self._records) - 1) for each in self._record(number)]
 
     def match_table(self, terms: Iterable[str]) -> MatchTable:
@@ -247,7 +247,7 @@ class PostingsReader:
         return MatchTable(self.columns, matches, touched)
 
     def _matches(self, found: Sequence[Term], dense: Sequence[bytes]) -> "array[int]":
-        """Add up how often each document has any of these terms."""
+        """Return how often each document has any of these terms."""
         fits_lanes = sum(term.peak for term in found) < LANE_LIMIT
         matches = sum_lanes(dense, self.documents) if fits_lanes else _sum_widely(dense, self.documents)
         for term in found:
@@ -256,7 +256,7 @@ class PostingsReader:
         return matches
 
     def terms(self) -> Iterator[tuple[str, Term]]:
-        """Give every term that can be looked up, and where it is found."""
+        """Yield every term that can be looked up, and where it is found."""
         for bucket in range(self._buckets):
             entries = {name: (entry, found) for name, entry, found in reversed([*self._bucket(bucket)])}
             for name, (entry, found) in entries.items():
@@ -335,7 +335,7 @@ class _TermEntry(NamedTuple):
 
 
 def _entries(bucket: bytes) -> Iterator[tuple[bytes, _TermEntry, bytes]]:
-    """Take a bucket apart: each term, what is said of it, and its postings or their place."""
+    """Yield each term of a bucket, its entry, and its postings or their place."""
     at = 0
     while at < len(bucket):
         entry = _TermEntry(*_ENTRY.unpack_from(bucket, at))
@@ -351,7 +351,7 @@ def _entries(bucket: bytes) -> Iterator[tuple[bytes, _TermEntry, bytes]]:
 
 @contextmanager
 def _well_formed() -> Iterator[None]:
-    """Take for damage whatever cannot be read as what it should be."""
+    """Turn the errors of malformed bytes into DamagedPostingsError."""
     try:
         yield
     except MALFORMED as error:
@@ -393,13 +393,13 @@ def _pair(of: struct.Struct, data: bytes) -> tuple[int, int]:
 
 
 def _gaps(documents: bytes) -> bytes:
-    """Take from each ascending number the one before it, in all 32-bit lanes at once."""
+    """Return the differences of ascending numbers (delta encoding), all 32-bit lanes at once."""
     before = int.from_bytes(documents[:-4], "little") << 32
     return (int.from_bytes(documents, "little") - before).to_bytes(len(documents), "little")
 
 
 def _narrowed(values: bytes) -> tuple[int, bytes]:
-    """Spell 32-bit numbers in the narrowest of 8, 16 and 32 bits that holds them all, and say which."""
+    """Return 32-bit numbers in the narrowest of 8, 16 and 32 bits that holds them all, and which that is."""
     if values[2::4].strip(b"\0") or values[3::4].strip(b"\0"):
         return 2, values
     if not values[1::4].strip(b"\0"):

@@ -1,4 +1,4 @@
-"""How does a cache look on disk? The names in its directory, the shape of its manifest, its version. Pure."""
+"""The format of a cache on disk: the names in its directory, the shape of its manifest, its version. Pure."""
 
 import hashlib
 import re
@@ -40,7 +40,7 @@ class ListedDocument(NamedTuple):
 
 
 Lookup: TypeAlias = Callable[[int], ListedDocument]
-"""Says of a document, by its number, what the manifest says."""
+"""Returns what the manifest says of a document, by its number."""
 
 
 class CacheManifest(NamedTuple):
@@ -64,7 +64,7 @@ class Listing(NamedTuple):
 
 
 def read_head(manifest: bytes) -> ManifestHead:
-    """Take from a manifest what can be taken; a broken one gives empty values, never an error."""
+    """Return what a manifest says of its cache; a broken one gives empty values, never an error."""
     try:
         fields = wire.parse(manifest)
     except ValueError:
@@ -97,7 +97,7 @@ def scorer_in(manifest: bytes) -> Scorer | None:
 
 
 def examine_manifest(data: bytes) -> CacheManifest:
-    """Take from a manifest what can be taken, and name every promise that it breaks."""
+    """Return what can be read of a manifest, and every promise that it breaks."""
     try:
         fields = wire.parse(data)
     except ValueError as error:
@@ -124,7 +124,7 @@ def cache_version(documents: Iterable[ListedDocument], scorer: Scorer) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def spell_manifest(documents: Sequence[ListedDocument], scorer: Scorer, *, created_at: str) -> bytes:
+def manifest_json(documents: Sequence[ListedDocument], scorer: Scorer, *, created_at: str) -> bytes:
     """Return a manifest as pretty JSON; formatted here, because a hundred thousand documents take json a second."""
     config = wire.pretty(scorer.build_config).replace("\n", "\n  ")
     entry = '    {{\n      "id": {},\n      "version": "{}",\n      "file": {}\n    }}'
@@ -136,13 +136,13 @@ def spell_manifest(documents: Sequence[ListedDocument], scorer: Scorer, *, creat
     ).encode()
 
 
-def spell_index(documents: Iterable[ListedDocument]) -> bytes:
-    """Spell index.json: document id to file, keys sorted."""
+def index_json(documents: Iterable[ListedDocument]) -> bytes:
+    """Return index.json: document id to file, keys sorted."""
     return wire.pretty({each.id: each.file for each in documents}).encode()
 
 
 def _read_entries(entries: Iterable[object]) -> tuple[list[ListedDocument], list[str]]:
-    """Read the entries of a manifest, as far as they can be read, and say why the others cannot."""
+    """Return the entries of a manifest that can be read, and why the others cannot."""
     listed, faults = [], []
     for number, entry in enumerate(entries, 1):
         try:
@@ -165,7 +165,7 @@ def _listed(number: int, entry: object) -> ListedDocument:
 
 
 def stays_inside(file: str) -> bool:
-    """Say whether `file`, a path relative to the cache, names something inside it, as far as its text tells."""
+    """Return whether `file`, a path relative to the cache, names something inside it, as far as its text tells."""
     return all(name not in {"", ".", ".."} and "\0" not in name for name in file.split("/"))
 
 

@@ -1,4 +1,4 @@
-"""Is a cache what it says it is? Every promise of the format, checked against every file."""
+"""Verification of a cache: every promise of the format, checked against every file."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from contexthall.system.disk import Directory
 
 
 def violations(cache: Directory, on_document: Callable[[], None] = lambda: None) -> Iterator[str]:
-    """Name every promise that the cache breaks."""
+    """Yield every promise that the cache breaks."""
     manifest = _examine(cache)
     yield from manifest.faults + manifest.lapses
     yield from _index_violations(cache, manifest.documents)
@@ -70,7 +70,7 @@ def _document_violations(
 
 
 def _orphans(cache: Directory, listed: Sequence[ListedDocument]) -> Iterator[str]:
-    """Name whatever is in the documents directory, however deep, and belongs to no document."""
+    """Yield what is in the documents directory, however deep, and belongs to no document."""
     expected = sorted(each.file for each in listed)
     known, files, folders = frozenset(expected), DocumentFiles(cache), [DOCUMENTS]
     for folder in folders:  # which grows on the way
@@ -93,6 +93,6 @@ def _paths(files: DocumentFiles, folder: str) -> list[str]:
 
 
 def _leads_to_any(folder: str, files: Sequence[str]) -> bool:
-    """Say whether one of the files, which are sorted, lies below a folder."""
+    """Return whether one of the files, which are sorted, lies below a folder."""
     nearest = bisect_left(files, f"{folder}/")
     return nearest < len(files) and files[nearest].startswith(f"{folder}/")
