@@ -159,20 +159,27 @@ class Library:
         if not 0 <= budget <= LARGEST_BUDGET:
             raise InvalidBudgetError(f"{budget} is not between 0 and {LARGEST_BUDGET}")
 
+    @_retried_if_replaced
     def resolve(self, cache: CacheRef, query: str, budget: int) -> Resolution:
         """Return the documents that answer a query within a budget."""
-        self._check(query, budget)
-        return self._resolve(cache, Query(query, budget))
+        asked = self._asked(query, budget)
+        opened = self._open(cache)
+        ranking = opened.rank(asked)
+        return Resolution.of(ranking, map(opened.documents().read, ranking.listed))
 
+    @_retried_if_replaced
     def explain(self, cache: CacheRef, query: str, budget: int, document_id: str) -> Explanation:
         """Return where a document stands in a query's order, and why."""
-        self._check(query, budget)
-        return self._explain(cache, Query(query, budget, slice(0, 0)), document_id)
+        asked = self._asked(query, budget, slice(0, 0))
+        opened = self._open(cache)
+        number, document = _find(opened, document_id)
+        return explanation_of(opened.rank(asked), number, document)
 
+    @_retried_if_replaced
     def places(self, cache: CacheRef, query: str, budget: int, offset: int, limit: int) -> RankingPage:
         """Return at most `limit` places of a query's order, the skipped documents among them, from `offset` on."""
-        self._check(query, budget)
-        return self._places(cache, Query(query, budget, slice(offset, offset + limit)))
+        asked = self._asked(query, budget, slice(offset, offset + limit))
+        return page_of(self._open(cache).rank(asked))
 
     @_retried_if_replaced
     def document(self, cache: CacheRef, document_id: str) -> SizedDocument:
@@ -212,25 +219,10 @@ class Library:
             return ()
         return tuple(name.removeprefix(TEMPORARY_PREFIX) for name in names if name.startswith(TEMPORARY_PREFIX))
 
-    def _check(self, query: str, budget: int) -> None:
+    def _asked(self, query: str, budget: int, page: slice | None = None) -> Query:
         self.check_query(query)
         self.check_budget(budget)
-
-    @_retried_if_replaced
-    def _resolve(self, cache: CacheRef, query: Query) -> Resolution:
-        opened = self._open(cache)
-        ranking = opened.rank(query)
-        return Resolution.of(ranking, map(opened.documents().read, ranking.listed))
-
-    @_retried_if_replaced
-    def _explain(self, cache: CacheRef, query: Query, document_id: str) -> Explanation:
-        opened = self._open(cache)
-        number, document = _find(opened, document_id)
-        return explanation_of(opened.rank(query), number, document)
-
-    @_retried_if_replaced
-    def _places(self, cache: CacheRef, query: Query) -> RankingPage:
-        return page_of(self._open(cache).rank(query))
+        return Query(query, budget, page)
 
     def _open(self, cache: CacheRef) -> OpenCache:
         """Open a cache, or take it from the few that were opened last."""
@@ -245,11 +237,12 @@ class Library:
         return opened
 
     def _identity(self, cache: CacheRef) -> object:
+        """Return what changes when a cache is replaced; None if nothing can be seen of it."""
         try:
             disk, path = self._reach(cache)
             # With its times: a file system may give the next directory the number of one that was removed.
             return disk.look(path).stamp
-        except (CacheMissingError, PathMissingError):
+        except (CacheMissingError, DiskError):
             return None
 
     def _check_current(self, cache: CacheRef, opened: Directory) -> None:

@@ -69,9 +69,7 @@ class CacheBuilder(NamedTuple):
             raise UsageError("the sources or the cache have no name", hint="name them with --sources and --cache")
         disk = self.disk
         folder, target = (disk.real(os.path.join(self.working_directory, path)) for path in (sources, target))
-        _check_folder(disk, folder)
-        _check_apart(folder, target)
-        _check_name(target)
+        _check_paths(disk, folder, target)
         with StagingDirectory(disk, target) as staging:
             replaced = replaceable(disk, target, force=force)
             found = find_sources(disk, folder, globs or DEFAULT_GLOBS)
@@ -82,20 +80,15 @@ class CacheBuilder(NamedTuple):
         return built._replace(left_behind=staging.left_behind)
 
 
-def _check_folder(disk: Disk, folder: str) -> None:
+def _check_paths(disk: Disk, folder: str, target: str) -> None:
+    """Refuse sources that are not there, and a target that is no place for a cache of them."""
     if disk.kind(folder) != "directory":
         raise UsageError(f"the sources are not a directory: {folder}", hint="name a folder with --sources DIR")
-
-
-def _check_apart(folder: str, target: str) -> None:
     for place in (target, staging_path(target)):
         if os.path.commonpath([folder, place]) in {folder, place}:
             raise UsageError(
                 f"sources and cache lie in each other: {folder}, {place}", hint="build the cache elsewhere"
             )
-
-
-def _check_name(target: str) -> None:
     if os.path.basename(target).startswith(TEMPORARY_PREFIX):
         raise UsageError(f"what is half built has such a name: {target}", hint="choose another --cache")
 
