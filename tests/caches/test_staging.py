@@ -141,7 +141,7 @@ def test_a_cache_that_is_removed_during_a_build_by_force_is_built_all_the_same(t
 def test_sources_do_not_lie_in_the_staging_directory(tmp_path: Path, where: str) -> None:
     (tmp_path / ".contexthall-docs").mkdir()
     folder = write_sources(tmp_path / where, {"a.md": "hi"})
-    with pytest.raises(UsageError, match="lie in each other"):
+    with pytest.raises(UsageError, match="--sources and --cache overlap"):
         compile_folder(folder, tmp_path / "docs")
     assert (folder / "a.md").read_text() == "hi"
 

@@ -222,7 +222,7 @@ def test_sources_and_cache_may_be_neighbours(tmp_path: Path) -> None:
     compile_folder(docs, tmp_path / "docs-cache")
     compile_folder(write_sources(tmp_path / "docs-cache-sources", {"a.md": "one"}), tmp_path / "docs-cach")
     assert library_of(tmp_path).inspect(CacheRef(str(tmp_path / "docs-cache"))).valid
-    with pytest.raises(UsageError, match="lie in each other"):
+    with pytest.raises(UsageError, match="--sources and --cache overlap"):
         compile_folder(docs, docs / "cache")
 
 

@@ -86,9 +86,7 @@ def _check_paths(disk: Disk, folder: str, target: str) -> None:
         raise UsageError(f"the sources are not a directory: {folder}", hint="name a folder with --sources DIR")
     for place in (target, staging_path(target)):
         if os.path.commonpath([folder, place]) in {folder, place}:
-            raise UsageError(
-                f"sources and cache lie in each other: {folder}, {place}", hint="build the cache elsewhere"
-            )
+            raise UsageError(f"--sources and --cache overlap: {folder}, {place}", hint="build the cache elsewhere")
     if os.path.basename(target).startswith(TEMPORARY_PREFIX):
         raise UsageError(f"what is half built has such a name: {target}", hint="choose another --cache")
 

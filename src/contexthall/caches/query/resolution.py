@@ -1,6 +1,6 @@
 """The answer of `context.resolve`, as a value, and the JSON text that is one rendering of it. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple, Self
 
@@ -32,8 +32,8 @@ class Resolution(NamedTuple):
     tokens_used: int
     documents_considered: int
     """How many documents the cache has; what is not among `documents` did not fit."""
-    query_terms: tuple[str, ...]
-    """The query as its cache compares it with the documents."""
+    text: str
+    """The answer of `context.resolve`, byte for byte."""
 
     @classmethod
     def of(cls, ranking: Ranking, documents: Iterable[Document]) -> Self:
@@ -55,24 +55,24 @@ class Resolution(NamedTuple):
                 for number, score, document in zip(numbers, scores, documents, strict=True)
             ]
         )
-        used = sum([each.tokens for each in resolved])
-        return cls(resolved, ranking.query.text, ranking.query.budget, used, len(matches), tuple(ranking.terms))
+        used, considered = sum([each.tokens for each in resolved]), len(matches)
+        text = _to_json(resolved, ranking, used)
+        return cls(resolved, ranking.query.text, ranking.query.budget, used, considered, text)
 
-    @property
-    def text(self) -> str:
-        """The answer of `context.resolve`, byte for byte."""
-        terms = compact(self.query_terms)
-        documents = ",".join(
-            [
-                f'{{"id":{quoted(each.id)},"version":{quoted(each.version)},"content":{quoted(each.content)},'
-                f'"score":{score_text(each.score)},"tokens":{each.tokens},"why":{{"query_terms":{terms},'
-                f'"term_matches":{each.term_matches},"total_words":{each.total_words}}}}}'
-                for each in self.documents
-            ]
-        )
-        considered, selected = self.documents_considered, len(self.documents)
-        return (
-            f'{{"documents":[{documents}],"selection":{{"query":{quoted(self.query)},"budget":{self.budget},'
-            f'"tokens_used":{self.tokens_used},"documents_considered":{considered},"documents_selected":{selected},'
-            f'"documents_excluded_by_budget":{considered - selected}}}}}\n'
-        )
+
+def _to_json(documents: Sequence[ResolvedDocument], ranking: Ranking, tokens_used: int) -> str:
+    terms = compact(ranking.terms)
+    items = ",".join(
+        [
+            f'{{"id":{quoted(each.id)},"version":{quoted(each.version)},"content":{quoted(each.content)},'
+            f'"score":{score_text(each.score)},"tokens":{each.tokens},"why":{{"query_terms":{terms},'
+            f'"term_matches":{each.term_matches},"total_words":{each.total_words}}}}}'
+            for each in documents
+        ]
+    )
+    considered, selected = len(ranking.table.matches), len(documents)
+    return (
+        f'{{"documents":[{items}],"selection":{{"query":{quoted(ranking.query.text)},"budget":{ranking.query.budget},'
+        f'"tokens_used":{tokens_used},"documents_considered":{considered},"documents_selected":{selected},'
+        f'"documents_excluded_by_budget":{considered - selected}}}}}\n'
+    )
