@@ -4,7 +4,7 @@ import os.path
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial, wraps
+from functools import wraps
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from contexthall.caches.index.postings import PostingsError
@@ -118,7 +118,7 @@ class Library:
     def locate(self, cache: str, *, may_read: MayRead = anyone) -> CacheRef:
         """Return the cache that a caller means by `cache`: a name below the root, or an absolute path."""
         if cache.startswith("/"):
-            return CacheRef(cache, partial(_admitted, may_read, self.root))
+            return CacheRef(cache, lambda real: may_read(real, self.root))
         names = [name for name in cache.split("/") if name not in {"", "."}]
         if not names or ".." in names:
             raise CacheMissingError(cache)
@@ -266,7 +266,7 @@ class Library:
         directory = absolute(root, self._working_directory)
         try:
             if root and may_read(directory, self.root) and self._disk.is_there(directory):
-                return CacheRef(directory, partial(_admitted, may_read, self.root))
+                return CacheRef(directory, lambda real: may_read(real, self.root))
         except PathMissingError:
             pass
         raise CacheMissingError(root)
@@ -292,10 +292,6 @@ class Library:
             return disk.enter(path)
         except PathMissingError:
             raise CacheMissingError(cache.path) from None
-
-
-def _admitted(may_read: MayRead, home: str, real: str) -> bool:
-    return may_read(real, home)
 
 
 def _entries(opened: Directory, prefix: str = "") -> tuple[CacheEntry, ...]:
