@@ -34,7 +34,10 @@ from benchmarks.runner import (
     take_turns,
 )
 from contexthall import open_hall
-from contexthall.caches.library import Library
+from contexthall.caches.library import CacheRef
+from contexthall.caches.query.ranking import Query
+from contexthall.caches.query.reader import OpenCache, open_cache
+from contexthall.system.disk import Disk
 
 PART = "benchmarks.caches {count}"
 SEED = 3
@@ -119,11 +122,11 @@ def index_size(bench: Bench) -> list[Claim]:
 
 def ranking(bench: Bench) -> list[Claim]:
     """Rank in a process that has the cache open, in turns with SQLite."""
-    library = open_hall().caches
+    opened = open_cache(Disk(), str(bench.cache))
     claims: list[Claim] = []
     with closing(peers.sqlite_index(bench.corpus, bench.scratch / "fts5.db")) as connection:
         for kind, query in bench.queries.items():
-            turns = {"hall": _rank(library, bench.cache, query), "SQLite": peers.sqlite_ranking(connection, query)}
+            turns = {"hall": _rank(opened, query), "SQLite": peers.sqlite_ranking(connection, query)}
             samples = take_turns(turns, rounds=bench.rounds * 40, warm_up=3)
             hall, sqlite, name = samples["hall"], samples["SQLite"].median, f"ranking, warm, {kind}"
             if kind == COMMON:
@@ -198,10 +201,10 @@ def server_memory(bench: Bench) -> list[Claim]:
     return [next_to_target("server, memory above an idle one", above, SERVER_MEMORY.get(bench.count), show=megabytes)]
 
 
-def _rank(library: Library, cache: Path, query: str) -> Measure:
+def _rank(opened: OpenCache, query: str) -> Measure:
     def measure() -> float:
         begun = time.perf_counter()
-        library.rank(str(cache), query, budget=BUDGET)
+        opened.rank(Query(query, BUDGET))
         return time.perf_counter() - begun
 
     return measure
@@ -213,7 +216,7 @@ def _scan(cache: Path, query: str) -> Measure:
     def measure() -> float:
         library = open_hall().caches
         begun = time.perf_counter()
-        library.resolve(str(cache), query, budget=BUDGET)
+        library.resolve(CacheRef(str(cache)), query, budget=BUDGET)
         return time.perf_counter() - begun
 
     return measure

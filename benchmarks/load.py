@@ -33,7 +33,7 @@ from tests.guild.making import make_member, tool, write_cache
 
 from benchmarks.report import claims_table, publish
 from benchmarks.runner import Claim, Sample, megabytes, next_to_target
-from contexthall.caches.build.builder import build
+from contexthall.caches.build.builder import CacheBuilder
 from contexthall.system.disk import Disk
 
 Json: TypeAlias = dict[str, Any]
@@ -141,13 +141,9 @@ def furnish(home: Path) -> None:
 
 def swap_cache(home: Path, version: int) -> None:
     """Put another cache in the place of the one that is there."""
-    build(
-        Disk(),
-        sources=str(home / f"sources-{version}"),
-        target=str(home / ".context" / "caches" / "handbook"),
-        created_at=f"2026-01-01T00:00:0{version}Z",
-        force=True,
-    )
+    target = home / ".context" / "caches" / "handbook"
+    builder = CacheBuilder(Disk(), f"2026-01-01T00:00:0{version}Z")
+    builder.build(str(home / f"sources-{version}"), str(target), force=True)
 
 
 async def right_answers(home: Path, questions: Iterable[Question] = QUESTIONS) -> list[Question]:

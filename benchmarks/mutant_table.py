@@ -236,7 +236,7 @@ SURVIVED_ONCE = (
     ),
     Mutant(
         module="caches/build/builder.py",
-        old="        workshop.directory.sync_file_system(kernel.sync_file_system)\n",
+        old="            staging.directory.sync_file_system(kernel.sync_file_system)\n",
         new="",
         breaks="a cache is not synced",
         tests=_SYNCING,
@@ -244,18 +244,18 @@ SURVIVED_ONCE = (
     Mutant(
         module="caches/build/builder.py",
         old=(
-            "        workshop.directory.sync_file_system(kernel.sync_file_system)\n"
-            "        workshop.put_in_place(replaced)\n"
+            "            staging.directory.sync_file_system(kernel.sync_file_system)\n"
+            "            staging.put_in_place(replaced)\n"
         ),
         new=(
-            "        workshop.put_in_place(replaced)\n"
-            "        workshop.directory.sync_file_system(kernel.sync_file_system)\n"
+            "            staging.put_in_place(replaced)\n"
+            "            staging.directory.sync_file_system(kernel.sync_file_system)\n"
         ),
         breaks="a cache is synced only when it has its name",
         tests=_SYNCING,
     ),
     Mutant(
-        module="caches/build/workshop.py",
+        module="caches/build/staging.py",
         old="            parent.sync()\n",
         new="            parent.status()\n",
         breaks="the parent of a cache is not synced",
@@ -446,7 +446,7 @@ CHOSEN = (
     ),
     # caches
     Mutant(
-        module="caches/query/selection.py",
+        module="caches/query/ranking.py",
         old="fits = cost <= self.left and self._takes_any",
         new="fits = cost <= self.left",
         breaks="a budget of nothing still buys empty documents",
@@ -478,11 +478,11 @@ CHOSEN = (
         tests=("tests/caches/test_building.py",),
     ),
     Mutant(
-        module="caches/build/workshop.py",
+        module="caches/build/staging.py",
         old="                if self._is_at_its_path(directory):\n",
         new="                if directory.path:\n",
-        breaks="a build works in a workshop that another one has just removed",
-        tests=("tests/caches/test_workshop.py",),
+        breaks="a build works in a staging directory that another one has just removed",
+        tests=("tests/caches/test_staging.py",),
     ),
     Mutant(
         module="caches/model/verification.py",

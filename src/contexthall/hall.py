@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from contexthall.authority import Authority
 from contexthall.config.settings import Settings
 from contexthall.config.settings_files import Source, load_despite_faults, load_settings
-from contexthall.core.errors import SettingsError, UsageError
+from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
+from contexthall.core.timestamp import created_at
 from contexthall.system.disk import Disk
 from contexthall.system.machine import Machine
 
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 AnyPath: TypeAlias = str | os.PathLike[str]
 
 ALREADY_THERE = "the guild has a member of that name already"
-_FIRST_YEAR, _LAST_YEAR = 1000, 9999
-_UNSET_IT = "unset it to have the time of the clock"
 
 
 class GuildChoice(NamedTuple):
@@ -179,10 +178,9 @@ class Hall:
 
         `cache` is a name below the cache root, or an absolute path. The answer is that of the tool `context.resolve`.
         """
-        from contexthall.caches.query.resolution import Resolution
-
-        directory = self.caches.locate(os.fspath(cache), may_read=self._authority.may_read)
-        return Resolution.read(self.caches.resolve(directory, query, budget))
+        return self.caches.resolve(
+            self.caches.locate(os.fspath(cache), may_read=self._authority.may_read), query, budget
+        )
 
     def query(self, scope: str = ".") -> "Context":
         """Tell what is known of a directory of the project, and whether it is still true.
@@ -283,19 +281,10 @@ class Hall:
         progress: "Progress | None" = None,
     ) -> "Built":
         """Compile the documents below `sources` into a cache; both are paths from the working directory."""
-        from contexthall.caches.build.builder import build
+        from contexthall.caches.build.builder import CacheBuilder
 
-        if not sources or not cache:  # an unset variable of a script, not the working directory
-            raise UsageError("the sources or the cache have no name", hint="name them with --sources and --cache")
-        return build(
-            self._disk,
-            sources=os.path.join(self.settings.working_directory, sources),
-            target=os.path.join(self.settings.working_directory, cache),
-            created_at=_created_at(os.environ, time.time),
-            globs=tuple(include),
-            force=force,
-            progress=progress,
-        )
+        builder = CacheBuilder(self._disk, created_at(os.environ, time.time), self.settings.working_directory)
+        return builder.build(sources, cache, globs=tuple(include), force=force, progress=progress)
 
     def rehash_context(self, place: str) -> bool:
         """Write the fingerprint of a directory into its context; False if it was there already."""
@@ -348,8 +337,7 @@ class Hall:
 
     def make_cache_root(self) -> None:
         """Make the project's own place for caches, so that a hall which names it finds it there, empty."""
-        if not self.settings.cache_root_is_named and not self._disk.is_there(self.settings.cache_root):
-            self._disk.make_directories(self.settings.cache_root)
+        self.caches.make_root()
 
     def add_member(self, name: str, command: Sequence[str], *, version: str) -> None:
         """Write the manifest of a new member of the guild, a server that `command` starts; none is ever replaced."""
@@ -410,16 +398,4 @@ def _launch(found: "Found") -> "Launch":
 def _order(*, full: bool, dry_run: bool, agents: bool) -> "Order":
     from contexthall.contexts.draft.drafting import Order
 
-    return Order(_created_at(os.environ, time.time), is_full=full, is_dry=dry_run, with_agents=agents)
-
-
-def _created_at(environment: Mapping[str, str], clock: Callable[[], float]) -> str:
-    """Say what time it is, or what time it shall be, as RFC 3339 in UTC."""
-    epoch = environment.get("SOURCE_DATE_EPOCH", "")
-    try:
-        moment = time.gmtime(int(epoch) if epoch else clock())
-    except (ValueError, OverflowError, OSError):
-        raise SettingsError(f"SOURCE_DATE_EPOCH must be a number of seconds, not {epoch!r}", hint=_UNSET_IT) from None
-    if not _FIRST_YEAR <= moment.tm_year <= _LAST_YEAR:
-        raise SettingsError(f"SOURCE_DATE_EPOCH must be in a year of four digits, not {moment.tm_year}", hint=_UNSET_IT)
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", moment)
+    return Order(created_at(os.environ, time.time), is_full=full, is_dry=dry_run, with_agents=agents)

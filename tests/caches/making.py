@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from contexthall.caches.build.builder import Built, build
+from contexthall.caches.build.builder import Built, CacheBuilder
 from contexthall.caches.library import Library
 from contexthall.system.disk import Disk
 
@@ -26,7 +26,7 @@ def build_cache(directory: Path, documents: Mapping[str, str], *, name: str = "c
 
 
 def compile_folder(sources: Path, target: Path, *, force: bool = False, disk: Disk | None = None) -> Built:
-    return build(disk or Disk(), sources=str(sources), target=str(target), created_at=CREATED_AT, force=force)
+    return CacheBuilder(disk or Disk(), CREATED_AT).build(str(sources), str(target), force=force)
 
 
 def library_of(root: Path, disk: Disk | None = None) -> Library:

@@ -17,7 +17,8 @@ import pytest
 from tests.caches.making import CREATED_AT, build_cache, compile_folder, library_of, write_sources
 from tests.contract import oracle
 
-from contexthall.caches.build.builder import build
+from contexthall.caches.build.builder import CacheBuilder
+from contexthall.caches.library import CacheRef
 from contexthall.core.errors import DiskError, SourcesError, UsageError
 from contexthall.system.disk import Disk
 from contexthall.system.processes import run_shares
@@ -69,9 +70,9 @@ def test_a_cache_is_spelt_as_the_contract_says(tmp_path: Path) -> None:
 
 def test_no_documents_make_a_valid_cache_of_none(tmp_path: Path) -> None:
     cache = build_cache(tmp_path, {})
-    assert library_of(tmp_path).verify(str(cache)) == ()
+    assert library_of(tmp_path).verify(CacheRef(str(cache))) == ()
     assert json.loads((cache / "manifest.json").read_text())["documents"] == []
-    assert library_of(tmp_path).resolve(str(cache), "a", 9) == oracle.resolve({}, "a", 9)
+    assert library_of(tmp_path).resolve(CacheRef(str(cache)), "a", 9).text == oracle.resolve({}, "a", 9)
 
 
 @pytest.mark.parametrize("count", [10, 1200])
@@ -83,7 +84,7 @@ def test_documents_with_the_same_content_get_numbered_files_by_id(tmp_path: Path
     shared = [file for identifier, file in files.items() if corpus[identifier] == "the same"]
     numbered = [f"documents/{same}-{number}.json" for number in range(2, len(shared) + 1)]
     assert shared == [f"documents/{same}.json", *numbered]
-    assert library_of(tmp_path).verify(str(cache)) == ()
+    assert library_of(tmp_path).verify(CacheRef(str(cache))) == ()
 
 
 def test_one_and_two_workers_build_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +99,10 @@ def test_one_and_two_workers_build_the_same_bytes(tmp_path: Path, monkeypatch: p
     many_runs = tree(build_cache(tmp_path, corpus, name="many"))
     assert one == two == many_runs
     for query in ("the", "the 7 299", "absent"):
-        answers = {library_of(tmp_path).resolve(str(tmp_path / name), query, 900) for name in ("one", "two", "many")}
+        answers = {
+            library_of(tmp_path).resolve(CacheRef(str(tmp_path / name)), query, 900).text
+            for name in ("one", "two", "many")
+        }
         assert answers == {oracle.resolve(corpus, query, 900)}
 
 
@@ -156,7 +160,7 @@ def test_documents_may_lie_as_deep_as_a_path_reaches(tmp_path: Path) -> None:
 )
 def test_globs_replace_the_default(tmp_path: Path, globs: list[str], expected: list[str]) -> None:
     sources = write_sources(tmp_path / "sources", {"b.txt": "1", "a/c.txt": "2", "a/d.md": "3"})
-    build(Disk(), sources=str(sources), target=str(tmp_path / "cache"), created_at=CREATED_AT, globs=globs)
+    CacheBuilder(Disk(), CREATED_AT).build(str(sources), str(tmp_path / "cache"), globs=globs)
     assert list(json.loads((tmp_path / "cache" / "index.json").read_text())) == expected
 
 
@@ -264,7 +268,7 @@ def test_what_is_there_is_replaced_only_by_force_and_only_if_it_is_a_cache(tmp_p
             compile_folder(sources, tmp_path / target, force=True)
     assert tree(tmp_path / "precious") == {"thesis.tex": b"years of work"}
     compile_folder(sources, tmp_path / "empty", force=True)
-    assert library_of(tmp_path).verify(str(tmp_path / "empty")) == ()
+    assert library_of(tmp_path).verify(CacheRef(str(tmp_path / "empty"))) == ()
     with pytest.raises(UsageError, match="already"):
         compile_folder(sources, tmp_path / "empty")
 
@@ -276,14 +280,14 @@ def test_parents_of_the_target_are_made_and_a_symlinked_target_stays_one(tmp_pat
     write_sources(sources, {"more.md": "more"})
     compile_folder(sources, tmp_path / "link", force=True)
     assert (tmp_path / "link").is_symlink()
-    assert library_of(tmp_path).inspect(str(tmp_path / "new" / "deep" / "cache")).document_count == 3
+    assert library_of(tmp_path).inspect(CacheRef(str(tmp_path / "new" / "deep" / "cache"))).document_count == 3
 
 
 def test_of_two_builds_at_once_one_wins_and_the_other_says_so(tmp_path: Path) -> None:
     sources = write_sources(tmp_path / "sources", DOCUMENTS)
     (tmp_path / ".contexthall-cache").mkdir()
-    with Disk().enter(str(tmp_path / ".contexthall-cache")) as workshop:
-        assert workshop.lock()
+    with Disk().enter(str(tmp_path / ".contexthall-cache")) as staging:
+        assert staging.lock()
         with pytest.raises(UsageError, match="under way"):
             compile_folder(sources, tmp_path / "cache")
     compile_folder(sources, tmp_path / "cache")
@@ -309,7 +313,7 @@ for turn in range(30):
     expected = {oracle.resolve(corpus, "word7 round1", 40) for corpus in corpora}
     library, seen = library_of(tmp_path), set()
     while writer.poll() is None:
-        seen.add(library.resolve(str(cache), "word7 round1", 40))
+        seen.add(library.resolve(CacheRef(str(cache)), "word7 round1", 40).text)
     assert writer.returncode == 0
     assert seen <= expected
     assert len(seen) == 2
@@ -332,7 +336,7 @@ for turn in range(30):
 def test_verification_names_what_is_wrong(tmp_path: Path, damage: Callable[[Path], None], violation: str) -> None:
     cache = build_cache(tmp_path, DOCUMENTS)
     damage(cache)
-    assert any(violation in each for each in library_of(tmp_path).verify(str(cache)))
+    assert any(violation in each for each in library_of(tmp_path).verify(CacheRef(str(cache))))
 
 
 def test_verification_names_every_violation(tmp_path: Path) -> None:
@@ -341,7 +345,7 @@ def test_verification_names_every_violation(tmp_path: Path) -> None:
         file.write_text(file.read_text().replace("world", "World"))
     (cache / "index.json").unlink()
     (cache / "documents" / "orphan").write_text("")
-    assert len(library_of(tmp_path).verify(str(cache))) == 4
+    assert len(library_of(tmp_path).verify(CacheRef(str(cache)))) == 4
 
 
 def test_a_cache_of_others_may_have_its_files_deeper(tmp_path: Path) -> None:
@@ -352,5 +356,5 @@ def test_a_cache_of_others_may_have_its_files_deeper(tmp_path: Path) -> None:
     for name in ("manifest.json", "index.json"):
         (cache / name).write_text((cache / name).read_text().replace("documents/", "documents/deeper/"))
     library = library_of(tmp_path)
-    assert library.verify(str(cache)) == ()
-    assert library.resolve(str(cache), "world", 99) == oracle.resolve(DOCUMENTS, "world", 99)
+    assert library.verify(CacheRef(str(cache))) == ()
+    assert library.resolve(CacheRef(str(cache)), "world", 99).text == oracle.resolve(DOCUMENTS, "world", 99)

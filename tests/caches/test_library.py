@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 from tests.caches.making import build_cache, compile_folder, disturbed, write_sources
 
-from contexthall.caches.library import CacheEntry, Library
+from contexthall.caches.library import CacheEntry, CacheRef, Library
 from contexthall.caches.model.inspection import Inspection
 from contexthall.core.errors import CacheMissingError, DiskError
 from contexthall.system.disk import Disk
 
 GOOD = '{"cache_version":"sha256:ab","document_count":3}'
-READINGS: tuple[Callable[[Library, str], object], ...] = (
+READINGS: tuple[Callable[[Library, CacheRef], object], ...] = (
     lambda library, directory: library.inspect(directory),
-    lambda library, directory: library.resolve(directory, "a", 9),
-    lambda library, directory: library.rank(directory, "a", 9),
+    lambda library, directory: library.resolve(directory, "a", 9).text,
     lambda library, directory: library.places(directory, "a", 9, 0, 9),
     lambda library, directory: library.explain(directory, "a", 9, "a.md"),
     lambda library, directory: library.document(directory, "a.md"),
@@ -49,8 +48,8 @@ def test_a_cache_that_is_replaced_while_it_is_inspected_is_not_mixed_with_the_ne
     here = build_cache(tmp_path, {"a.md": "one"})
     others = write_sources(tmp_path / "others", {"b.md": "two", "c.md": "three"})
     disk = disturbed(os.open, "manifest.json", lambda: compile_folder(others, here, force=True))
-    found = library(tmp_path, disk=disk).inspect(str(here))
-    assert found == library(tmp_path).inspect(str(here))
+    found = library(tmp_path, disk=disk).inspect(CacheRef(str(here)))
+    assert found == library(tmp_path).inspect(CacheRef(str(here)))
     assert (found.document_count, found.valid) == (2, True)
 
 
@@ -138,13 +137,13 @@ def test_what_may_not_be_looked_into(tmp_path: Path) -> None:
         with pytest.raises(DiskError, match="Permission denied"):
             library(tmp_path).list_caches(str(closed))
         with pytest.raises(DiskError, match="Permission denied"):
-            library(tmp_path).inspect(str(closed))
+            library(tmp_path).inspect(CacheRef(str(closed)))
         with pytest.raises(DiskError, match="Permission denied"):
             library(closed).list_caches()
     finally:
         closed.chmod(0o755)
     (closed / "manifest.json").chmod(0)
-    assert library(tmp_path).inspect(str(closed)) == Inspection("", 0, 0, False)
+    assert library(tmp_path).inspect(CacheRef(str(closed))) == Inspection("", 0, 0, False)
 
 
 def test_an_inspection_adds_up_the_regular_files_directly_inside(tmp_path: Path) -> None:
@@ -154,7 +153,7 @@ def test_an_inspection_adds_up_the_regular_files_directly_inside(tmp_path: Path)
     (here / "link").symlink_to("index.json")
     (here / "documents").mkdir()
     (here / "documents" / "a.json").write_text("not counted")
-    assert library(tmp_path).inspect(str(here)) == Inspection("sha256:ab", 3, len(GOOD) + 8, True)
+    assert library(tmp_path).inspect(CacheRef(str(here))) == Inspection("sha256:ab", 3, len(GOOD) + 8, True)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +167,7 @@ def test_an_inspection_adds_up_the_regular_files_directly_inside(tmp_path: Path)
 )
 def test_a_bad_manifest_is_told_as_far_as_it_goes(tmp_path: Path, manifest: str, version: str, count: int) -> None:
     here = cache(tmp_path / "here", manifest)
-    assert library(tmp_path).inspect(str(here)) == Inspection(version, count, len(manifest), False)
+    assert library(tmp_path).inspect(CacheRef(str(here))) == Inspection(version, count, len(manifest), False)
 
 
 def test_without_a_regular_manifest_a_cache_is_not_valid(tmp_path: Path) -> None:
@@ -177,24 +176,24 @@ def test_without_a_regular_manifest_a_cache_is_not_valid(tmp_path: Path) -> None
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / "manifest.json").symlink_to(tmp_path / "file")
     (tmp_path / "linked" / "more").write_text("1234")
-    assert library(tmp_path).inspect(str(tmp_path / "empty")) == Inspection("", 0, 0, False)
-    assert library(tmp_path).inspect(str(tmp_path / "linked")) == Inspection("", 0, 4, False)
+    assert library(tmp_path).inspect(CacheRef(str(tmp_path / "empty"))) == Inspection("", 0, 0, False)
+    assert library(tmp_path).inspect(CacheRef(str(tmp_path / "linked"))) == Inspection("", 0, 4, False)
 
 
 def test_a_size_or_a_manifest_that_cannot_be_read_costs_the_sum(tmp_path: Path) -> None:
     here = cache(tmp_path / "here")
     (here / "more").write_text("1234")
     no_size = library(tmp_path, disk=refusing("more", os.stat))
-    assert no_size.inspect(str(here)) == Inspection("sha256:ab", 3, 0, False)
+    assert no_size.inspect(CacheRef(str(here))) == Inspection("sha256:ab", 3, 0, False)
     no_manifest = library(tmp_path, disk=refusing("manifest.json", os.open))
-    assert no_manifest.inspect(str(here)) == Inspection("", 0, 0, False)
+    assert no_manifest.inspect(CacheRef(str(here))) == Inspection("", 0, 0, False)
 
 
 @pytest.mark.parametrize("path", ["missing", "file"])
 def test_what_is_no_directory_is_no_cache(tmp_path: Path, path: str) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(CacheMissingError):
-        library(tmp_path).inspect(str(tmp_path / path))
+        library(tmp_path).inspect(CacheRef(str(tmp_path / path)))
 
 
 def test_a_name_is_looked_up_below_the_root(tmp_path: Path) -> None:
@@ -202,10 +201,10 @@ def test_a_name_is_looked_up_below_the_root(tmp_path: Path) -> None:
     cache(root / "a" / "nested")
     (root / "inside").symlink_to("a")
     lib = library(root)
-    assert lib.locate("a") == f"{root}/a"
-    assert lib.locate("./a//nested/") == f"{root}/a/nested"
-    assert lib.locate("inside") == f"{root}/inside"
-    assert lib.locate("not there") == f"{root}/not there"
+    assert lib.locate("a").path == f"{root}/a"
+    assert lib.locate("./a//nested/").path == f"{root}/a/nested"
+    assert lib.locate("inside").path == f"{root}/inside"
+    assert lib.locate("not there").path == f"{root}/not there"
 
 
 @pytest.mark.parametrize("name", ["", ".", "./", "..", "../caches/a", "a/../../x", "nul\0", "out", "out/x", "\ud800"])
@@ -222,7 +221,7 @@ def test_a_name_that_leads_out_is_missing(tmp_path: Path, name: str) -> None:
 def test_an_absolute_path_is_taken_as_it_is_where_the_caller_may_read_it(tmp_path: Path) -> None:
     path = str(build_cache(tmp_path, {"a.md": "one"}) / ".." / "cache")
     here = library(tmp_path / "caches")
-    assert here.locate(path) == path
+    assert here.locate(path).path == path
     for read in READINGS:
         read(here, here.locate(path))
         for nowhere in (path, f"{path}/not there", "/x" * 500_000):
@@ -244,9 +243,9 @@ def test_a_person_means_the_working_directory_first_and_the_root_second(tmp_path
     cache(root / "both")
     cache(root / "only-below")
     cache(tmp_path / "both")
-    assert library(root).find("both") == f"{tmp_path}/both"
-    assert library(root).find("only-below") == f"{root}/only-below"
-    assert library(root).find(str(root / "both")) == f"{root}/both"
+    assert library(root).find("both").path == f"{tmp_path}/both"
+    assert library(root).find("only-below").path == f"{root}/only-below"
+    assert library(root).find(str(root / "both")).path == f"{root}/both"
     with pytest.raises(CacheMissingError):
         library(root).find("")
     for missing in ("nowhere", "../nowhere", "/nowhere"):
@@ -257,7 +256,7 @@ def test_a_person_means_the_working_directory_first_and_the_root_second(tmp_path
 def test_a_manifest_of_absurd_size_is_not_read(tmp_path: Path) -> None:
     here = cache(tmp_path / "here")
     os.truncate(here / "manifest.json", 3 << 30)
-    assert library(tmp_path).inspect(str(here)) == Inspection("", 0, 0, False)
+    assert library(tmp_path).inspect(CacheRef(str(here))) == Inspection("", 0, 0, False)
 
 
 def test_what_the_caller_may_not_read_is_missing_whatever_the_system_says_of_it(tmp_path: Path) -> None:

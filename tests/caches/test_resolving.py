@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from tests.caches.making import build_cache, compile_folder, library_of, write_sources
 from tests.contract import oracle
 
-from contexthall.caches.index.match_table import Field
+from contexthall.caches.index.match_table import MatchTable
 from contexthall.caches.index.postings import DamagedPostingsError, PostingsReader
-from contexthall.caches.library import Library
+from contexthall.caches.library import CacheRef, Library
 from contexthall.caches.model.format import POSTINGS
+from contexthall.caches.query.ranking import Query
 from contexthall.caches.query.reader import open_cache
+from contexthall.caches.query.scorers import SCORERS
 from contexthall.core.errors import (
     CacheInvalidError,
     CacheMissingError,
@@ -51,10 +53,10 @@ corpora = st.dictionaries(names, texts, max_size=8)
 
 def answers(cache: Path, query: str, budget: int) -> set[str]:
     """The answers with the index, warm and fresh, and without it."""
-    library = library_of(cache.parent)
-    found = {library.resolve(str(cache), query, budget) for _ in range(2)}
+    library, ref = library_of(cache.parent), CacheRef(str(cache))
+    found = {library.resolve(ref, query, budget).text for _ in range(2)}
     (cache / POSTINGS).rename(cache.parent / "aside")
-    found |= {library.resolve(str(cache), query, budget), library_of(cache.parent).resolve(str(cache), query, budget)}
+    found |= {each.resolve(ref, query, budget).text for each in (library, library_of(cache.parent))}
     (cache.parent / "aside").rename(cache / POSTINGS)
     return found
 
@@ -91,30 +93,30 @@ def test_common_and_rare_terms_over_many_documents(tmp_path: Path) -> None:
 def test_a_query_that_is_no_text_is_invalid(tmp_path: Path, query: str) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
     with pytest.raises(InvalidQueryError):
-        library_of(tmp_path).resolve(str(cache), query, 1)
+        library_of(tmp_path).resolve(CacheRef(str(cache)), query, 1)
 
 
 @pytest.mark.parametrize("budget", [-1, 2**63])
 def test_a_budget_out_of_range_is_invalid(tmp_path: Path, budget: int) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
     with pytest.raises(InvalidBudgetError):
-        library_of(tmp_path).resolve(str(cache), "a", budget)
+        library_of(tmp_path).resolve(CacheRef(str(cache)), "a", budget)
 
 
 def test_faults_are_judged_in_the_order_query_budget_cache(tmp_path: Path) -> None:
     library = library_of(tmp_path)
     with pytest.raises(InvalidQueryError):
-        library.resolve("/nowhere", "\ud800", -1)
+        library.resolve(CacheRef("/nowhere"), "\ud800", -1)
     with pytest.raises(InvalidBudgetError):
-        library.resolve("/nowhere", "a", -1)
+        library.resolve(CacheRef("/nowhere"), "a", -1)
     with pytest.raises(CacheMissingError):
-        library.resolve("/nowhere", "a", 1)
+        library.resolve(CacheRef("/nowhere"), "a", 1)
 
 
 def test_nothing_is_written_by_resolving(tmp_path: Path) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
     before = {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")}
-    library_of(tmp_path).resolve(str(cache), "rotate", 100)
+    library_of(tmp_path).resolve(CacheRef(str(cache)), "rotate", 100)
     assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
@@ -128,7 +130,7 @@ def test_a_flipped_byte_anywhere_in_the_index_never_gives_another_answer(tmp_pat
         damaged[position] ^= 0xFF if position % 2 else 1
         (cache / POSTINGS).write_bytes(damaged)
         query = list(expected)[position % 3]
-        assert library_of(tmp_path).resolve(str(cache), query, 9) == expected[query]
+        assert library_of(tmp_path).resolve(CacheRef(str(cache)), query, 9).text == expected[query]
 
 
 def test_a_flipped_byte_in_a_large_index_is_seen_or_without_effect(tmp_path: Path) -> None:
@@ -138,8 +140,8 @@ def test_a_flipped_byte_in_a_large_index_is_seen_or_without_effect(tmp_path: Pat
     queries = (["the"], ["keys", "word1"], ["absent"])
 
     def look() -> list[object]:
-        reader = PostingsReader(Disk().enter(str(cache)).open(POSTINGS), manifest)
-        tallies: list[object] = [reader.field(query).matches.tolist() for query in queries]
+        reader = PostingsReader(Disk().enter(str(cache)).open(POSTINGS), manifest, SCORERS[0])
+        tallies: list[object] = [reader.match_table(query).matches.tolist() for query in queries]
         return [*tallies, reader.files(), [reader.listed(number) for number in (0, 70, 199)]]
 
     whole, expected = (cache / POSTINGS).read_bytes(), look()
@@ -155,21 +157,27 @@ def test_a_flipped_byte_in_a_large_index_is_seen_or_without_effect(tmp_path: Pat
 def test_an_index_that_was_cut_off_is_not_believed(tmp_path: Path, size: int) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
     (cache / POSTINGS).write_bytes((cache / POSTINGS).read_bytes()[:size])
-    assert library_of(tmp_path).resolve(str(cache), "rotate", 99) == oracle.resolve(HANDBOOK, "rotate", 99)
+    assert library_of(tmp_path).resolve(CacheRef(str(cache)), "rotate", 99).text == oracle.resolve(
+        HANDBOOK, "rotate", 99
+    )
 
 
 def test_the_index_of_another_cache_is_not_believed(tmp_path: Path) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
     other = build_cache(tmp_path, {"other.md": "rotate"}, name="other")
     shutil.copy(other / POSTINGS, cache / POSTINGS)
-    assert library_of(tmp_path).resolve(str(cache), "rotate", 99) == oracle.resolve(HANDBOOK, "rotate", 99)
+    assert library_of(tmp_path).resolve(CacheRef(str(cache)), "rotate", 99).text == oracle.resolve(
+        HANDBOOK, "rotate", 99
+    )
 
 
 def test_an_index_that_is_no_regular_file_is_not_read(tmp_path: Path) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
     (cache / POSTINGS).unlink()
     os.mkfifo(cache / POSTINGS)
-    assert library_of(tmp_path).resolve(str(cache), "rotate", 99) == oracle.resolve(HANDBOOK, "rotate", 99)
+    assert library_of(tmp_path).resolve(CacheRef(str(cache)), "rotate", 99).text == oracle.resolve(
+        HANDBOOK, "rotate", 99
+    )
 
 
 def failing(call: Callable[..., Any], number: int, when: Callable[[str], bool]) -> Disk:
@@ -188,7 +196,7 @@ def is_read_through_the_index(library: Library, cache: Path, monkeypatch: pytest
     with monkeypatch.context() as watching:
         watching.setattr("contexthall.caches.query.reader._scan", None)
         try:
-            library.resolve(str(cache), "rotate", 99)
+            library.resolve(CacheRef(str(cache)), "rotate", 99)
         except TypeError:
             return False
     return True
@@ -201,7 +209,7 @@ def test_an_index_that_cannot_be_opened_for_a_moment_is_used_again_after_it(
     failures = [True]
     disk = failing(os.open, errno.EMFILE, lambda name: name == POSTINGS and failures.pop() if failures else False)
     library = library_of(tmp_path, disk)
-    assert library.resolve(str(cache), "rotate", 99) == oracle.resolve(HANDBOOK, "rotate", 99)
+    assert library.resolve(CacheRef(str(cache)), "rotate", 99).text == oracle.resolve(HANDBOOK, "rotate", 99)
     assert failures == []
     assert is_read_through_the_index(library, cache, monkeypatch)
 
@@ -214,7 +222,7 @@ def test_an_index_that_cannot_be_read_for_a_moment_is_used_again_after_it(
     library = library_of(tmp_path, failing(os.pread, errno.EIO, lambda _: bool(failures)))
     assert is_read_through_the_index(library, cache, monkeypatch)
     failures.append(True)
-    assert library.resolve(str(cache), "keys", 99) == oracle.resolve(HANDBOOK, "keys", 99)
+    assert library.resolve(CacheRef(str(cache)), "keys", 99).text == oracle.resolve(HANDBOOK, "keys", 99)
     failures.clear()
     assert is_read_through_the_index(library, cache, monkeypatch)
 
@@ -225,14 +233,16 @@ def test_an_index_that_another_thread_finds_damaged_meanwhile_still_answers(
     cache = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))
     index = cache._index
     assert index is not None
-    look = index.field
+    look = index.match_table
 
-    def meanwhile(terms: list[str]) -> Field:
+    def meanwhile(terms: list[str]) -> MatchTable:
         cache._index = None
         return look(terms)
 
-    monkeypatch.setattr(index, "field", meanwhile)
-    assert cache.answer(["keys"], lambda field, listed: [listed(0).id, len(field)]) == ["copy.md", len(HANDBOOK)]
+    monkeypatch.setattr(index, "match_table", meanwhile)
+    monkeypatch.setattr("contexthall.caches.query.reader._scan", None)
+    ranking = cache.rank(Query("keys", 99, slice(0, 1)))
+    assert ([each.id for each in ranking.listed], len(ranking.table.matches)) == (["copy.md"], len(HANDBOOK))
 
 
 def test_a_term_that_another_thread_lets_go_of_meanwhile_is_still_found(tmp_path: Path) -> None:
@@ -244,7 +254,7 @@ def test_a_term_that_another_thread_lets_go_of_meanwhile_is_still_found(tmp_path
 
     assert cache._index is not None
     cache._index._remembered = Forgetful()
-    assert sum(cache._index.field(["rotate"]).matches) == 503
+    assert sum(cache._index.match_table(["rotate"]).matches) == 503
 
 
 def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +263,7 @@ def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypat
     cache = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))
     assert cache._index is not None
     for number in range(100):
-        cache._index.field([f"{number}" * 500, "rotate", "x" * 2 * limit])
+        cache._index.match_table([f"{number}" * 500, "rotate", "x" * 2 * limit])
         assert 0 < sum(map(len, cache._index._remembered)) <= limit
 
 
@@ -276,12 +286,12 @@ def test_a_document_that_is_gone_makes_the_cache_invalid_even_if_it_is_not_asked
 ) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
     library = library_of(tmp_path)
-    library.resolve(str(cache), "rotate", 20)
+    library.resolve(CacheRef(str(cache)), "rotate", 20)
     if not index:
         (cache / POSTINGS).unlink()
     document_file(cache, "unicode.md").unlink()
     with pytest.raises(CacheInvalidError):
-        library.resolve(str(cache), "rotate", 20)
+        library.resolve(CacheRef(str(cache)), "rotate", 20)
 
 
 @pytest.mark.parametrize("index", [True, False])
@@ -311,7 +321,7 @@ def test_a_damaged_document_that_is_asked_for_makes_the_cache_invalid(tmp_path: 
     else:
         file.mkdir()
     with pytest.raises(CacheInvalidError):
-        library_of(tmp_path).resolve(str(cache), "rotate keys", 100)
+        library_of(tmp_path).resolve(CacheRef(str(cache)), "rotate keys", 100)
 
 
 MANIFEST_DAMAGE = {
@@ -337,7 +347,7 @@ def test_a_damaged_manifest_makes_the_cache_invalid(tmp_path: Path, damage: str)
     change = MANIFEST_DAMAGE[damage]
     manifest.write_text(manifest.read_text().replace(*change, 1) if change else "[]")
     with pytest.raises(CacheInvalidError):
-        library_of(tmp_path).resolve(str(cache), "rotate", 100)
+        library_of(tmp_path).resolve(CacheRef(str(cache)), "rotate", 100)
 
 
 def scatter(cache: Path) -> None:
@@ -355,8 +365,8 @@ def test_a_file_below_more_folders_than_python_recurses_makes_the_cache_invalid(
     manifest = cache / "manifest.json"
     manifest.write_text(manifest.read_text().replace("documents/", f"documents/{'d/' * 2000}"))
     with pytest.raises(CacheInvalidError):
-        library_of(tmp_path).resolve(str(cache), "a", 9)
-    assert any("the file of a.md is not there" in each for each in library_of(tmp_path).verify(str(cache)))
+        library_of(tmp_path).resolve(CacheRef(str(cache)), "a", 9)
+    assert any("the file of a.md is not there" in each for each in library_of(tmp_path).verify(CacheRef(str(cache))))
 
 
 def test_of_many_folders_only_a_few_are_open_at_a_time(tmp_path: Path) -> None:
@@ -372,7 +382,7 @@ def test_of_many_folders_only_a_few_are_open_at_a_time(tmp_path: Path) -> None:
         return answer
 
     library = library_of(tmp_path, Disk(perform))
-    assert library.resolve(str(cache), "word7", 99) == oracle.resolve(corpus, "word7", 99)
+    assert library.resolve(CacheRef(str(cache)), "word7", 99).text == oracle.resolve(corpus, "word7", 99)
     assert max(open_files) - min(open_files) < 30
 
 
@@ -380,12 +390,12 @@ def test_what_has_no_regular_manifest_is_invalid_and_what_is_no_directory_missin
     cache = build_cache(tmp_path, HANDBOOK)
     (cache / "manifest.json").rename(tmp_path / "manifest.json")
     with pytest.raises(CacheInvalidError):
-        library_of(tmp_path).resolve(str(cache), "a", 1)
+        library_of(tmp_path).resolve(CacheRef(str(cache)), "a", 1)
     (cache / "manifest.json").symlink_to(tmp_path / "manifest.json")
     with pytest.raises(CacheInvalidError):
-        library_of(tmp_path).resolve(str(cache), "a", 1)
+        library_of(tmp_path).resolve(CacheRef(str(cache)), "a", 1)
     with pytest.raises(CacheMissingError):
-        library_of(tmp_path).resolve(str(tmp_path / "manifest.json"), "a", 1)
+        library_of(tmp_path).resolve(CacheRef(str(tmp_path / "manifest.json")), "a", 1)
 
 
 @pytest.mark.usefixtures("bound_by_permissions")
@@ -393,7 +403,7 @@ def test_what_the_system_refuses_is_an_io_error(tmp_path: Path) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
     (cache / "manifest.json").chmod(0)
     with pytest.raises(DiskError, match="Permission denied"):
-        library_of(tmp_path).resolve(str(cache), "a", 1)
+        library_of(tmp_path).resolve(CacheRef(str(cache)), "a", 1)
 
 
 def test_a_swapped_cache_is_noticed_on_the_next_call(tmp_path: Path) -> None:
@@ -403,7 +413,7 @@ def test_a_swapped_cache_is_noticed_on_the_next_call(tmp_path: Path) -> None:
         corpus = {"only.md": f"rotate {round_}"}
         shutil.rmtree(tmp_path / "next", ignore_errors=True)
         compile_folder(write_sources(tmp_path / "next", corpus), cache, force=True)
-        assert library.resolve(str(cache), "rotate", 100) == oracle.resolve(corpus, "rotate", 100)
+        assert library.resolve(CacheRef(str(cache)), "rotate", 100).text == oracle.resolve(corpus, "rotate", 100)
 
 
 def test_many_caches_can_be_asked_in_turn(tmp_path: Path) -> None:
@@ -414,29 +424,33 @@ def test_many_caches_can_be_asked_in_turn(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         for name, corpus in corpora.items():
-            assert library.resolve(str(tmp_path / name), "word1", 9) == oracle.resolve(corpus, "word1", 9)
+            assert library.resolve(CacheRef(str(tmp_path / name)), "word1", 9).text == oracle.resolve(
+                corpus, "word1", 9
+            )
     assert len(os.listdir("/proc/self/fd")) <= before + 8
 
 
 def test_an_explanation_says_where_a_document_stands_and_why(tmp_path: Path) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
     library = library_of(tmp_path)
-    explanation = library.explain(str(cache), "rotate KEYS friday", 20, "guides/deploy.md")
+    explanation = library.explain(CacheRef(str(cache)), "rotate KEYS friday", 20, "guides/deploy.md")
     assert explanation.matched_terms == ("rotate",)
     assert explanation.considered == len(HANDBOOK)
     assert (explanation.place.rank, explanation.place.fits) == (4, False)
     assert explanation.place.tokens > explanation.place.left_before
     with pytest.raises(UsageError, match=r"nope\.md"):
-        library.explain(str(cache), "rotate", 20, "nope.md")
+        library.explain(CacheRef(str(cache)), "rotate", 20, "nope.md")
 
 
 def test_every_place_of_a_ranking_can_be_told(tmp_path: Path) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
-    ranking = library_of(tmp_path).rank(str(cache), "rotate", 50)
-    places = list(ranking.places())
+    page = library_of(tmp_path).places(CacheRef(str(cache)), "rotate", 50, 0, 99)
+    places = list(page.places)
     assert [place.rank for place in places] == list(range(1, len(HANDBOOK) + 1))
-    assert len([place for place in places if place.fits]) == len(ranking.selected)
+    assert len([place for place in places if place.fits]) == page.selected
     assert places == sorted(places, key=lambda place: (-place.score, place.id))
+    part = library_of(tmp_path).places(CacheRef(str(cache)), "rotate", 50, 2, 2)
+    assert part == page._replace(places=page.places[2:4])
 
 
 def test_every_error_has_a_sentence_for_people(tmp_path: Path) -> None:
@@ -444,7 +458,7 @@ def test_every_error_has_a_sentence_for_people(tmp_path: Path) -> None:
     document_file(cache, "keys.md").write_text("{}")
     (cache / POSTINGS).unlink()
     with pytest.raises(HallError) as caught:
-        library_of(tmp_path).resolve(str(cache), "a", 1)
+        library_of(tmp_path).resolve(CacheRef(str(cache)), "a", 1)
     assert "keys.md" in caught.value.detail
 
 
@@ -459,17 +473,17 @@ def test_a_warm_cache_reads_a_document_again_only_if_its_file_is_another(tmp_pat
     cache = build_cache(tmp_path, HANDBOOK)
     library = library_of(tmp_path, Disk(perform))
     expected = oracle.resolve(HANDBOOK, "keys", 99)
-    assert library.resolve(str(cache), "keys", 99) == expected
-    assert library.resolve(str(cache), "keys", 99) == expected
+    assert library.resolve(CacheRef(str(cache)), "keys", 99).text == expected
+    assert library.resolve(CacheRef(str(cache)), "keys", 99).text == expected
     opened.clear()
-    assert library.resolve(str(cache), "keys", 99) == expected
+    assert library.resolve(CacheRef(str(cache)), "keys", 99).text == expected
     assert opened  # too new to be sure of
     much_later = time.time_ns() + 10_000_000_000
     library = Library(Disk(perform), root="/", root_is_named=True, working_directory="/", clock=lambda: much_later)
     for _ in range(2):
-        assert library.resolve(str(cache), "keys", 99) == expected
+        assert library.resolve(CacheRef(str(cache)), "keys", 99).text == expected
     opened.clear()
-    assert library.resolve(str(cache), "keys", 99) == expected
+    assert library.resolve(CacheRef(str(cache)), "keys", 99).text == expected
     assert opened == []
     name = json.loads(expected)["documents"][0]["id"]
     file = document_file(cache, name)
@@ -477,4 +491,4 @@ def test_a_warm_cache_reads_a_document_again_only_if_its_file_is_another(tmp_pat
     file.write_bytes(file.read_bytes().replace(b'"content":"', b'"content":"X', 1)[: before.st_size])
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     with pytest.raises(CacheInvalidError):
-        library.resolve(str(cache), "keys", 99)
+        library.resolve(CacheRef(str(cache)), "keys", 99)

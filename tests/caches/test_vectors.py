@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from tests.caches.making import build_cache, library_of
 
+from contexthall.caches.index.match_table import divisors
+from contexthall.caches.library import CacheRef
 from contexthall.caches.model.document import identify, version_of
-from contexthall.caches.model.format import Listed, cache_version
-from contexthall.caches.query import selection
+from contexthall.caches.model.format import ListedDocument, cache_version
+from contexthall.caches.query import frozen
+from contexthall.caches.query.scorers import SCORERS
 from contexthall.core.tokens import tokens
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "caches"
@@ -22,13 +25,13 @@ def vectors(name: str) -> list[Any]:
 
 @pytest.mark.parametrize("case", vectors("words.json"))
 def test_words(case: dict[str, Any]) -> None:
-    assert selection.words(case["text"]) == case["words"]
+    assert frozen.words(case["text"]) == case["words"]
 
 
 @pytest.mark.parametrize("case", vectors("scores.json"))
 def test_scores(case: dict[str, Any]) -> None:
-    (score,) = selection.scores([case["term_matches"]], selection.divisors([case["total_words"]]))
-    assert selection.score_text(score) == case["score"]
+    (score,) = frozen.scores([case["term_matches"]], divisors([case["total_words"]]))
+    assert frozen.score_text(score) == case["score"]
 
 
 @pytest.mark.parametrize("case", vectors("tokens.json"))
@@ -38,15 +41,17 @@ def test_tokens(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", vectors("versions.json"))
 def test_versions(case: dict[str, Any]) -> None:
-    listed = [Listed(identify(path), version_of(content.encode()), "") for path, content in case["documents"].items()]
-    assert cache_version(sorted(listed)) == case["cache_version"]
+    listed = [
+        ListedDocument(identify(path), version_of(content.encode()), "") for path, content in case["documents"].items()
+    ]
+    assert cache_version(sorted(listed), SCORERS[0]) == case["cache_version"]
 
 
 @pytest.mark.parametrize("case", vectors("resolve.json"))
 def test_resolving_with_the_index_and_without(case: dict[str, Any], tmp_path: Path) -> None:
     cache = build_cache(tmp_path, case["documents"])
     library = library_of(tmp_path)
-    assert library.resolve(str(cache), case["query"], case["budget"]) == case["output"]
+    assert library.resolve(CacheRef(str(cache)), case["query"], case["budget"]).text == case["output"]
     (cache / "postings.bin").unlink()
-    assert library.resolve(str(cache), case["query"], case["budget"]) == case["output"]
-    assert library.verify(str(cache)) == ()
+    assert library.resolve(CacheRef(str(cache)), case["query"], case["budget"]).text == case["output"]
+    assert library.verify(CacheRef(str(cache))) == ()

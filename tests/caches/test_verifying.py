@@ -14,7 +14,8 @@ from tests.contract import oracle
 
 from contexthall.caches.index.match_table import Columns
 from contexthall.caches.index.postings import Postings, PostingsWriter
-from contexthall.caches.model.format import Listed
+from contexthall.caches.library import CacheRef
+from contexthall.caches.model.format import ListedDocument
 from contexthall.core.errors import CacheInvalidError
 from contexthall.system.disk import Disk
 
@@ -32,7 +33,7 @@ def listed(cache: Path) -> list[dict[str, str]]:
 
 
 def verified(cache: Path, disk: Disk | None = None) -> tuple[str, ...]:
-    return library_of(cache.parent, disk).verify(str(cache))
+    return library_of(cache.parent, disk).verify(CacheRef(str(cache)))
 
 
 def test_a_fault_of_the_manifest_hides_no_other(tmp_path: Path) -> None:
@@ -69,7 +70,7 @@ def test_another_way_of_hashing_is_not_believed(tmp_path: Path) -> None:
     change_manifest(cache, build_config={"version": "1", "hash_algorithm": "md5"})
     assert len(verified(cache)) == 1
     with pytest.raises(CacheInvalidError):
-        library_of(tmp_path).resolve(str(cache), "two", 9)
+        library_of(tmp_path).resolve(CacheRef(str(cache)), "two", 9)
 
 
 @pytest.mark.parametrize(
@@ -83,14 +84,14 @@ def test_a_time_that_is_none_is_named_and_no_answer_depends_on_it(tmp_path: Path
     cache = build_cache(tmp_path, DOCUMENTS)
     change_manifest(cache, created_at=moment)
     assert ["created_at" in violation for violation in verified(cache)] == [True]
-    assert library_of(tmp_path).resolve(str(cache), "two", 9) == oracle.resolve(DOCUMENTS, "two", 9)
+    assert library_of(tmp_path).resolve(CacheRef(str(cache)), "two", 9).text == oracle.resolve(DOCUMENTS, "two", 9)
 
 
 def test_the_order_of_the_manifest_is_a_promise_but_no_answer_depends_on_it(tmp_path: Path) -> None:
     cache = build_cache(tmp_path, DOCUMENTS)
     change_manifest(cache, documents=listed(cache)[::-1], created_at="2026-01-01T00:00:00.5+00:00")
     assert verified(cache) == ("the manifest's documents are not sorted by id",)
-    assert library_of(tmp_path).resolve(str(cache), "two", 9) == oracle.resolve(DOCUMENTS, "two", 9)
+    assert library_of(tmp_path).resolve(CacheRef(str(cache)), "two", 9).text == oracle.resolve(DOCUMENTS, "two", 9)
 
 
 def test_orphans_are_found_however_deep_they_lie(tmp_path: Path) -> None:
@@ -142,19 +143,22 @@ def lying_words(content: str) -> list[str]:
     return content.replace("three", "thrice").split()
 
 
-def lying_listing(listing: Sequence[Listed], columns: Columns) -> tuple[Sequence[Listed], Columns]:
+def lying_listing(listing: Sequence[ListedDocument], columns: Columns) -> tuple[Sequence[ListedDocument], Columns]:
     return [listing[0]._replace(id="A.md"), *listing[1:]], columns
 
 
-def lying_order(listing: Sequence[Listed], columns: Columns) -> tuple[Sequence[Listed], Columns]:
+def lying_order(listing: Sequence[ListedDocument], columns: Columns) -> tuple[Sequence[ListedDocument], Columns]:
     return listing, Columns(columns.tokens, columns.words, columns.cheapest[::-1])
 
 
 @pytest.mark.parametrize(
     ("lie", "violation"),
     [
-        ({"compiler.words": lying_words}, "postings.bin says of b.md what its content does not"),
-        ({"compiler.tokens": lambda data: 1 + (len(data) > 4)}, "postings.bin says of b.md what its content does not"),
+        ({"query.frozen.words": lying_words}, "postings.bin says of b.md what its content does not"),
+        (
+            {"build.compiler.tokens": lambda data: 1 + (len(data) > 4)},
+            "postings.bin says of b.md what its content does not",
+        ),
         ({"listing": lying_listing}, "postings.bin and the manifest do not list the same documents"),
         ({"listing": lying_order}, "postings.bin does not sort the documents by their tokens"),
         ({"peak": 1}, "postings.bin: the largest count of "),
@@ -165,7 +169,7 @@ def test_a_lie_of_the_index_is_found(
 ) -> None:
     add, encode = PostingsWriter.add_documents, PostingsWriter._encode
 
-    def add_lies(writer: PostingsWriter, listing: Sequence[Listed], columns: Columns) -> None:
+    def add_lies(writer: PostingsWriter, listing: Sequence[ListedDocument], columns: Columns) -> None:
         add(writer, *lie.get("listing", lambda *truth: truth)(listing, columns))
 
     def encode_lies(writer: PostingsWriter, postings: Postings) -> tuple[int, int, bytes]:
@@ -193,7 +197,7 @@ def test_a_term_of_one_document_more_than_there_are_is_found_and_no_answer_depen
         lying.setattr(PostingsWriter, "_encode", encode_lies)
         cache = build_cache(tmp_path, DOCUMENTS)
     assert verified(cache) == ("postings.bin: a term of other documents",)
-    assert library_of(tmp_path).resolve(str(cache), "two", 9) == oracle.resolve(DOCUMENTS, "two", 9)
+    assert library_of(tmp_path).resolve(CacheRef(str(cache)), "two", 9).text == oracle.resolve(DOCUMENTS, "two", 9)
 
 
 def test_what_common_terms_say_is_compared_too(tmp_path: Path) -> None:

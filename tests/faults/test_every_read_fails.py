@@ -11,7 +11,7 @@ from tests.contexts.making import make_project, write_files
 from tests.faults.failing import BROKEN, BUSY, GONE, REFUSED, SHORT, Fault, World, attempt, descriptors, happenings
 from tests.faults.scale import IS_LONG, record
 
-from contexthall.caches.library import Library
+from contexthall.caches.library import CacheRef, Library
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.project import Project
 from contexthall.guild.lists.memory import Memory
@@ -31,14 +31,14 @@ def library_at(root: Path, disk: Disk) -> Library:
 
 def resolve(root: Path, disk: Disk) -> Any:
     library = library_at(root, disk)
-    return json.loads(library.resolve(library.locate("cache"), "rotate keys", 100))
+    return json.loads(library.resolve(library.locate("cache"), "rotate keys", 100).text)
 
 
 def resolve_twice(root: Path, disk: Disk) -> Any:
     """The second answer of a server, which knows the cache by then."""
     library = library_at(root, disk)
-    library.resolve(str(root / "cache"), "keys", 100)
-    return json.loads(library.resolve(str(root / "cache"), "rotate keys", 100))
+    library.resolve(CacheRef(str(root / "cache")), "keys", 100)
+    return json.loads(library.resolve(CacheRef(str(root / "cache")), "rotate keys", 100).text)
 
 
 def resolve_without_index(root: Path, disk: Disk) -> Any:
@@ -53,7 +53,7 @@ def inspect(root: Path, disk: Disk) -> Any:
 
 
 def verify(root: Path, disk: Disk) -> Any:
-    violations = library_at(root, disk).verify(str(root / "cache"))
+    violations = library_at(root, disk).verify(CacheRef(str(root / "cache")))
     return {"error": violations} if violations else "sound"
 
 

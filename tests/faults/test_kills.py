@@ -45,6 +45,7 @@ from tests.guild.making import make_member, read_cache, tool, write_cache
 from tests.processes import CONTEXT, HANDSHAKE_2025, PATIENCE_SECONDS, RawServer
 from tests.waiting import wait_until
 
+from contexthall.caches.library import CacheRef
 from contexthall.contexts.freshness import heads
 from contexthall.contexts.freshness.heads import MANY, SecondReader
 from contexthall.system import kernel
@@ -191,7 +192,7 @@ def test_whoever_reads_during_rebuilds_that_are_killed_gets_the_old_answers_or_t
             wait_until(lambda: is_lock_free(workshop), GONE_SECONDS)
         assert not set(heard) - allowed
     assert run(family, *build["new"], cwd=tmp_path).code == 0
-    assert library_of(tmp_path).verify(str(tmp_path / "cache")) == ()
+    assert library_of(tmp_path).verify(CacheRef(str(tmp_path / "cache"))) == ()
     assert leftovers(tmp_path) == []
     family.ends_in_time()
     record("kills", "a forced rebuild while readers resolve", REBUILDS)
@@ -200,13 +201,13 @@ def test_whoever_reads_during_rebuilds_that_are_killed_gets_the_old_answers_or_t
 
 def test_a_cache_that_is_replaced_while_it_is_inspected_is_not_counted_in_part(tmp_path: Path) -> None:
     old, new = build_cache(tmp_path, {"a.md": "a"}, name="old"), build_cache(tmp_path, {"b.md": "b " * 99}, name="new")
-    wholes = {library_of(tmp_path).inspect(str(cache)) for cache in (old, new)}
+    wholes = {library_of(tmp_path).inspect(CacheRef(str(cache))) for cache in (old, new)}
 
     def replace() -> None:
         kernel.exchange(str(old), str(new))
         (new / "index.json").unlink()  # of the old one, which has this name now
 
-    assert library_of(tmp_path, disturbed(os.listdir, "", replace)).inspect(str(old)) in wholes
+    assert library_of(tmp_path, disturbed(os.listdir, "", replace)).inspect(CacheRef(str(old))) in wholes
 
 
 # Contexts:

@@ -13,6 +13,7 @@ from tests.faces.web.serving import HttpHall, RawSession
 from tests.faults.traversal import SECRET, plant_secret
 from tests.processes import RawServer
 
+from contexthall.caches.library import CacheRef
 from contexthall.core.errors import CacheMissingError, ScopeError, SettingsError, UsageError
 from contexthall.hall import open_hall
 from contexthall.system.disk import Disk
@@ -220,8 +221,8 @@ def test_sources_and_cache_may_be_neighbours(tmp_path: Path) -> None:
     docs = write_sources(tmp_path / "docs", {"a.md": "one"})
     compile_folder(docs, tmp_path / "docs-cache")
     compile_folder(write_sources(tmp_path / "docs-cache-sources", {"a.md": "one"}), tmp_path / "docs-cach")
-    assert library_of(tmp_path).inspect(str(tmp_path / "docs-cache")).valid
-    with pytest.raises(UsageError, match="lie in each other"):
+    assert library_of(tmp_path).inspect(CacheRef(str(tmp_path / "docs-cache"))).valid
+    with pytest.raises(UsageError, match="--sources and --cache overlap"):
         compile_folder(docs, docs / "cache")
 
 
@@ -252,7 +253,9 @@ def test_a_file_whose_name_begins_like_a_documents_belongs_to_no_document(tmp_pa
     cache = build_cache(tmp_path, {"a.md": "one"})
     document = next((cache / "documents").iterdir())
     (cache / "documents" / document.stem[:6]).write_text("x")
-    assert library_of(tmp_path).verify(str(cache)) == (f"no document has the file documents/{document.stem[:6]}",)
+    assert library_of(tmp_path).verify(CacheRef(str(cache))) == (
+        f"no document has the file documents/{document.stem[:6]}",
+    )
 
 
 def test_containment_is_by_names_and_not_by_characters(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from tests.faults.traversal import (
 )
 from tests.processes import RawServer, run_context
 
+from contexthall.caches.library import CacheRef
 from contexthall.hall import Hall, open_hall
 from contexthall.system.disk import Disk
 
@@ -238,7 +239,7 @@ def test_a_manifest_leads_to_no_document_elsewhere(tmp_path: Path) -> None:
         spelt = form.spell(ground, Start("../../../..", "documents"), f"{THERE}/{file}")
         manifest["documents"][0]["file"] = spelt
         (cache / "manifest.json").write_text(json.dumps(manifest))
-        told = _attempt(lambda: hall.caches.resolve(hall.caches.locate("handbook"), "rotate keys", 4000))
+        told = _attempt(lambda: hall.caches.resolve(hall.caches.locate("handbook"), "rotate keys", 4000).text)
         assert str(told).startswith("CacheInvalidError"), (form.name, told)
         assert hall.caches.verify(hall.caches.locate("handbook")), form.name
 
@@ -323,10 +324,10 @@ def _regen(hall: Hall) -> object:
 
 
 def _cached(hall: Hall, query: str) -> object:
-    return hall.caches.resolve(_locate(hall, "handbook"), query, 4000)
+    return hall.caches.resolve(_locate(hall, "handbook"), query, 4000).text
 
 
-def _locate(hall: Hall, cache: str) -> str:
+def _locate(hall: Hall, cache: str) -> CacheRef:
     return hall.caches.locate(cache, may_read=hall.confined_caller.may_read)
 
 

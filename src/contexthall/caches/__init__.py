@@ -1,1 +1,1 @@
-"""What do the documents say? Compiled, immutable caches of documents."""
+"""Compiled, immutable caches of documents, and queries of them."""

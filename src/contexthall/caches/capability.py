@@ -1,4 +1,4 @@
-"""What does an agent see of the caches? The tools of the room, declared."""
+"""The tools that an agent sees of the caches, declared."""
 
 from contexthall.caches.library import LARGEST_BUDGET, Library
 from contexthall.core.catalog import LONGEST_PATH, READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
@@ -68,15 +68,15 @@ INSPECT_OUTPUT: JsonObject = {
 
 
 def caches_capability(library: Library) -> Capability:
-    """Offer `library` to agents."""
+    """Return the tools that offer `library` to agents."""
     tools = (_resolve_tool(library), _list_tool(library), _inspect_tool(library))
     return Capability("caches", guidance=GUIDANCE, tools=tools)
 
 
 def _resolve_tool(library: Library) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        directory = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
-        return ToolResult.of_text(library.resolve(directory, arguments["query"], int(arguments["budget"])))
+        cache = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
+        return ToolResult.of_text(library.resolve(cache, arguments["query"], int(arguments["budget"])).text)
 
     return Tool(
         name="context.resolve",
@@ -116,8 +116,8 @@ def _list_tool(library: Library) -> Tool:
 
 def _inspect_tool(library: Library) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        directory = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
-        return ToolResult.of_json(library.inspect(directory)._asdict())
+        cache = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
+        return ToolResult.of_json(library.inspect(cache)._asdict())
 
     return Tool(
         name="context.inspect_cache",
@@ -135,7 +135,7 @@ def _inspect_tool(library: Library) -> Tool:
 
 
 def _path(text: str) -> str:
-    """Make a path of an argument; what is longer than any path leads nowhere."""
+    """Return an argument as a path; what is longer than any path leads nowhere."""
     if len(text) > LONGEST_PATH:
         raise CacheMissingError("its path is longer than any")
     return native(text)

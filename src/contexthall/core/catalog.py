@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
 from contexthall.core.errors import DiskError, HallError, InternalError, UnknownToolError
+from contexthall.core.paths import MayRead
 from contexthall.core.text import escaped, quoted
 from contexthall.core.wire import compact
 
@@ -98,8 +99,7 @@ async def no_progress(progress: float, total: float | None, message: str | None)
 class Caller:
     """What the one who calls may do, as the transport knows it."""
 
-    may_read: Callable[[str, str], bool]
-    """Whether the caller may name this path, to a capability whose own root is the second one."""
+    may_read: MayRead
     progress: Progress = no_progress
 
 

@@ -1,6 +1,11 @@
 """How are paths spelt? Paths are strings; these rules look at the text, never at the disk."""
 
 import os
+from collections.abc import Callable
+from typing import TypeAlias
+
+MayRead: TypeAlias = Callable[[str, str], bool]
+"""Whether a caller may name a path, the first one, to a capability whose own root is the second one."""
 
 
 def absolute(path: str, base: str) -> str:

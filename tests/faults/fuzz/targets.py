@@ -28,7 +28,7 @@ from tests.faults.fuzz import forging
 from tests.guild.making import FakeFactory, make_member, manager_of, tool, write_cache
 
 from contexthall.caches.capability import INSPECT_OUTPUT, LIST_OUTPUT, caches_capability
-from contexthall.caches.library import Library
+from contexthall.caches.library import CacheRef, Library
 from contexthall.config import settings
 from contexthall.contexts.capability import contexts_capability
 from contexthall.contexts.draft import manifest, prose
@@ -161,10 +161,10 @@ def query(data: bytes) -> None:
     """An index and a scan give the same bytes, cold and warm."""
     text, budget = data[1:].decode("utf-8", "replace"), data[0] if data else 0
     indexed, scanned = _libraries()
-    cache_directory = str(_home() / "indexed" / "cache")
-    expected = scanned.resolve(str(_home() / "scanned" / "cache"), text, budget)
-    assert indexed.resolve(cache_directory, text, budget) == expected
-    assert library_of(_home() / "indexed").resolve(cache_directory, text, budget) == expected
+    cache = CacheRef(str(_home() / "indexed" / "cache"))
+    expected = scanned.resolve(CacheRef(str(_home() / "scanned" / "cache")), text, budget).text
+    assert indexed.resolve(cache, text, budget).text == expected
+    assert library_of(_home() / "indexed").resolve(cache, text, budget).text == expected
 
 
 def cache_manifest(data: bytes) -> None:
@@ -209,16 +209,16 @@ def ask_everything(cache: Path, queries: Sequence[tuple[str, int]] = QUERIES) ->
     for text, budget in queries:
         for _ in range(2):  # cold, then warm
             try:
-                answers.append(library.resolve(str(cache), text, budget))
+                answers.append(library.resolve(CacheRef(str(cache)), text, budget).text)
             except CacheInvalidError:
                 answers.append(None)
         with suppress(CacheInvalidError):
-            library.places(str(cache), text, budget, 0, 100)
+            library.places(CacheRef(str(cache)), text, budget, 0, 100)
         with suppress(CacheInvalidError, UsageError):
-            library.explain(str(cache), text, budget, "guide.md")
-    library.inspect(str(cache))
+            library.explain(CacheRef(str(cache)), text, budget, "guide.md")
+    library.inspect(CacheRef(str(cache)))
     library.list_caches()
-    library.verify(str(cache))
+    library.verify(CacheRef(str(cache)))
     return answers
 
 

@@ -11,7 +11,7 @@ from tests.caches.making import build_cache, library_of
 from tests.faults.fuzz.targets import ask_everything
 from tests.faults.scale import IS_LONG, SEED, record, scaled
 
-from contexthall.caches.library import Library
+from contexthall.caches.library import CacheRef, Library
 from contexthall.core.errors import CacheInvalidError
 from contexthall.system.disk import Disk
 
@@ -46,7 +46,7 @@ def places(cache: Path) -> Iterator[Place]:
 def resolved(library: Library, cache: Path) -> str | None:
     """The answer; None if the cache is found to be invalid."""
     try:
-        return library.resolve(str(cache), QUERY, BUDGET)
+        return library.resolve(CacheRef(str(cache)), QUERY, BUDGET).text
     except CacheInvalidError:
         return None
 
@@ -148,7 +148,7 @@ def test_looking_at_a_damaged_cache_in_any_way_ends_in_words_or_in_our_own_error
         overwrite(place, before ^ 0xA5)
         ask_everything(cache)
         overwrite(place, before)
-    assert library_of(tmp_path).verify(str(cache)) == ()
+    assert library_of(tmp_path).verify(CacheRef(str(cache))) == ()
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "index.json", "postings.bin", "documents"])

@@ -1,7 +1,7 @@
-"""How does a folder of documents become a cache? Whole or not at all.
+"""Builds a cache from a folder of documents, atomically.
 
-The new cache grows in a workshop and takes the target's name once it is whole. Whoever is killed on the way leaves the
-old cache as it was, and the next build clears what was left in the workshop.
+The new cache is written to a staging directory and renamed to the target once it is whole. A killed build leaves the
+old cache as it was, and the next build clears what was left in the staging directory.
 """
 
 import os
@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from contexthall.caches.build.compiler import Compiled, Run, compile_share, count_terms, merge
-from contexthall.caches.build.sources import DEFAULT_GLOBS, Source, find_sources
-from contexthall.caches.build.workshop import NEW, Workshop, replaceable, workshop_of
+from contexthall.caches.build.compiler import BuildTask, Compiled, Run, compile_share, count_terms, merge
+from contexthall.caches.build.sources import DEFAULT_GLOBS, SourceFile, find_sources
+from contexthall.caches.build.staging import NEW, StagingDirectory, replaceable, staging_path
 from contexthall.caches.index.match_table import Columns
 from contexthall.caches.index.postings import PARTS, PostingsWriter, bucket_count
 from contexthall.caches.model.document import file_stem
@@ -22,11 +22,12 @@ from contexthall.caches.model.format import (
     INDEX,
     MANIFEST,
     POSTINGS,
-    Listed,
+    ListedDocument,
     cache_version,
-    spell_index,
-    spell_manifest,
+    index_json,
+    manifest_json,
 )
+from contexthall.caches.query.scorers import SCORERS, Scorer
 from contexthall.core.errors import UsageError
 from contexthall.system import kernel
 from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk
@@ -43,75 +44,75 @@ class Built(NamedTuple):
     document_count: int
     cache_version: str
     left_behind: str = ""
-    """Why the workshop could not be removed, if so; the cache is whole all the same."""
+    """Why the staging directory could not be removed, if so; the cache is whole all the same."""
 
 
-def build(
-    disk: Disk,
-    *,
-    sources: str,
-    target: str,
-    created_at: str,
-    globs: Sequence[str] = (),
-    force: bool = False,
-    progress: Progress | None = None,
-) -> Built:
-    """Compile the documents below `sources` into a cache at `target`."""
-    folder, target = disk.real(sources), disk.real(target)
-    _check_folder(disk, folder)
-    _check_apart(folder, target)
-    _check_name(target)
-    with Workshop(disk, target) as workshop:
-        replaced = replaceable(disk, target, force=force)
-        found = find_sources(disk, folder, globs or DEFAULT_GLOBS)
-        built = _fill(disk, folder, found, workshop.directory, created_at, progress)
-        workshop.directory.sync_file_system(kernel.sync_file_system)
-        workshop.put_in_place(replaced)
-    return built._replace(left_behind=workshop.left_behind)
+class CacheBuilder(NamedTuple):
+    """Builds caches for one scorer; paths start at the working directory."""
+
+    disk: Disk
+    created_at: str
+    working_directory: str = ""
+    scorer: Scorer = SCORERS[0]
+
+    def build(
+        self,
+        sources: str,
+        target: str,
+        *,
+        globs: Sequence[str] = (),
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Built:
+        """Compile the documents below `sources` into a cache at `target`."""
+        if not sources or not target:  # an unset variable of a script, not the working directory
+            raise UsageError("the sources or the cache have no name", hint="name them with --sources and --cache")
+        disk = self.disk
+        folder, target = (disk.real(os.path.join(self.working_directory, path)) for path in (sources, target))
+        _check_paths(disk, folder, target)
+        with StagingDirectory(disk, target) as staging:
+            replaced = replaceable(disk, target, force=force)
+            found = find_sources(disk, folder, globs or DEFAULT_GLOBS)
+            task = BuildTask(disk, folder, staging.directory, self.scorer)
+            built = _fill(task, found, self.created_at, progress)
+            staging.directory.sync_file_system(kernel.sync_file_system)
+            staging.put_in_place(replaced)
+        return built._replace(left_behind=staging.left_behind)
 
 
-def _check_folder(disk: Disk, folder: str) -> None:
+def _check_paths(disk: Disk, folder: str, target: str) -> None:
+    """Refuse sources that are not there, and a target that is no place for a cache of them."""
     if disk.kind(folder) != "directory":
         raise UsageError(f"the sources are not a directory: {folder}", hint="name a folder with --sources DIR")
-
-
-def _check_apart(folder: str, target: str) -> None:
-    for place in (target, workshop_of(target)):
+    for place in (target, staging_path(target)):
         if os.path.commonpath([folder, place]) in {folder, place}:
-            raise UsageError(
-                f"sources and cache lie in each other: {folder}, {place}", hint="build the cache elsewhere"
-            )
-
-
-def _check_name(target: str) -> None:
+            raise UsageError(f"--sources and --cache overlap: {folder}, {place}", hint="build the cache elsewhere")
     if os.path.basename(target).startswith(TEMPORARY_PREFIX):
         raise UsageError(f"what is half built has such a name: {target}", hint="choose another --cache")
 
 
-def _fill(
-    disk: Disk, folder: str, sources: Sequence[Source], workshop: Directory, created_at: str, progress: Progress | None
-) -> Built:
-    """Make the whole cache in the workshop."""
-    new = os.path.join(workshop.path, NEW)
-    disk.make_directory(new)
-    disk.make_directory(os.path.join(new, DOCUMENTS))
-    compiled, runs = _compile(disk, folder, sources, workshop, progress)
-    cache = workshop.enter(NEW)
+def _fill(task: BuildTask, sources: Sequence[SourceFile], created_at: str, progress: Progress | None) -> Built:
+    """Write the whole cache into the staging directory."""
+    new = os.path.join(task.staging.path, NEW)
+    task.disk.make_directory(new)
+    task.disk.make_directory(os.path.join(new, DOCUMENTS))
+    compiled, runs = _compile(task, sources, progress)
+    cache = task.staging.enter(NEW)
     names = _settle_names(cache.enter(DOCUMENTS), compiled)
     listed = [
-        Listed(source.id, document.version, f"{DOCUMENTS}/{name}")
+        ListedDocument(source.id, document.version, f"{DOCUMENTS}/{name}")
         for source, document, name in zip(sources, compiled, names, strict=True)
     ]
-    manifest = spell_manifest(listed, created_at=created_at)
+    manifest = manifest_json(listed, task.scorer, created_at=created_at)
     cache.write(MANIFEST, manifest)
-    cache.write(INDEX, spell_index(listed))
+    cache.write(INDEX, index_json(listed))
     columns = Columns.of(array("I", (each.tokens for each in compiled)), array("I", (each.words for each in compiled)))
-    _write_postings(cache, manifest, listed, columns, workshop, runs)
-    return Built(len(listed), cache_version(listed))
+    _write_postings(cache, manifest, listed, columns, task.staging, runs)
+    return Built(len(listed), cache_version(listed, task.scorer))
 
 
 def _compile(
-    disk: Disk, folder: str, sources: Sequence[Source], workshop: Directory, progress: Progress | None
+    task: BuildTask, sources: Sequence[SourceFile], progress: Progress | None
 ) -> tuple[list[Compiled], list[Run]]:
     done = 0
 
@@ -123,13 +124,13 @@ def _compile(
 
     half = len(sources) // 2 if len(sources) >= _WORTH_SHARING else 0
     edges = [(0, half), (half, len(sources))] if half else [(0, len(sources))]
-    shares = [partial(compile_share, disk, folder, sources[start:end], start, workshop) for start, end in edges]
+    shares = [partial(compile_share, task, sources[start:end], start) for start, end in edges]
     results = run_shares(shares, report)
     return [each for share in results for each in share.documents], [run for share in results for run in share.runs]
 
 
 def _settle_names(files: Directory, compiled: Sequence[Compiled]) -> list[str]:
-    """Give every document its file name; those that share one are told apart by a number, by ascending id."""
+    """Rename the files of documents, and return their names; equal contents differ by a number, by ascending id."""
     sharing: Counter[str] = Counter()
     names = []
     for each in compiled:
@@ -147,17 +148,17 @@ def _settle_names(files: Directory, compiled: Sequence[Compiled]) -> list[str]:
 def _write_postings(
     cache: Directory,
     manifest: bytes,
-    listed: Sequence[Listed],
+    listed: Sequence[ListedDocument],
     columns: Columns,
-    workshop: Directory,
+    staging: Directory,
     runs: Sequence[Run],
 ) -> None:
-    buckets = bucket_count(count_terms(workshop, runs))
+    buckets = bucket_count(count_terms(staging, runs))
     file = cache.create(POSTINGS)
     assert file is not None
     with file:
         writer = PostingsWriter(file, manifest, documents=len(listed), buckets=buckets)
         writer.add_documents(listed, columns)
         for part in range(PARTS):
-            writer.add_part(part, merge(workshop, runs, part))
+            writer.add_part(part, merge(staging, runs, part))
         writer.finish()

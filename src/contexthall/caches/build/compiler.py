@@ -1,4 +1,4 @@
-"""How do source files become document files and postings? One share of a build, with bounded memory.
+"""Turns source files into document files and postings: one share of a build, with bounded memory.
 
 Postings are collected in memory up to a limit and then written as a *run*: terms in 64 parts by their hash, documents
 in ascending order. `merge` puts the runs together, part by part.
@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from contexthall.caches.build.sources import Source
-from contexthall.caches.build.workshop import NEW, RUN_PREFIX
+from contexthall.caches.build.sources import SourceFile
+from contexthall.caches.build.staging import NEW, RUN_PREFIX
 from contexthall.caches.index.postings import PARTS, Postings, part_of
-from contexthall.caches.model.document import Document, file_stem, spell, version_of
+from contexthall.caches.model.document import Document, file_stem, to_json, version_of
 from contexthall.caches.model.format import DOCUMENTS
-from contexthall.caches.query.selection import words
+from contexthall.caches.query.scorers import Scorer
 from contexthall.core.errors import SourcesError
 from contexthall.core.tokens import tokens
 from contexthall.system.disk import Directory, Disk
@@ -46,6 +46,15 @@ class Run(NamedTuple):
     terms: int
 
 
+class BuildTask(NamedTuple):
+    """What all shares of a build have in common: where to read, where to write, and whose terms are counted."""
+
+    disk: Disk
+    sources: str
+    staging: Directory
+    scorer: Scorer
+
+
 class Share(NamedTuple):
     """What came of a share: the documents in order, and the runs."""
 
@@ -53,51 +62,51 @@ class Share(NamedTuple):
     runs: list[Run]
 
 
-def compile_share(
-    disk: Disk, folder: str, sources: Sequence[Source], first: int, workshop: Directory, report: Report
-) -> Share:
-    """Compile `sources`, the first of which is document number `first`, into the workshop's documents."""
-    files = workshop.enter(NEW).enter(DOCUMENTS)
+def compile_share(task: BuildTask, sources: Sequence[SourceFile], first: int, report: Report) -> Share:
+    """Compile `sources`, the first of which is document number `first`, into the documents of the staging directory."""
+    staging, files = task.staging, task.staging.enter(NEW).enter(DOCUMENTS)
     done: list[Compiled] = []
     runs: list[Run] = []
-    postings = _Postings()
+    postings = _PostingsBuffer()
     for number, source in enumerate(sources, first):
-        done.append(_compile(disk, folder, source, number, files, postings))
+        done.append(_compile(task, source, number, files, postings))
         if postings.is_full():
-            runs.append(postings.write(workshop, f"{RUN_PREFIX}{first}-{len(runs)}"))
-            postings = _Postings()
+            runs.append(postings.write(staging, f"{RUN_PREFIX}{first}-{len(runs)}"))
+            postings = _PostingsBuffer()
         if len(done) % _REPORT_EVERY == 0:
             report(_REPORT_EVERY)
-    runs.append(postings.write(workshop, f"{RUN_PREFIX}{first}-{len(runs)}"))
+    runs.append(postings.write(staging, f"{RUN_PREFIX}{first}-{len(runs)}"))
     report(len(done) % _REPORT_EVERY)
     return Share(done, runs)
 
 
-def count_terms(workshop: Directory, runs: Sequence[Run]) -> int:
+def count_terms(staging: Directory, runs: Sequence[Run]) -> int:
     """Count the different terms of all runs."""
     if len(runs) == 1:
         return runs[0].terms
-    return sum(len(set().union(*(_read_part(workshop, run, part) for run in runs))) for part in range(PARTS))
+    return sum(len(set().union(*(_read_part(staging, run, part) for run in runs))) for part in range(PARTS))
 
 
-def merge(workshop: Directory, runs: Sequence[Run], part: int) -> dict[bytes, Postings]:
-    """Put one part of all runs together: the documents and counts of every term."""
+def merge(staging: Directory, runs: Sequence[Run], part: int) -> dict[bytes, Postings]:
+    """Return one part of all runs together: the documents and counts of every term."""
     merged: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for run in runs:
-        for term, pairs in _read_part(workshop, run, part).items():
+        for term, pairs in _read_part(staging, run, part).items():
             merged[term].append(pairs)
     return {term: _unpack(b"".join(pieces)) for term, pieces in merged.items()}
 
 
-def _read_part(workshop: Directory, run: Run, part: int) -> dict[bytes, bytes]:
-    with workshop.open(run.name) as file:
+def _read_part(staging: Directory, run: Run, part: int) -> dict[bytes, bytes]:
+    with staging.open(run.name) as file:
         data = file.read_at(run.edges[part], run.edges[part + 1] - run.edges[part])
     terms: dict[bytes, bytes] = marshal.loads(data)  # noqa: S302 - written by this very build
     return terms
 
 
-def _compile(disk: Disk, folder: str, source: Source, number: int, files: Directory, postings: "_Postings") -> Compiled:
-    data = disk.read(os.path.join(folder, source.path), follow=True)
+def _compile(
+    task: BuildTask, source: SourceFile, number: int, files: Directory, postings: "_PostingsBuffer"
+) -> Compiled:
+    data = task.disk.read(os.path.join(task.sources, source.path), follow=True)
     try:
         content = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -113,13 +122,13 @@ def _compile(disk: Disk, folder: str, source: Source, number: int, files: Direct
         file = files.create(name)
     assert file is not None
     with file:
-        file.write_all(spell(Document(source.id, version, source.source, content)))
-    found = words(content)
+        file.write_all(to_json(Document(source.id, version, source.source, content)))
+    found = task.scorer.terms(content)
     postings.add(number, Counter(found))
     return Compiled(version, name, tokens(data), len(found))
 
 
-class _Postings:
+class _PostingsBuffer:
     """Where terms were found so far: per term, document and count as one number each."""
 
     def __init__(self) -> None:
@@ -135,14 +144,14 @@ class _Postings:
     def is_full(self) -> bool:
         return self._size > _MOST_POSTINGS or len(self._terms) > _MOST_TERMS
 
-    def write(self, workshop: Directory, name: str) -> Run:
+    def write(self, staging: Directory, name: str) -> Run:
         """Write everything to a file, in parts."""
         parts: list[dict[bytes, bytes]] = [{} for _ in range(PARTS)]
         for term, pairs in self._terms.items():
             encoded = term.encode()
             parts[part_of(encoded)][encoded] = pairs.tobytes()
         data = [marshal.dumps(part) for part in parts]
-        workshop.write(name, b"".join(data))
+        staging.write(name, b"".join(data))
         return Run(name, tuple(accumulate(map(len, data), initial=0)), len(self._terms))
 
 

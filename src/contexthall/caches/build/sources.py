@@ -1,4 +1,4 @@
-"""Which files become documents? Every one that matches, wherever it lies below the sources folder."""
+"""The source files of a cache: every file below the sources folder that matches."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from contexthall.system.disk import Disk, Entry
 DEFAULT_GLOBS = ("*.md",)
 
 
-class Source(NamedTuple):
+class SourceFile(NamedTuple):
     """A file that becomes a document: its path relative to the sources folder, as text and as the system wants it."""
 
     id: str
@@ -22,8 +22,8 @@ class Source(NamedTuple):
     path: str
 
 
-def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[Source]:
-    """Find the files whose name (or path, for a glob with a slash) matches, by ascending id."""
+def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[SourceFile]:
+    """Return the files whose name (or path, for a glob with a slash) matches, by ascending id."""
     found = sorted(_source(path) for path in _walk(disk, folder, globs))
     for before, after in pairwise(found):
         if before.id == after.id:
@@ -34,7 +34,7 @@ def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[Source]:
 
 
 def _walk(disk: Disk, folder: str, globs: Sequence[str]) -> Iterator[str]:
-    """Name every file below `folder` that matches, however deep it lies."""
+    """Yield every file below `folder` that matches, however deep it lies."""
     folders = [""]
     while folders:
         below = folders.pop()
@@ -47,7 +47,7 @@ def _walk(disk: Disk, folder: str, globs: Sequence[str]) -> Iterator[str]:
 
 
 def _is_file(disk: Disk, path: str, entry: Entry) -> bool:
-    """Say whether this is a file, or a symlink to one; a symlinked folder is not entered."""
+    """Return whether this is a file, or a symlink to one; a symlinked folder is not entered."""
     return (disk.kind(path) if entry.kind == "symlink" else entry.kind) == "file"
 
 
@@ -55,9 +55,9 @@ def _matches(path: str, globs: Sequence[str]) -> bool:
     return any(fnmatchcase(path if "/" in glob else os.path.basename(path), glob) for glob in globs)
 
 
-def _source(path: str) -> Source:
+def _source(path: str) -> SourceFile:
     try:
         text = os.fsencode(path).decode("utf-8")
     except UnicodeDecodeError:
         raise SourcesError(f"the name of {shown(path)} is not UTF-8", hint="rename it") from None
-    return Source(identify(text), text, path)
+    return SourceFile(identify(text), text, path)

@@ -1,4 +1,4 @@
-"""Does the index say what the documents say? Every document and every term of it, compared.
+"""Audit of the index: every document and every term of it, compared with the documents.
 
 An index is believed without reading the documents, so a lie in it would be told on; only a verification can find one.
 """
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from contexthall.caches.index.match_table import Columns
 from contexthall.caches.index.postings import MALFORMED, PostingsError, PostingsReader
-from contexthall.caches.model.format import DOCUMENTS, POSTINGS, Listed
-from contexthall.caches.query.selection import words
+from contexthall.caches.model.format import DOCUMENTS, POSTINGS, ListedDocument
+from contexthall.caches.query.scorers import Scorer
 from contexthall.core.tokens import tokens
 
 
@@ -18,20 +18,21 @@ class Audit:
     The words of a document are kept as the sum of their hashes, which no other words will have.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
         self._tokens: list[int] = []
         self._words: list[int] = []
         self._sums: list[int | None] = []
 
     def take(self, content: str | None) -> None:
-        """Take in the next document; None if it cannot be read."""
-        found = words(content or "")
+        """Add the next document; None if it cannot be read."""
+        found = self._scorer.terms(content or "")
         self._tokens.append(tokens((content or "").encode()))
         self._words.append(len(found))
         self._sums.append(None if content is None else sum(map(hash, found)))
 
-    def violations(self, listed: Sequence[Listed], index: PostingsReader) -> Iterator[str]:
-        """Name everything that the index says and the manifest or the documents do not."""
+    def violations(self, listed: Sequence[ListedDocument], index: PostingsReader) -> Iterator[str]:
+        """Yield everything that the index says and the manifest or the documents do not."""
         try:
             if index.all_listed() != [*listed] or index.files() != [_file_name(each) for each in listed]:
                 yield f"{POSTINGS} and the manifest do not list the same documents"
@@ -40,7 +41,7 @@ class Audit:
         except (PostingsError, *MALFORMED) as error:
             yield f"{POSTINGS}: {error}"
 
-    def _differences(self, listed: Sequence[Listed], columns: Columns, sums: Sequence[int]) -> Iterator[str]:
+    def _differences(self, listed: Sequence[ListedDocument], columns: Columns, sums: Sequence[int]) -> Iterator[str]:
         found = zip(columns.tokens, columns.words, sums, strict=True)
         expected = zip(self._tokens, self._words, self._sums, strict=True)
         for each, said, true in zip(listed, found, expected, strict=True):
@@ -50,12 +51,12 @@ class Audit:
             yield f"{POSTINGS} does not sort the documents by their tokens"
 
 
-def _file_name(listed: Listed) -> str:
+def _file_name(listed: ListedDocument) -> str:
     return listed.file.removeprefix(f"{DOCUMENTS}/")
 
 
 def _sums(index: PostingsReader) -> list[int]:
-    """Add up, for each document, the hashes of the words that the index says it has."""
+    """Return, for each document, the sum of the hashes of the words that the index says it has."""
     sums = [0] * index.documents
     for word, term in index.terms():
         documents, counts = term.postings()

@@ -1,4 +1,4 @@
-"""Where is a word found? The term index of a cache: one flat file of checksummed blocks beside the manifest.
+"""The term index of a cache: one flat file of checksummed blocks beside the manifest.
 
     header      what the other blocks are, which manifest and which Unicode version they belong to
     columns     tokens and words of every document, by ascending id; the documents by ascending tokens
@@ -26,8 +26,9 @@ from itertools import accumulate
 from operator import add
 from typing import Any, NamedTuple
 
-from contexthall.caches.index.match_table import LANE_LIMIT, Columns, Field, numbers, spelt, sum_lanes
-from contexthall.caches.model.format import DOCUMENTS, Listed, stays_inside
+from contexthall.caches.index.match_table import LANE_LIMIT, Columns, MatchTable, numbers, packed, sum_lanes
+from contexthall.caches.model.format import DOCUMENTS, ListedDocument, stays_inside
+from contexthall.caches.query.scorers import Scorer
 from contexthall.core import wire
 from contexthall.core.errors import DiskError
 from contexthall.core.text import UNICODE
@@ -75,7 +76,7 @@ class Term(NamedTuple):
     counts: Sequence[int]
 
     def postings(self) -> tuple[Sequence[int], Sequence[int]]:
-        """Name the documents that have the term, and how often each has it."""
+        """Return the documents that have the term, and how often each has it."""
         if not self.lanes:
             return self.documents, self.counts
         counts = numbers("H", self.lanes)
@@ -90,12 +91,12 @@ class Postings(NamedTuple):
 
 
 def part_of(term: bytes) -> int:
-    """Say in which of the 64 parts of an index a term stands."""
+    """Return in which of the 64 parts of an index a term stands."""
     return zlib.crc32(term) * PARTS >> 32
 
 
 def bucket_of(term: bytes, buckets: int) -> int:
-    """Say in which bucket a term stands; a part has whole buckets, one after the other."""
+    """Return in which bucket a term stands; a part has whole buckets, one after the other."""
     return zlib.crc32(term) * buckets >> 32
 
 
@@ -116,10 +117,10 @@ class PostingsWriter:
         self._waiting: list[bytes] = []
         self._file.write_all(bytes(self._position))
 
-    def add_documents(self, listed: Sequence[Listed], columns: Columns) -> None:
+    def add_documents(self, listed: Sequence[ListedDocument], columns: Columns) -> None:
         """Write what is known of the documents; before any bucket."""
         together = columns.tokens + columns.words + columns.cheapest
-        self._columns = self._block(spelt(together), "columns")
+        self._columns = self._block(packed(together), "columns")
         names = (each.file.removeprefix(f"{DOCUMENTS}/") for each in listed)
         self._files = self._block("\0".join(names).encode(), "files")
         places = array("Q")
@@ -127,7 +128,7 @@ class PostingsWriter:
             record = wire.compact(listed[start : start + _DOCUMENTS_PER_RECORD]).encode()
             places.append(self._block(record, f"record {start}")[0])
         places.append(self._position)
-        self._records = self._block(spelt(places), "records")
+        self._records = self._block(packed(places), "records")
 
     def add_part(self, part: int, terms: dict[bytes, Postings]) -> None:
         """Write the buckets of the next part, with every term in it."""
@@ -142,7 +143,7 @@ class PostingsWriter:
     def finish(self) -> None:
         """Write the directory, and the header at the beginning of the file."""
         directory = self._position
-        self._waiting.append(spelt(self._directory))
+        self._waiting.append(packed(self._directory))
         self._flush()
         places = (*self._columns, *self._files, *self._records, directory)
         header = _HEADER.pack(_MAGIC, UNICODE.encode(), self._key, self._documents, self._buckets, *places)
@@ -161,17 +162,17 @@ class PostingsWriter:
         self._directory.extend(self._block(b"".join(entries), f"bucket {number}"))
 
     def _encode(self, postings: Postings) -> tuple[int, int, bytes]:
-        """Spell the postings of a term: the largest count, the way of spelling, and the bytes."""
+        """Return the postings of a term: the largest count, the encoding, and the bytes."""
         documents, counts = postings
-        width, narrow = _narrowed(spelt(counts))
+        width, narrow = _narrowed(packed(counts))
         peak = max(narrow) if width == 0 else max(counts)
         is_common = len(documents) * _DENSE_SHARE >= self._documents > _LONGEST_INLINE
         if is_common and peak < LANE_LIMIT:
             lanes = array("H", bytes(2 * self._documents))
             for document, count in zip(documents, counts, strict=True):
                 lanes[document] = count
-            return peak, _DENSE, spelt(lanes)
-        gap_width, gaps = _narrowed(_gaps(spelt(documents)))
+            return peak, _DENSE, packed(lanes)
+        gap_width, gaps = _narrowed(_gaps(packed(documents)))
         payload = bytes((gap_width, width)) + gaps + narrow
         return peak, (_INLINE if len(payload) <= _LONGEST_INLINE else _SPARSE), payload
 
@@ -189,8 +190,9 @@ class PostingsWriter:
 class PostingsReader:
     """Looks up terms and documents in an index, reading only what is asked for."""
 
-    def __init__(self, file: File, manifest_hash: bytes) -> None:
-        """Believe the index in `file` if it belongs to the manifest with this SHA-256."""
+    def __init__(self, file: File, manifest_hash: bytes, scorer: Scorer) -> None:
+        """Believe the index in `file` if it belongs to the manifest with this SHA-256, which names this scorer."""
+        self.scorer = scorer
         self._file = file
         kind, self._size, _ = file.status()
         if kind != "file":
@@ -209,21 +211,21 @@ class PostingsReader:
             self._records = numbers("Q", self._read(records, "records"))
         self._remembered: dict[str, Term | None] = {}
         self._remembered_bytes = 0
-        self._listed: dict[int, Listed] = {}
+        self._listed: dict[int, ListedDocument] = {}
 
     def files(self) -> list[str]:
-        """Name the files of all documents, which are in one directory."""
+        """Return the names of the files of all documents, which are in one directory."""
         with _well_formed():
             names = self._read(self._files, "files").decode()
         return names.split("\0") if self.documents else []
 
-    def listed(self, document: int) -> Listed:
-        """Say what the manifest says of a document."""
+    def listed(self, document: int) -> ListedDocument:
+        """Return what the manifest says of a document."""
         if (known := self._listed.get(document)) is not None:
             return known
         number, place = divmod(document, _DOCUMENTS_PER_RECORD)
         with _well_formed():
-            listed = Listed(*self._record(number)[place])
+            listed = ListedDocument(*self._record(number)[place])
         if not all(isinstance(part, str) for part in listed) or not stays_inside(listed.file):
             raise DamagedPostingsError("no document, or one outside the cache")
         if len(self._listed) >= _MOST_LISTED:
@@ -231,21 +233,21 @@ class PostingsReader:
         self._listed[document] = listed
         return listed
 
-    def all_listed(self) -> list[Listed]:
-        """Say what the manifest says of every document."""
-        return [Listed(*each) for number in range(len(self._records) - 1) for each in self._record(number)]
+    def all_listed(self) -> list[ListedDocument]:
+        """Return what the manifest says of every document."""
+        return [ListedDocument(*each) for number in range(len(self._records) - 1) for each in self._record(number)]
 
-    def field(self, terms: Iterable[str]) -> Field:
-        """See the documents as a query with these terms does."""
+    def match_table(self, terms: Iterable[str]) -> MatchTable:
+        """Return the documents as a query with these terms sees them."""
         with _well_formed():
             found = [term for term in map(self._term, sorted(set(terms))) if term is not None]
             dense = [term.lanes for term in found if term.lanes]
             matches = self._matches(found, dense)
         touched = None if dense else sorted({document for term in found for document in term.documents})
-        return _IndexedField(self.columns, matches, touched)
+        return MatchTable(self.columns, matches, touched)
 
     def _matches(self, found: Sequence[Term], dense: Sequence[bytes]) -> "array[int]":
-        """Add up how often each document has any of these terms."""
+        """Return how often each document has any of these terms."""
         fits_lanes = sum(term.peak for term in found) < LANE_LIMIT
         matches = sum_lanes(dense, self.documents) if fits_lanes else _sum_widely(dense, self.documents)
         for term in found:
@@ -254,7 +256,7 @@ class PostingsReader:
         return matches
 
     def terms(self) -> Iterator[tuple[str, Term]]:
-        """Give every term that can be looked up, and where it is found."""
+        """Yield every term that can be looked up, and where it is found."""
         for bucket in range(self._buckets):
             entries = {name: (entry, found) for name, entry, found in reversed([*self._bucket(bucket)])}
             for name, (entry, found) in entries.items():
@@ -287,13 +289,13 @@ class PostingsReader:
                 return self._postings(name, entry, found)
         return None
 
-    def _bucket(self, bucket: int) -> Iterator[tuple[bytes, "_Entry", bytes]]:
+    def _bucket(self, bucket: int) -> Iterator[tuple[bytes, "_TermEntry", bytes]]:
         place = self._read_at(self._directory + _BUCKET.size * bucket, _BUCKET.size)
         if len(place) != _BUCKET.size:
             raise DamagedPostingsError("the directory ends early")
         return _entries(self._read(_pair(_BUCKET, place), f"bucket {bucket}"))
 
-    def _postings(self, name: bytes, entry: "_Entry", found: bytes) -> Term:
+    def _postings(self, name: bytes, entry: "_TermEntry", found: bytes) -> Term:
         if entry.kind != _INLINE:
             found = self._read(_pair(_PLACE, found), f"term {zlib.crc32(name)}")
         return _decode(entry, found, self.documents)
@@ -323,19 +325,7 @@ class PostingsReader:
             raise UnreadPostingsError(error.detail) from error
 
 
-class _IndexedField(Field):
-    """A field whose columns may name documents that are not there: to look at them all would cost every query."""
-
-    def scores(self, documents: Sequence[int]) -> "array[float]":
-        with _well_formed():
-            return super().scores(documents)
-
-    def within(self, cost: int) -> Sequence[int]:
-        with _well_formed():
-            return super().within(cost)
-
-
-class _Entry(NamedTuple):
+class _TermEntry(NamedTuple):
     """What a bucket says of a term."""
 
     term_bytes: int
@@ -344,11 +334,11 @@ class _Entry(NamedTuple):
     kind: int
 
 
-def _entries(bucket: bytes) -> Iterator[tuple[bytes, _Entry, bytes]]:
-    """Take a bucket apart: each term, what is said of it, and its postings or their place."""
+def _entries(bucket: bytes) -> Iterator[tuple[bytes, _TermEntry, bytes]]:
+    """Yield each term of a bucket, its entry, and its postings or their place."""
     at = 0
     while at < len(bucket):
-        entry = _Entry(*_ENTRY.unpack_from(bucket, at))
+        entry = _TermEntry(*_ENTRY.unpack_from(bucket, at))
         at += _ENTRY.size
         name = bucket[at : at + entry.term_bytes]
         at += entry.term_bytes
@@ -361,7 +351,7 @@ def _entries(bucket: bytes) -> Iterator[tuple[bytes, _Entry, bytes]]:
 
 @contextmanager
 def _well_formed() -> Iterator[None]:
-    """Take for damage whatever cannot be read as what it should be."""
+    """Turn the errors of malformed bytes into DamagedPostingsError."""
     try:
         yield
     except MALFORMED as error:
@@ -375,7 +365,7 @@ def _columns(together: "array[int]", documents: int) -> Columns:
     return Columns(tokens, words, cheapest)
 
 
-def _decode(entry: _Entry, payload: bytes, documents: int) -> Term:
+def _decode(entry: _TermEntry, payload: bytes, documents: int) -> Term:
     """Read the postings of a term, in as many documents as there are."""
     if entry.kind == _DENSE:
         if len(payload) != 2 * documents:
@@ -403,13 +393,13 @@ def _pair(of: struct.Struct, data: bytes) -> tuple[int, int]:
 
 
 def _gaps(documents: bytes) -> bytes:
-    """Take from each ascending number the one before it, in all 32-bit lanes at once."""
+    """Return the differences of ascending numbers (delta encoding), all 32-bit lanes at once."""
     before = int.from_bytes(documents[:-4], "little") << 32
     return (int.from_bytes(documents, "little") - before).to_bytes(len(documents), "little")
 
 
 def _narrowed(values: bytes) -> tuple[int, bytes]:
-    """Spell 32-bit numbers in the narrowest of 8, 16 and 32 bits that holds them all, and say which."""
+    """Return 32-bit numbers in the narrowest of 8, 16 and 32 bits that holds them all, and which that is."""
     if values[2::4].strip(b"\0") or values[3::4].strip(b"\0"):
         return 2, values
     if not values[1::4].strip(b"\0"):

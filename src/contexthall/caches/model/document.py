@@ -1,4 +1,4 @@
-"""What is a document? Its identity, its version, its file. Pure."""
+"""A document: its identity, its version, its file. Pure."""
 
 import hashlib
 from json.encoder import encode_basestring as quoted
@@ -22,7 +22,7 @@ class Document(NamedTuple):
 
 
 def identify(source: str) -> str:
-    """Make the id of the document found at `source`, a path relative to the sources folder."""
+    """Return the id of the document found at `source`, a path relative to the sources folder."""
     return lower(source.removeprefix("./"))
 
 
@@ -31,18 +31,18 @@ def version_of(content: bytes) -> str:
 
 
 def file_stem(version: str) -> str:
-    """Give the name, without ending, of the file of a document; documents with the same content share it."""
+    """Return the name, without ending, of the file of a document; documents with the same content share it."""
     return version.removeprefix(VERSION_PREFIX)[:_FILE_NAME_DIGITS]
 
 
-def spell(document: Document) -> bytes:
-    """Spell the file of a document."""
+def to_json(document: Document) -> bytes:
+    """Return the file of a document."""
     fields = ",".join(f'"{name}":{quoted(value)}' for name, value in zip(document._fields, document, strict=True))
     return f'{{{fields},"metadata":{{}}}}'.encode()
 
 
 def read(data: bytes, *, id: str, version: str) -> Document:  # noqa: A002 - the contract's word for it
-    """Read the file of a document that must be this one; anything else is a CacheInvalidError."""
+    """Return the document in a file, which must be this one; raise CacheInvalidError for any other."""
     try:
         fields = wire.parse(data)
     except ValueError as error:

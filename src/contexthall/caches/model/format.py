@@ -1,4 +1,4 @@
-"""How does a cache look on disk? The names in its directory, the shape of its manifest, its version. Pure."""
+"""The format of a cache on disk: the names in its directory, the shape of its manifest, its version. Pure."""
 
 import hashlib
 import re
@@ -7,6 +7,7 @@ from itertools import pairwise
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple, TypeAlias
 
+from contexthall.caches.query.scorers import SCORERS, Scorer, scorer_for
 from contexthall.core import wire
 from contexthall.core.errors import CacheInvalidError
 
@@ -15,9 +16,10 @@ INDEX = "index.json"
 POSTINGS = "postings.bin"
 DOCUMENTS = "documents"
 CACHE_NAMES = frozenset({MANIFEST, INDEX, POSTINGS, DOCUMENTS})
-BUILD_CONFIG = {"version": "1", "hash_algorithm": "sha256"}
 
 _LARGEST_COUNT = 2**63 - 1
+_HEAD_BYTES = 1024
+_HEAD_CONFIG = re.compile(rb'"build_config"\s*:\s*(\{[^{}]*\})')
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", re.ASCII)
 
 
@@ -29,7 +31,7 @@ class ManifestHead(NamedTuple):
     complete: bool = False
 
 
-class Listed(NamedTuple):
+class ListedDocument(NamedTuple):
     """A document as the manifest lists it."""
 
     id: str
@@ -37,23 +39,32 @@ class Listed(NamedTuple):
     file: str
 
 
-Lookup: TypeAlias = Callable[[int], Listed]
-"""Says of a document, by its number, what the manifest says."""
+Lookup: TypeAlias = Callable[[int], ListedDocument]
+"""Returns what the manifest says of a document, by its number."""
 
 
-class Manifest(NamedTuple):
+class CacheManifest(NamedTuple):
     """What a manifest lists, by ascending id, and the promises that it breaks."""
 
-    documents: tuple[Listed, ...] | None
+    documents: tuple[ListedDocument, ...] | None
     """None if it lists nothing that could be read."""
     faults: tuple[str, ...]
     """Why it cannot be believed."""
     lapses: tuple[str, ...] = ()
     """What is wrong besides, although no answer depends on it."""
+    scorer: Scorer | None = None
+    """The scorer that it names; None if that is not known here."""
+
+
+class Listing(NamedTuple):
+    """What a manifest says that keeps its promises: the scorer, and the documents by ascending id."""
+
+    scorer: Scorer
+    documents: tuple[ListedDocument, ...]
 
 
 def read_head(manifest: bytes) -> ManifestHead:
-    """Take from a manifest what can be taken; a broken one gives empty values, never an error."""
+    """Return what a manifest says of its cache; a broken one gives empty values, never an error."""
     try:
         fields = wire.parse(manifest)
     except ValueError:
@@ -68,58 +79,70 @@ def read_head(manifest: bytes) -> ManifestHead:
     return ManifestHead(version or "", count or 0, complete=version is not None and count is not None)
 
 
-def read_manifest(data: bytes) -> tuple[Listed, ...]:
-    """Read what a manifest lists, by ascending id; a CacheInvalidError says why it cannot be believed."""
+def read_manifest(data: bytes) -> Listing:
+    """Return what a manifest lists; a CacheInvalidError says why it cannot be believed."""
     manifest = examine_manifest(data)
-    if manifest.documents is None or manifest.faults:
+    if manifest.documents is None or manifest.faults or manifest.scorer is None:
         raise CacheInvalidError(manifest.faults[0])
-    return manifest.documents
+    return Listing(manifest.scorer, manifest.documents)
 
 
-def examine_manifest(data: bytes) -> Manifest:
-    """Take from a manifest what can be taken, and name every promise that it breaks."""
+def scorer_in(manifest: bytes) -> Scorer | None:
+    """Return the scorer that a manifest names in its first kilobyte: to parse all of a large one takes a second."""
+    found = _HEAD_CONFIG.search(manifest, 0, _HEAD_BYTES)
+    try:
+        return scorer_for(wire.parse(found[1])) if found else None
+    except ValueError:
+        return None
+
+
+def examine_manifest(data: bytes) -> CacheManifest:
+    """Return what can be read of a manifest, and every promise that it breaks."""
     try:
         fields = wire.parse(data)
     except ValueError as error:
-        return Manifest(None, (f"the manifest is not JSON: {error}",))
+        return CacheManifest(None, (f"the manifest is not JSON: {error}",))
     if not isinstance(fields, dict):
-        return Manifest(None, ("the manifest is not an object",))
+        return CacheManifest(None, ("the manifest is not an object",))
+    scorer = scorer_for(fields.get("build_config"))
+    unknown = () if scorer else ("the cache was built in a version of the format that is not known here",)
     entries = fields.get("documents")
     if not isinstance(entries, list):
-        return Manifest(None, (*_config_faults(fields), "the manifest has no list of documents"))
+        return CacheManifest(None, (*unknown, "the manifest has no list of documents"))
     listed, faults = _read_entries(entries)
     documents = tuple(sorted(listed))
-    faults += [*_config_faults(fields), *_repetitions(documents), *_sum_faults(fields, len(entries), documents)]
-    return Manifest(documents, tuple(faults), tuple(_lapses(fields, listed, documents)))
+    sums = _sum_faults(fields, len(entries), documents, scorer or SCORERS[0])
+    faults += [*unknown, *_repetitions(documents), *sums]
+    return CacheManifest(documents, tuple(faults), tuple(_lapses(fields, listed, documents)), scorer)
 
 
-def cache_version(documents: Iterable[Listed]) -> str:
-    """Compute what identifies a cache: its configuration and its documents, by ascending id; no dates, no metadata."""
-    digest = hashlib.sha256(wire.compact(BUILD_CONFIG).encode())
+def cache_version(documents: Iterable[ListedDocument], scorer: Scorer) -> str:
+    """Return what identifies a cache: its configuration and its documents, by ascending id; no dates, no metadata."""
+    digest = hashlib.sha256(wire.compact(scorer.build_config).encode())
     for document in documents:
         digest.update(f"{document.id}:{document.version}".encode())
     return f"sha256:{digest.hexdigest()}"
 
 
-def spell_manifest(documents: Sequence[Listed], *, created_at: str) -> bytes:
-    """Spell a manifest, as pretty JSON; by hand, because a hundred thousand documents take json a second."""
-    config = wire.pretty(BUILD_CONFIG).replace("\n", "\n  ")
+def manifest_json(documents: Sequence[ListedDocument], scorer: Scorer, *, created_at: str) -> bytes:
+    """Return a manifest as pretty JSON; formatted here, because a hundred thousand documents take json a second."""
+    config = wire.pretty(scorer.build_config).replace("\n", "\n  ")
     entry = '    {{\n      "id": {},\n      "version": "{}",\n      "file": {}\n    }}'
     entries = ",\n".join(entry.format(quoted(each.id), each.version, quoted(each.file)) for each in documents)
     listed = f"[\n{entries}\n  ]" if documents else "[]"
     return (
-        f'{{\n  "cache_version": "{cache_version(documents)}",\n  "build_config": {config},\n'
+        f'{{\n  "cache_version": "{cache_version(documents, scorer)}",\n  "build_config": {config},\n'
         f'  "created_at": "{created_at}",\n  "document_count": {len(documents)},\n  "documents": {listed}\n}}'
     ).encode()
 
 
-def spell_index(documents: Iterable[Listed]) -> bytes:
-    """Spell index.json: document id to file, keys sorted."""
+def index_json(documents: Iterable[ListedDocument]) -> bytes:
+    """Return index.json: document id to file, keys sorted."""
     return wire.pretty({each.id: each.file for each in documents}).encode()
 
 
-def _read_entries(entries: Iterable[object]) -> tuple[list[Listed], list[str]]:
-    """Read the entries of a manifest, as far as they can be read, and say why the others cannot."""
+def _read_entries(entries: Iterable[object]) -> tuple[list[ListedDocument], list[str]]:
+    """Return the entries of a manifest that can be read, and why the others cannot."""
     listed, faults = [], []
     for number, entry in enumerate(entries, 1):
         try:
@@ -129,44 +152,43 @@ def _read_entries(entries: Iterable[object]) -> tuple[list[Listed], list[str]]:
     return listed, faults
 
 
-def _listed(number: int, entry: object) -> Listed:
+def _listed(number: int, entry: object) -> ListedDocument:
     if not isinstance(entry, dict):
         raise CacheInvalidError(f"number {number} in the manifest is no document")
-    values = [entry.get(name) for name in Listed._fields]
+    values = [entry.get(name) for name in ListedDocument._fields]
     if not all(isinstance(value, str) for value in values):
         raise CacheInvalidError(f"number {number} in the manifest has no id, version or file")
-    listed = Listed(*map(str, values))
+    listed = ListedDocument(*map(str, values))
     if not stays_inside(listed.file):
         raise CacheInvalidError(f"the file of {listed.id} is outside the cache")
     return listed
 
 
 def stays_inside(file: str) -> bool:
-    """Say whether `file`, a path relative to the cache, names something inside it, as far as its text tells."""
+    """Return whether `file`, a path relative to the cache, names something inside it, as far as its text tells."""
     return all(name not in {"", ".", ".."} and "\0" not in name for name in file.split("/"))
 
 
-def _config_faults(fields: Mapping[str, object]) -> Iterator[str]:
-    if fields.get("build_config") != BUILD_CONFIG:
-        yield "the cache was built in a version of the format that is not known here"
-
-
-def _repetitions(documents: Iterable[Listed]) -> Iterator[str]:
+def _repetitions(documents: Iterable[ListedDocument]) -> Iterator[str]:
     for before, after in pairwise(documents):
         if before.id == after.id:
             yield f"the manifest lists {after.id} twice"
 
 
-def _sum_faults(fields: Mapping[str, object], entries: int, documents: Sequence[Listed]) -> Iterator[str]:
+def _sum_faults(
+    fields: Mapping[str, object], entries: int, documents: Sequence[ListedDocument], scorer: Scorer
+) -> Iterator[str]:
     count = fields.get("document_count")
     if not _is_count(count) or count != entries:
         yield "the manifest's document_count is not the number of its documents"
     # Of documents that cannot all be read no version can be computed.
-    if len(documents) == entries and fields.get("cache_version") != cache_version(documents):
+    if len(documents) == entries and fields.get("cache_version") != cache_version(documents, scorer):
         yield "the manifest's cache_version does not follow from its documents"
 
 
-def _lapses(fields: Mapping[str, object], listed: Sequence[Listed], documents: Sequence[Listed]) -> Iterator[str]:
+def _lapses(
+    fields: Mapping[str, object], listed: Sequence[ListedDocument], documents: Sequence[ListedDocument]
+) -> Iterator[str]:
     created_at = fields.get("created_at")
     if not isinstance(created_at, str) or not _MOMENT.fullmatch(created_at):
         yield "the manifest's created_at is not a time in UTC, as RFC 3339 spells it"

@@ -1,4 +1,4 @@
-"""What does a cache say of itself, and can that be believed? As far as its manifest and its file sizes tell."""
+"""Inspection of a cache: its version and size, by its manifest and its file sizes alone."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Inspection(NamedTuple):
 
 
 def inspect(cache: Directory) -> Inspection:
-    """Say what a cache holds; a DiskError only if it cannot be listed."""
+    """Return what a cache holds; raise DiskError only if it cannot be listed."""
     total_bytes = _total_bytes(cache, cache.names())
     try:
         head = read_head(cache.read(MANIFEST)) if _has_manifest(cache) else ManifestHead()

@@ -1,35 +1,37 @@
-"""Is a cache what it says it is? Every promise of the format, checked against every file."""
+"""Verification of a cache: every promise of the format, checked against every file."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
 from contexthall.caches.index.audit import Audit
 from contexthall.caches.index.postings import PostingsError
-from contexthall.caches.model.format import DOCUMENTS, INDEX, MANIFEST, Listed, Manifest, examine_manifest
+from contexthall.caches.model.format import DOCUMENTS, INDEX, MANIFEST, CacheManifest, ListedDocument, examine_manifest
 from contexthall.caches.query.reader import DocumentFiles, open_postings, read_part
+from contexthall.caches.query.scorers import SCORERS, Scorer
 from contexthall.core import wire
 from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
 from contexthall.system.disk import Directory
 
 
 def violations(cache: Directory, on_document: Callable[[], None] = lambda: None) -> Iterator[str]:
-    """Name every promise that the cache breaks."""
+    """Yield every promise that the cache breaks."""
     manifest = _examine(cache)
     yield from manifest.faults + manifest.lapses
     yield from _index_violations(cache, manifest.documents)
     if manifest.documents is not None:
-        yield from _document_violations(cache, manifest.documents, on_document)
+        scorer = manifest.scorer or SCORERS[0]
+        yield from _document_violations(cache, manifest.documents, scorer, on_document)
         yield from _orphans(cache, manifest.documents)
 
 
-def _examine(cache: Directory) -> Manifest:
+def _examine(cache: Directory) -> CacheManifest:
     try:
         return examine_manifest(read_part(cache, MANIFEST))
     except (CacheInvalidError, DiskError) as error:
-        return Manifest(None, (error.detail,))
+        return CacheManifest(None, (error.detail,))
 
 
-def _index_violations(cache: Directory, listed: Sequence[Listed] | None) -> Iterator[str]:
+def _index_violations(cache: Directory, listed: Sequence[ListedDocument] | None) -> Iterator[str]:
     try:
         index = wire.parse(read_part(cache, INDEX))
     except ValueError as error:
@@ -49,8 +51,10 @@ def _disagreements(index: dict[str, object], files: dict[str, str]) -> Iterator[
             yield f"{INDEX} and {MANIFEST} do not agree on {each}"
 
 
-def _document_violations(cache: Directory, listed: Sequence[Listed], on_document: Callable[[], None]) -> Iterator[str]:
-    files, audit = DocumentFiles(cache), Audit()
+def _document_violations(
+    cache: Directory, listed: Sequence[ListedDocument], scorer: Scorer, on_document: Callable[[], None]
+) -> Iterator[str]:
+    files, audit = DocumentFiles(cache), Audit(scorer)
     for each in listed:
         on_document()
         try:
@@ -65,8 +69,8 @@ def _document_violations(cache: Directory, listed: Sequence[Listed], on_document
     yield from audit.violations(listed, index)
 
 
-def _orphans(cache: Directory, listed: Sequence[Listed]) -> Iterator[str]:
-    """Name whatever is in the documents directory, however deep, and belongs to no document."""
+def _orphans(cache: Directory, listed: Sequence[ListedDocument]) -> Iterator[str]:
+    """Yield what is in the documents directory, however deep, and belongs to no document."""
     expected = sorted(each.file for each in listed)
     known, files, folders = frozenset(expected), DocumentFiles(cache), [DOCUMENTS]
     for folder in folders:  # which grows on the way
@@ -89,6 +93,6 @@ def _paths(files: DocumentFiles, folder: str) -> list[str]:
 
 
 def _leads_to_any(folder: str, files: Sequence[str]) -> bool:
-    """Say whether one of the files, which are sorted, lies below a folder."""
+    """Return whether one of the files, which are sorted, lies below a folder."""
     nearest = bisect_left(files, f"{folder}/")
     return nearest < len(files) and files[nearest].startswith(f"{folder}/")

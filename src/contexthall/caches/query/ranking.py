@@ -1,18 +1,13 @@
-"""What does a query make of a cache? The documents in its order, which of them fit, and why. Pure.
+"""Puts the documents of a cache in a query's order: the best first, each taken whole if it still fits. Pure."""
 
-`Ranking` is the one answer that every face shows in its own way: as the text of `context.resolve`, as an explanation
-for a person, as a page.
-"""
-
-from collections.abc import Callable, Iterator
-from functools import cached_property
-from json.encoder import encode_basestring as quoted
+import math
+import sys
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
-from contexthall.caches.index.match_table import Field
-from contexthall.caches.model.document import Document
-from contexthall.caches.model.format import Listed, Lookup
-from contexthall.caches.query.selection import rank, score_text
+from contexthall.caches.index.match_table import MatchTable
+from contexthall.caches.model.format import ListedDocument, Lookup
+from contexthall.caches.query.scorers import Scorer
 from contexthall.core.errors import InvalidBudgetError, InvalidQueryError
 from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.core.wire import compact
@@ -22,96 +17,110 @@ MOST_REPEATED_BYTES = 64 << 20
 MOST_CONTENT_BYTES = 256 << 20
 """How much of the documents an answer may hold. No agent could read it, and several copies of it are made."""
 
+# So many documents are put in order first; the rest only matter where they still fit.
+_FIRST_ROUND = 128
+_SAMPLE = 256
+_SMALLEST = sys.float_info.min
 
-class Place(NamedTuple):
-    """A document's place in a ranking, the first being 1, and what put it there."""
 
-    rank: int
-    id: str
-    score: float
-    tokens: int
-    term_matches: int
-    total_words: int
+class Query(NamedTuple):
+    """What is asked of a cache."""
+
+    text: str
+    budget: int
+    page: slice | None = None
+    """The part of the order that is shown, with the documents that do not fit; None for all that fit."""
+
+
+class Ranked(NamedTuple):
+    """The number of a document, and whether it fitted into what was left of the budget."""
+
+    document: int
     fits: bool
-    left_before: int
-    """How many tokens of the budget were left when its turn came."""
 
 
-class Ranking:
-    """The documents of a cache in the order in which a query wants them."""
+class Ranking(NamedTuple):
+    """The documents of a cache in a query's order."""
 
-    def __init__(self, query: str, terms: list[str], budget: int, field: Field, listed: Lookup) -> None:
-        self.query = query
-        self.terms = terms
-        self.budget = budget
-        self._field = field
-        self._listed = listed
+    query: Query
+    terms: list[str]
+    scorer: Scorer
+    table: MatchTable
+    order: list[Ranked]
+    """The documents that fit, or, for a page, all of them."""
+    listed: list[ListedDocument]
+    """What the manifest says of those that are shown."""
 
-    @cached_property
-    def selected(self) -> list[int]:
-        """The numbers of the documents that fit, best first."""
-        return [place.document for place in rank(self._field, self.budget)]
+    @classmethod
+    def of(cls, query: Query, terms: list[str], scorer: Scorer, table: MatchTable, lookup: Lookup) -> Self:
+        """Rank the documents of `table`, and look up what is shown of them."""
+        order = rank(scorer, table, query.budget, every=query.page is not None)
+        if query.page is None:
+            _check_size(terms, [table.columns.tokens[ranked.document] for ranked in order])
+        shown = order if query.page is None else order[query.page]
+        return cls(query, terms, scorer, table, order, [lookup(ranked.document) for ranked in shown])
 
-    @property
-    def considered(self) -> int:
-        """How many documents the cache has."""
-        return len(self._field)
 
-    @property
-    def tokens_used(self) -> int:
-        return sum(self._field.costs[number] for number in self.selected)
-
-    @property
-    def total_tokens(self) -> int:
-        """What all documents would cost together."""
-        return sum(self._field.costs)
-
-    def settled(self) -> Self:
-        """Do the work now that could be done later."""
-        _ = self.selected
-        return self
-
-    def places(self) -> Iterator[Place]:
-        """Tell the place of every document, the skipped ones too."""
-        left, totals = self.budget, self._field.columns.words
-        scores = self._field.scores(range(len(self._field)))
-        for number, (document, fits) in enumerate(rank(self._field, self.budget, every=True), 1):
-            tokens, matches = self._field.costs[document], self._field.matches[document]
-            identifier = self._listed(document).id
-            yield Place(number, identifier, scores[document], tokens, matches, totals[document], fits, left)
-            left -= tokens if fits else 0
-
-    def text(self, read: Callable[[Listed], Document]) -> str:
-        """Spell the answer of `context.resolve`, with the documents that `read` gives."""
-        terms, scores = compact(self.terms), self._field.scores(self.selected)
-        self._check_size(len(terms))
-        documents = ",".join(
-            self._spell(number, score, read(self._listed(number)), terms)
-            for number, score in zip(self.selected, scores, strict=True)
+def _check_size(terms: list[str], costs: list[int]) -> None:
+    """Refuse what would be too large to answer at once."""
+    if len(costs) * len(compact(terms)) > MOST_REPEATED_BYTES:
+        raise InvalidQueryError(
+            f"its terms, told with {len(costs)} documents, are too much for one answer",
+            hint="ask with fewer words, or with a smaller budget",
         )
-        considered, selected = self.considered, len(self.selected)
-        return (
-            f'{{"documents":[{documents}],"selection":{{"query":{quoted(self.query)},"budget":{self.budget},'
-            f'"tokens_used":{self.tokens_used},"documents_considered":{considered},"documents_selected":{selected},'
-            f'"documents_excluded_by_budget":{considered - selected}}}}}\n'
+    if sum(costs) * BYTES_PER_TOKEN > MOST_CONTENT_BYTES:
+        raise InvalidBudgetError(
+            f"{sum(costs)} tokens of documents are too much for one answer", hint="ask with a smaller budget"
         )
 
-    def _check_size(self, terms_size: int) -> None:
-        """Refuse what would be too large to answer at once."""
-        if len(self.selected) * terms_size > MOST_REPEATED_BYTES:
-            raise InvalidQueryError(
-                f"its terms, told with {len(self.selected)} documents, are too much for one answer",
-                hint="ask with fewer words, or with a smaller budget",
-            )
-        if self.tokens_used * BYTES_PER_TOKEN > MOST_CONTENT_BYTES:
-            raise InvalidBudgetError(
-                f"{self.tokens_used} tokens of documents are too much for one answer", hint="ask with a smaller budget"
-            )
 
-    def _spell(self, number: int, score: float, document: Document, terms: str) -> str:
-        return (
-            f'{{"id":{quoted(document.id)},"version":{quoted(document.version)},"content":{quoted(document.content)},'
-            f'"score":{score_text(score)},"tokens":{self._field.costs[number]},'
-            f'"why":{{"query_terms":{terms},"term_matches":{self._field.matches[number]},'
-            f'"total_words":{self._field.columns.words[number]}}}}}'
-        )
+def rank(scorer: Scorer, table: MatchTable, budget: int, *, every: bool = False) -> list[Ranked]:
+    """Return the documents that fit, from the best score down, ties by ascending id.
+
+    With `every`, those that do not fit are among them. Without, most of them are never even put in order: a document
+    that cannot fit any more cannot be taken, whatever its score.
+    """
+    count = len(table.matches)
+    walk = _BudgetWalk(scorer, table, budget, every=every)
+    floor = _floor(scorer, table)
+    walk.visit(scorer.scoring_at_least(table, floor), floor, math.inf)
+    begun = 0
+    if floor == _SMALLEST:
+        # Whatever is left scores nothing, so ids decide, and the first of them will likely use up the budget.
+        begun = min(count, _FIRST_ROUND)
+        walk.visit(range(begun), 0.0, floor)
+    rest = range(count) if every else table.columns.costing_at_most(walk.left)
+    walk.visit([document for document in rest if document >= begun], 0.0, floor)
+    return walk.order
+
+
+class _BudgetWalk:
+    """A walk through documents: those met so far, and what they left of the budget."""
+
+    def __init__(self, scorer: Scorer, table: MatchTable, budget: int, *, every: bool) -> None:
+        self.left = budget
+        self.order: list[Ranked] = []
+        self._scorer = scorer
+        self._table = table
+        self._every = every
+        self._takes_any = budget > 0
+
+    def visit(self, documents: Sequence[int], floor: float, ceiling: float) -> None:
+        """Visit those documents whose score is at least `floor` and below `ceiling`, best first."""
+        costs = self._table.columns.tokens
+        scored = zip(self._scorer.scores(self._table, documents), documents, strict=True)
+        for _, document in sorted([(-score, document) for score, document in scored if floor <= score < ceiling]):
+            cost = costs[document]
+            fits = cost <= self.left and self._takes_any
+            if fits:
+                self.left -= cost
+            if fits or self._every:
+                self.order.append(Ranked(document, fits))
+
+
+def _floor(scorer: Scorer, table: MatchTable) -> float:
+    """Return a score above zero that a hundred documents or so reach, by a sample."""
+    count = len(table.matches)
+    step = max(1, count // _SAMPLE)
+    sample = sorted(scorer.scores(table, range(0, count, step)), reverse=True)
+    return max(_SMALLEST, sample[min(len(sample) - 1, _FIRST_ROUND // step)]) if sample else _SMALLEST

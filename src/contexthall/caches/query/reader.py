@@ -1,29 +1,35 @@
-"""How is a cache read? Through its index where that can be believed, else by reading every document.
+"""Reads a cache: through its index where that can be believed, else by reading every document.
 
-Both ways give the same field of documents to a query; nothing after that knows which way it was.
+Both ways give the same ranking.
 """
 
 import hashlib
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import countOf
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
-from contexthall.caches.index.match_table import Columns, Field
-from contexthall.caches.index.postings import DamagedPostingsError, PostingsReader, UnreadPostingsError
+from contexthall.caches.index.match_table import Columns, MatchTable
+from contexthall.caches.index.postings import MALFORMED, DamagedPostingsError, PostingsReader, UnreadPostingsError
 from contexthall.caches.model import document as documents
 from contexthall.caches.model.document import Document
-from contexthall.caches.model.format import DOCUMENTS, MANIFEST, POSTINGS, Listed, Lookup, read_manifest
-from contexthall.caches.query.selection import words
+from contexthall.caches.model.format import (
+    DOCUMENTS,
+    MANIFEST,
+    POSTINGS,
+    ListedDocument,
+    Listing,
+    read_manifest,
+    scorer_in,
+)
+from contexthall.caches.query.ranking import Query, Ranking
 from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError, PathMissingError
 from contexthall.core.tokens import tokens
 from contexthall.system.disk import Directory, Disk, Status, is_settled
 
 Signature: TypeAlias = tuple[object, ...]
 Clock: TypeAlias = Callable[[], int]
-ReadDocument: TypeAlias = Callable[[Directory, str, Listed], Document]
-Answer = TypeVar("Answer")
 
 _MOST_FOLDERS = 8
 _MOST_KEPT_BYTES = 32 << 20
@@ -41,20 +47,24 @@ class OpenCache:
         except UnreadPostingsError:  # which may pass, so the next call opens this cache anew
             self._index, self.signature = None, ()
 
-    def answer(self, terms: Sequence[str], work: Callable[[Field, Lookup], Answer]) -> Answer:
-        """Let `work` see the cache as a query with these terms does."""
+    def rank(self, query: Query) -> Ranking:
+        """Return the documents in a query's order."""
         index = self._index  # another thread may find out meanwhile that it is damaged
         if index is not None:
             try:
-                return work(index.field(terms), index.listed)
-            except DamagedPostingsError:
+                terms = index.scorer.terms(query.text)
+                return Ranking.of(query, terms, index.scorer, index.match_table(terms), index.listed)
+            except (DamagedPostingsError, *MALFORMED):  # forged columns may name documents that are not there
                 self._index = None
             except UnreadPostingsError:
                 pass
-        return work(*_scan(self._directory, frozenset(terms)))
+        listing = self.listing()
+        terms = listing.scorer.terms(query.text)
+        table = _scan(self._directory, listing, terms)
+        return Ranking.of(query, terms, listing.scorer, table, listing.documents.__getitem__)
 
-    def listed(self) -> tuple[Listed, ...]:
-        """Read what the manifest lists, which must keep its promises."""
+    def listing(self) -> Listing:
+        """Return what the manifest lists, which must keep its promises."""
         return read_manifest(read_part(self._directory, MANIFEST))
 
     def documents(self) -> "DocumentFiles":
@@ -66,7 +76,7 @@ class OpenCache:
 
 
 def open_cache(disk: Disk, path: str, known: OpenCache | None = None, *, clock: Clock = time.time_ns) -> OpenCache:
-    """Open the cache at `path`; `known`, if it is still the same."""
+    """Open the cache at `path`; return `known`, if it is still the same."""
     try:
         directory = disk.enter(path)
     except PathMissingError:
@@ -79,7 +89,7 @@ def open_cache(disk: Disk, path: str, known: OpenCache | None = None, *, clock: 
 
 
 def _signature(directory: Directory) -> Signature:
-    """Say what changes when the cache, its manifest, its index or its set of documents is replaced."""
+    """Return what changes when the cache, its manifest, its index or its set of documents is replaced."""
     stamps: list[object] = [directory.status().identity]
     for name in (MANIFEST, POSTINGS, DOCUMENTS):
         try:
@@ -99,8 +109,11 @@ def read_part(cache: Directory, name: str) -> bytes:
 
 def open_postings(directory: Directory, manifest: bytes) -> PostingsReader:
     """Open the index that belongs to this manifest; a PostingsError if there is none that can be believed."""
+    scorer = scorer_in(manifest)
+    if scorer is None:
+        raise DamagedPostingsError("the manifest names no scorer that is known here")
     try:
-        return PostingsReader(directory.open(POSTINGS), hashlib.sha256(manifest).digest())
+        return PostingsReader(directory.open(POSTINGS), hashlib.sha256(manifest).digest(), scorer)
     except PathMissingError:
         raise DamagedPostingsError("there is none") from None
     except DiskError as error:
@@ -124,18 +137,17 @@ def _open_index(directory: Directory) -> PostingsReader | None:
     return index
 
 
-def _scan(directory: Directory, terms: frozenset[str]) -> tuple[Field, Lookup]:
+def _scan(directory: Directory, listing: Listing, terms: list[str]) -> MatchTable:
     """Read every document, and count."""
-    listing = read_manifest(read_part(directory, MANIFEST))
-    files = DocumentFiles(directory)
+    files, wanted = DocumentFiles(directory), frozenset(terms)
     costs, totals, matches = array("Q"), array("Q"), array("Q")
-    for listed in listing:
+    for listed in listing.documents:
         content = files.read(listed).content
-        found = words(content)
+        found = listing.scorer.terms(content)
         costs.append(tokens(content.encode()))
         totals.append(len(found))
-        matches.append(countOf(map(terms.__contains__, found), True))
-    return Field(Columns.of(costs, totals), matches), listing.__getitem__
+        matches.append(countOf(map(wanted.__contains__, found), True))
+    return MatchTable(Columns.of(costs, totals), matches)
 
 
 class KeptDocuments:
@@ -143,21 +155,20 @@ class KeptDocuments:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._kept: dict[Listed, tuple[Status, Document]] = {}
+        self._kept: dict[ListedDocument, tuple[Status, Document]] = {}
         self._bytes = 0
 
-    def read(self, folder: Directory, name: str, listed: Listed, read: ReadDocument) -> Document:
-        """Give a document; by `read`, unless it was read before."""
-        status = folder.look(name)
+    def get(self, listed: ListedDocument, status: Status) -> Document | None:
+        """Return a document if its file was read when it had this status."""
         kept = self._kept.get(listed)
         if kept is not None and kept[0] == status:
             return kept[1]
-        document = read(folder, name, listed)
-        if is_settled(status.stamp[1:], self._clock()):
-            self._keep(listed, status, document)
-        return document
+        return None
 
-    def _keep(self, listed: Listed, status: Status, document: Document) -> None:
+    def keep(self, listed: ListedDocument, status: Status, document: Document) -> None:
+        """Keep a document whose file had this status before it was read, unless it may still change unseen."""
+        if not is_settled(status.stamp[1:], self._clock()):
+            return
         self._bytes += status.size
         if self._bytes > _MOST_KEPT_BYTES:
             self._kept, self._bytes = {}, status.size
@@ -172,15 +183,20 @@ class DocumentFiles:
         self._kept = kept
         self._folders: dict[str, Directory] = {"": cache}
 
-    def read(self, listed: Listed) -> Document:
+    def read(self, listed: ListedDocument) -> Document:
         """Read a document, which must be the one that the manifest lists."""
-        folder, _, name = listed.file.rpartition("/")
+        path, _, name = listed.file.rpartition("/")
         try:
-            if self._kept is not None:
-                return self._kept.read(self.enter(folder), name, listed, _read_document)
-            return _read_document(self.enter(folder), name, listed)
+            folder = self.enter(path)
+            status = folder.look(name) if self._kept else None
+            if self._kept and status and (kept := self._kept.get(listed, status)):
+                return kept
+            document = _read_document(folder, name, listed)
         except PathMissingError:
             raise CacheInvalidError(f"the file of {listed.id} is not there: {listed.file}") from None
+        if self._kept and status:
+            self._kept.keep(listed, status, document)
+        return document
 
     def enter(self, folder: str) -> Directory:
         """Open a folder of the cache, or take it from the few that were opened last."""
@@ -194,7 +210,7 @@ class DocumentFiles:
         return self._folders[folder]
 
 
-def _read_document(folder: Directory, name: str, listed: Listed) -> Document:
+def _read_document(folder: Directory, name: str, listed: ListedDocument) -> Document:
     data = _read_regular(folder, name)
     if data is None:
         raise PathMissingError(name)

@@ -1,11 +1,13 @@
-"""What does an answer of `context.resolve` say, as values?
+"""The answer of `context.resolve`, as a value, and the JSON text that is one rendering of it. Pure."""
 
-They are read from the very text that an agent gets, which comes along: so the two cannot differ. Pure.
-"""
+from collections.abc import Iterable, Sequence
+from json.encoder import encode_basestring as quoted
+from typing import NamedTuple, Self
 
-import json
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from contexthall.caches.model.document import Document
+from contexthall.caches.query.frozen import score_text
+from contexthall.caches.query.ranking import Ranking
+from contexthall.core.wire import compact
 
 
 class ResolvedDocument(NamedTuple):
@@ -34,20 +36,43 @@ class Resolution(NamedTuple):
     """The answer of `context.resolve`, byte for byte."""
 
     @classmethod
-    def read(cls, text: str) -> Self:
-        """Read an answer of `context.resolve`."""
-        answer = json.loads(text)
-        selection = answer["selection"]
-        return cls(
-            documents=tuple(map(_document, answer["documents"])),
-            query=selection["query"],
-            budget=selection["budget"],
-            tokens_used=selection["tokens_used"],
-            documents_considered=selection["documents_considered"],
-            text=text,
+    def of(cls, ranking: Ranking, documents: Iterable[Document]) -> Self:
+        """Return the answer that consists of the documents of a ranking, which come in its order."""
+        columns, matches = ranking.table.columns, ranking.table.matches
+        numbers = [ranked.document for ranked in ranking.order]
+        scores = ranking.scorer.scores(ranking.table, numbers)
+        resolved = tuple(
+            [
+                ResolvedDocument(
+                    id=document.id,
+                    version=document.version,
+                    content=document.content,
+                    score=float(score_text(score)),  # the number that the text tells
+                    tokens=columns.tokens[number],
+                    term_matches=matches[number],
+                    total_words=columns.words[number],
+                )
+                for number, score, document in zip(numbers, scores, documents, strict=True)
+            ]
         )
+        used, considered = sum([each.tokens for each in resolved]), len(matches)
+        text = _to_json(resolved, ranking, used)
+        return cls(resolved, ranking.query.text, ranking.query.budget, used, considered, text)
 
 
-def _document(told: Mapping[str, Any]) -> ResolvedDocument:
-    known = {**told, **told["why"]}
-    return ResolvedDocument(*(known[name] for name in ResolvedDocument._fields))
+def _to_json(documents: Sequence[ResolvedDocument], ranking: Ranking, tokens_used: int) -> str:
+    terms = compact(ranking.terms)
+    items = ",".join(
+        [
+            f'{{"id":{quoted(each.id)},"version":{quoted(each.version)},"content":{quoted(each.content)},'
+            f'"score":{score_text(each.score)},"tokens":{each.tokens},"why":{{"query_terms":{terms},'
+            f'"term_matches":{each.term_matches},"total_words":{each.total_words}}}}}'
+            for each in documents
+        ]
+    )
+    considered, selected = len(ranking.table.matches), len(documents)
+    return (
+        f'{{"documents":[{items}],"selection":{{"query":{quoted(ranking.query.text)},"budget":{ranking.query.budget},'
+        f'"tokens_used":{tokens_used},"documents_considered":{considered},"documents_selected":{selected},'
+        f'"documents_excluded_by_budget":{considered - selected}}}}}\n'
+    )

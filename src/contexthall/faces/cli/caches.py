@@ -90,7 +90,7 @@ def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | Non
     if why_not is not None:
         print_data("\n".join(map(on_one_line, library.explain(directory, query, tokens, why_not).sentences(tokens))))
         return
-    text = library.resolve(directory, query, tokens)
+    text = library.resolve(directory, query, tokens).text
     print_json(text if layout == "json" else indent(text))
 
 
@@ -113,7 +113,7 @@ def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
             say(on_one_line(violation))
     if violations:
         told = f"{counted(len(violations), 'violation')} in {cache}"
-        place = directory.removeprefix(f"{opened.settings.working_directory}/")
+        place = directory.path.removeprefix(f"{opened.settings.working_directory}/")
         building = f"context build --sources DIR --cache {quote(place)} --force"
         raise CacheInvalidError(told, hint=f"`{building}` builds it anew")
     if not as_json:

@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contexthall import __version__
+from contexthall.caches.library import CacheRef
 from contexthall.core import wire
 from contexthall.core.density import MOST_VALUES, has_too_many_values
 from contexthall.core.errors import (
@@ -175,14 +176,14 @@ class Api:
             "sentences": why.sentences(budget),
         }
 
-    async def _with_cache(self, cache: str, work: Callable[[str], _T]) -> _T:
+    async def _with_cache(self, cache: str, work: Callable[[CacheRef], _T]) -> _T:
         self._check_offered("caches")
         try:
             return await self._in_thread(lambda: work(self._locate(cache)))
         except CacheMissingError:
             raise CacheMissingError(cache) from None  # where it was looked for is nobody's business
 
-    def _locate(self, cache: str) -> str:
+    def _locate(self, cache: str) -> CacheRef:
         return self._hall.caches.locate(native(cache), may_read=self._hall.confined_caller.may_read)
 
     # Contexts:

@@ -1,4 +1,4 @@
-"""Where does a cache grow until it is whole? In a workshop: a locked directory beside its target.
+"""The staging directory of a build: a locked directory beside the target, which its content replaces atomically.
 
 Nothing is removed that a build did not make, and nothing is replaced but the cache that was there when the build began.
 """
@@ -23,8 +23,8 @@ _LONGEST_NAME = 200
 _MOST_TRIES = 100
 
 
-def workshop_of(target: str) -> str:
-    """Say where the workshop of a target is."""
+def staging_path(target: str) -> str:
+    """Return the path of the staging directory of a target."""
     parent, name = os.path.split(target)
     if len(os.fsencode(name)) > _LONGEST_NAME:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()
@@ -32,7 +32,7 @@ def workshop_of(target: str) -> str:
 
 
 def replaceable(disk: Disk, target: str, *, force: bool) -> Identity | None:
-    """Say which directory a build into `target` replaces, None for none; what must stay is a UsageError."""
+    """Return the directory that a build into `target` replaces, None for none; raise UsageError if it must stay."""
     try:
         found = disk.look(target, follow=False)
     except PathMissingError:
@@ -49,18 +49,18 @@ def replaceable(disk: Disk, target: str, *, force: bool) -> Identity | None:
 
 
 def _is_cache_or_empty(disk: Disk, target: str) -> bool:
-    """Say whether nothing would be lost that another build cannot make; any directory may hold a manifest.json."""
+    """Return whether nothing would be lost that a build cannot make; any directory may hold a manifest.json."""
     entries = disk.list(target)
     if Entry(MANIFEST, "file") not in entries or not CACHE_NAMES.issuperset(entry.name for entry in entries):
         return not entries
     return read_head(disk.read(os.path.join(target, MANIFEST))).complete
 
 
-class Workshop:
-    """The workshop of one target, nobody else's until it is left; then it is removed."""
+class StagingDirectory:
+    """The staging directory of one target: locked when entered, removed when left."""
 
     def __init__(self, disk: Disk, target: str) -> None:
-        self.path = workshop_of(target)
+        self.path = staging_path(target)
         self.new = os.path.join(self.path, NEW)
         self.left_behind = ""
         """Why it could not be removed, if so."""
@@ -91,7 +91,7 @@ class Workshop:
             self._remove_made()
 
     def put_in_place(self, replaced: Identity | None) -> None:
-        """Let the new cache have the target's name; what had it until now, which must be `replaced`, stays here."""
+        """Exchange the new cache with the target, which must be `replaced`; the old cache is then in here."""
         found = replaceable(self._disk, self._target, force=True)
         if found is None:
             self._disk.rename(self.new, self._target)  # which fails if the name is taken by now
@@ -112,7 +112,7 @@ class Workshop:
             self._disk.rename(self.new, self._target)
 
     def _claim(self) -> Directory:
-        """Make the workshop, or take over what a killed build left, and keep others out of it."""
+        """Make the staging directory, or take over that of a killed build, and lock it."""
         for _ in range(_MOST_TRIES):
             self._make_directories()
             directory = self._enter()
@@ -141,7 +141,7 @@ class Workshop:
                     self._made.append(path)
 
     def _enter(self) -> Directory | None:
-        """Open the workshop; None if another build has just removed it."""
+        """Open the staging directory; None if another build has just removed it."""
         try:
             return self._disk.enter(self.path, follow=False)
         except PathMissingError:
@@ -163,7 +163,7 @@ class Workshop:
         self._disk.clear(self.path)
 
     def _restore(self) -> None:
-        """Give the cache that was moved aside its name back, unless another took it."""
+        """Rename a cache that was moved aside back to the target, unless something is there."""
         is_aside = self._disk.kind(self._old, follow=False) == "directory"
         if is_aside and self._disk.kind(self._target, follow=False) is None:
             self._disk.rename(self._old, self._target)

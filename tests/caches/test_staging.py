@@ -13,13 +13,14 @@ import pytest
 from tests.caches.making import CREATED_AT, build_cache, compile_folder, disturbed, library_of, write_sources
 from tests.contract import oracle
 
-from contexthall.caches.build.builder import build
+from contexthall.caches.build.builder import CacheBuilder
+from contexthall.caches.library import CacheRef
 from contexthall.core.errors import DiskError, UsageError
 from contexthall.system import kernel
 from contexthall.system.disk import Directory, Disk
 
 OLD, NEW = {"old.md": "the old one"}, {"new.md": "the new one"}
-WORKSHOP = ".contexthall-cache"
+STAGING = ".contexthall-cache"
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def refusing(call: Callable[..., Any], number: int, *times: int) -> Disk:
 
 
 def answer(cache: Path) -> str:
-    return library_of(cache.parent).resolve(str(cache), "one", 99)
+    return library_of(cache.parent).resolve(CacheRef(str(cache)), "one", 99).text
 
 
 def names(directory: Path) -> set[str]:
@@ -57,23 +58,25 @@ def names(directory: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", ["symlink", "dangling symlink", "file", "directory"])
-def test_what_is_not_a_workshop_but_has_its_name_is_left_alone(tmp_path: Path, sources: Path, kind: str) -> None:
-    precious, workshop = tmp_path / "precious", tmp_path / WORKSHOP
+def test_what_is_not_a_staging_directory_but_has_its_name_is_left_alone(
+    tmp_path: Path, sources: Path, kind: str
+) -> None:
+    precious, staging = tmp_path / "precious", tmp_path / STAGING
     write_sources(precious, {"notes": "years of work"})
     if kind == "symlink":
-        workshop.symlink_to("precious")
+        staging.symlink_to("precious")
     elif kind == "dangling symlink":
-        workshop.symlink_to("nowhere")
+        staging.symlink_to("nowhere")
     elif kind == "file":
-        workshop.write_text("mine")
+        staging.write_text("mine")
     else:
-        write_sources(workshop, {"new/notes": "", "notes": ""})
+        write_sources(staging, {"new/notes": "", "notes": ""})
     before = names(tmp_path)
-    with pytest.raises(UsageError, match=f"something else is at .*{WORKSHOP}"):
+    with pytest.raises(UsageError, match=f"something else is at .*{STAGING}"):
         compile_folder(sources, tmp_path / "cache")
     assert names(tmp_path) == before
     assert (precious / "notes").read_text() == "years of work"
-    assert kind != "directory" or names(workshop) == {"new", "notes"}
+    assert kind != "directory" or names(staging) == {"new", "notes"}
 
 
 @pytest.mark.parametrize(
@@ -109,21 +112,16 @@ def test_what_comes_to_be_at_the_target_during_the_build_stays(tmp_path: Path, s
             (tmp_path / "other").rename(target)
 
     with pytest.raises(UsageError, match="during the build"):
-        build(Disk(), sources=str(sources), target=str(target), created_at=CREATED_AT, force=force, progress=meanwhile)
+        CacheBuilder(Disk(), CREATED_AT).build(str(sources), str(target), force=force, progress=meanwhile)
     assert "somebody else" in answer(target)
-    assert WORKSHOP not in names(tmp_path)
+    assert STAGING not in names(tmp_path)
 
 
 def test_what_is_put_into_the_old_cache_during_the_build_stays(tmp_path: Path, sources: Path) -> None:
     cache = build_cache(tmp_path, OLD)
     with pytest.raises(UsageError, match="not a cache"):
-        build(
-            Disk(),
-            sources=str(sources),
-            target=str(cache),
-            created_at=CREATED_AT,
-            force=True,
-            progress=lambda _done, _total: (cache / "notes").touch(),
+        CacheBuilder(Disk(), CREATED_AT).build(
+            str(sources), str(cache), force=True, progress=lambda _done, _total: (cache / "notes").touch()
         )
     assert "notes" in names(cache)
 
@@ -135,15 +133,15 @@ def test_a_cache_that_is_removed_during_a_build_by_force_is_built_all_the_same(t
         if not (tmp_path / "aside").exists():
             cache.rename(tmp_path / "aside")
 
-    build(Disk(), sources=str(sources), target=str(cache), created_at=CREATED_AT, force=True, progress=meanwhile)
+    CacheBuilder(Disk(), CREATED_AT).build(str(sources), str(cache), force=True, progress=meanwhile)
     assert answer(cache) == oracle.resolve(NEW, "one", 99)
 
 
 @pytest.mark.parametrize("where", [".contexthall-docs", ".contexthall-docs/below"])
-def test_sources_do_not_lie_in_the_workshop(tmp_path: Path, where: str) -> None:
+def test_sources_do_not_lie_in_the_staging_directory(tmp_path: Path, where: str) -> None:
     (tmp_path / ".contexthall-docs").mkdir()
     folder = write_sources(tmp_path / where, {"a.md": "hi"})
-    with pytest.raises(UsageError, match="lie in each other"):
+    with pytest.raises(UsageError, match="--sources and --cache overlap"):
         compile_folder(folder, tmp_path / "docs")
     assert (folder / "a.md").read_text() == "hi"
 
@@ -156,9 +154,9 @@ def test_a_cache_may_not_have_the_name_of_a_workshop(tmp_path: Path, sources: Pa
         compile_folder(sources, tmp_path / "link")
 
 
-def test_a_workshop_that_comes_and_goes_is_not_waited_for_without_end(tmp_path: Path, sources: Path) -> None:
+def test_a_staging_directory_that_comes_and_goes_is_not_waited_for_without_end(tmp_path: Path, sources: Path) -> None:
     def perform(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        if call is os.open and str(arguments[0]).endswith(WORKSHOP):
+        if call is os.open and str(arguments[0]).endswith(STAGING):
             os.rmdir(arguments[0])
         return call(*arguments, **options)
 
@@ -166,48 +164,52 @@ def test_a_workshop_that_comes_and_goes_is_not_waited_for_without_end(tmp_path: 
         compile_folder(sources, tmp_path / "cache", disk=Disk(perform))
 
 
-def test_the_workshop_of_whoever_was_quicker_is_left_alone(tmp_path: Path, sources: Path) -> None:
+def test_the_staging_directory_of_whoever_was_quicker_is_left_alone(tmp_path: Path, sources: Path) -> None:
     quicker = list[Directory]()
 
     def be_quicker() -> None:
-        quicker.append(Disk().enter(str(tmp_path / WORKSHOP)))
+        quicker.append(Disk().enter(str(tmp_path / STAGING)))
         quicker[0].lock()
 
     with pytest.raises(UsageError, match="under way"):
-        compile_folder(sources, tmp_path / "cache", disk=disturbed(os.open, WORKSHOP, be_quicker))
-    assert WORKSHOP in names(tmp_path)
+        compile_folder(sources, tmp_path / "cache", disk=disturbed(os.open, STAGING, be_quicker))
+    assert STAGING in names(tmp_path)
 
 
-def test_a_workshop_that_was_removed_before_it_could_be_locked_is_made_again(tmp_path: Path, sources: Path) -> None:
+def test_a_staging_directory_that_was_removed_before_it_could_be_locked_is_made_again(
+    tmp_path: Path, sources: Path
+) -> None:
     removed: list[bool] = []
 
     def perform(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         if call is fcntl.flock and not removed:
             removed.append(True)
-            (tmp_path / WORKSHOP).rmdir()  # as whoever had the lock does at the end of its build
+            (tmp_path / STAGING).rmdir()  # as whoever had the lock does at the end of its build
         return call(*arguments, **options)
 
     compile_folder(sources, tmp_path / "cache", disk=Disk(perform))
     assert removed
     assert answer(tmp_path / "cache") == oracle.resolve(NEW, "one", 99)
-    assert WORKSHOP not in names(tmp_path)
+    assert STAGING not in names(tmp_path)
 
 
-def test_a_workshop_that_another_build_has_taken_meanwhile_is_left_alone(tmp_path: Path, sources: Path) -> None:
+def test_a_staging_directory_that_another_build_has_taken_meanwhile_is_left_alone(
+    tmp_path: Path, sources: Path
+) -> None:
     others = list[Directory]()
 
     def perform(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         if call is fcntl.flock and not others:
-            (tmp_path / WORKSHOP).rmdir()
-            (tmp_path / WORKSHOP).mkdir()
-            others.append(Disk().enter(str(tmp_path / WORKSHOP)))
+            (tmp_path / STAGING).rmdir()
+            (tmp_path / STAGING).mkdir()
+            others.append(Disk().enter(str(tmp_path / STAGING)))
             others[0].lock()
-            write_sources(tmp_path / WORKSHOP / "new", {"manifest.json": "half"})
+            write_sources(tmp_path / STAGING / "new", {"manifest.json": "half"})
         return call(*arguments, **options)
 
     with pytest.raises(UsageError, match="under way"):
         compile_folder(sources, tmp_path / "cache", disk=Disk(perform))
-    assert (tmp_path / WORKSHOP / "new" / "manifest.json").read_text() == "half"
+    assert (tmp_path / STAGING / "new" / "manifest.json").read_text() == "half"
 
 
 @pytest.mark.usefixtures("bound_by_permissions")
@@ -224,7 +226,7 @@ def test_an_old_cache_is_removed_however_deep_it_is(tmp_path: Path, sources: Pat
     cache = build_cache(tmp_path, OLD)
     (cache / "documents" / "/".join("d" * 150)).mkdir(parents=True)
     assert compile_folder(sources, cache, force=True).left_behind == ""
-    assert WORKSHOP not in names(tmp_path)
+    assert STAGING not in names(tmp_path)
 
 
 def test_what_cannot_be_removed_is_told_and_the_next_build_removes_it(tmp_path: Path, sources: Path) -> None:
@@ -233,7 +235,7 @@ def test_what_cannot_be_removed_is_told_and_the_next_build_removes_it(tmp_path: 
     assert "Permission denied" in built.left_behind
     assert answer(cache) == oracle.resolve(NEW, "one", 99)
     assert compile_folder(sources, cache, force=True).left_behind == ""
-    assert WORKSHOP not in names(tmp_path)
+    assert STAGING not in names(tmp_path)
 
 
 def test_a_failed_clean_up_does_not_hide_why_the_build_failed(tmp_path: Path, sources: Path) -> None:
@@ -247,7 +249,7 @@ def test_where_names_cannot_be_exchanged_two_renames_do(tmp_path: Path, sources:
     cache = build_cache(tmp_path, OLD)
     compile_folder(sources, cache, force=True, disk=refusing(kernel.exchange, number))
     assert answer(cache) == oracle.resolve(NEW, "one", 99)
-    assert WORKSHOP not in names(tmp_path)
+    assert STAGING not in names(tmp_path)
 
 
 def test_a_real_failure_of_the_exchange_is_an_io_error(tmp_path: Path, sources: Path) -> None:
@@ -268,17 +270,17 @@ def test_if_the_second_rename_fails_the_old_cache_gets_its_name_back(tmp_path: P
     with pytest.raises(DiskError):
         compile_folder(sources, cache, force=True, disk=Disk(perform))
     assert answer(cache) == oracle.resolve(OLD, "one", 99)
-    assert WORKSHOP not in names(tmp_path)
+    assert STAGING not in names(tmp_path)
 
 
 def test_a_cache_that_a_killed_build_had_moved_aside_gets_its_name_back(tmp_path: Path, sources: Path) -> None:
     cache = build_cache(tmp_path, OLD)
-    (tmp_path / WORKSHOP).mkdir()
-    cache.rename(tmp_path / WORKSHOP / "old")
+    (tmp_path / STAGING).mkdir()
+    cache.rename(tmp_path / STAGING / "old")
     with pytest.raises(UsageError, match="already"):
         compile_folder(sources, cache)
     assert answer(cache) == oracle.resolve(OLD, "one", 99)
-    assert WORKSHOP not in names(tmp_path)
+    assert STAGING not in names(tmp_path)
 
 
 def test_a_failed_build_leaves_none_of_the_parents_that_it_made(tmp_path: Path, sources: Path) -> None:

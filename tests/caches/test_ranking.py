@@ -6,16 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract import oracle
 
-from contexthall.caches.index.match_table import Columns, Field
-from contexthall.caches.query.selection import Ranked, divisors, rank, score_text, scores, words
+from contexthall.caches.index.match_table import Columns, MatchTable, divisors
+from contexthall.caches.query.frozen import score_text, scores, words
+from contexthall.caches.query.ranking import Ranked, rank
+from contexthall.caches.query.scorers import SCORERS
 from contexthall.core.tokens import tokens
+
+SCORER = SCORERS[0]
 
 corpora = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 12)), max_size=40)
 
 
-def field(matches: list[int], words: list[int], costs: list[int], *, narrow: bool = True) -> Field:
+def field(matches: list[int], words: list[int], costs: list[int], *, narrow: bool = True) -> MatchTable:
     columns = Columns.of(array("I", costs), array("I", words))
-    return Field(columns, array("H" if narrow else "Q", matches))
+    return MatchTable(columns, array("H" if narrow else "Q", matches))
 
 
 def plainly(scores: list[float], costs: list[int], budget: int) -> list[Ranked]:
@@ -29,10 +33,10 @@ def plainly(scores: list[float], costs: list[int], budget: int) -> list[Ranked]:
     return walked
 
 
-def check_walk(seen: Field, budget: int) -> None:
-    expected = plainly(list(seen.scores(range(len(seen)))), list(seen.costs), budget)
-    assert list(rank(seen, budget, every=True)) == expected
-    assert list(rank(seen, budget)) == [place for place in expected if place.fits]
+def check_walk(seen: MatchTable, budget: int) -> None:
+    expected = plainly(list(SCORER.scores(seen, range(len(seen.matches)))), list(seen.columns.tokens), budget)
+    assert list(rank(SCORER, seen, budget, every=True)) == expected
+    assert list(rank(SCORER, seen, budget)) == [place for place in expected if place.fits]
 
 
 @given(corpora, st.integers(0, 60), st.booleans())
@@ -59,7 +63,7 @@ def test_the_walk_is_that_of_the_rule_where_few_match(touched: list[int], budget
     for document in touched:
         matches[document] = dice.randint(1, 5)
     columns = Columns.of(array("I", [dice.randint(0, 90) for _ in matches]), array("I", [5] * 3000))
-    check_walk(Field(columns, matches, sorted(touched)), budget)
+    check_walk(MatchTable(columns, matches, sorted(touched)), budget)
 
 
 def rounded_up_to_a_lane() -> tuple[int, int]:
@@ -76,18 +80,18 @@ def rounded_up_to_a_lane() -> tuple[int, int]:
 def test_a_score_that_was_rounded_up_reaches_what_it_was_rounded_to(narrow: bool) -> None:
     matches, total = rounded_up_to_a_lane()
     seen = field([matches, 1, 0], [total, 9, 9], [1, 1, 1], narrow=narrow)
-    assert 0 in seen.reaching(seen.scores([0])[0])
+    assert 0 in SCORER.scoring_at_least(seen, SCORER.scores(seen, [0])[0])
 
 
 def test_documents_that_do_not_fit_are_skipped_not_truncated() -> None:
     seen = field([9, 5], [10, 10], [9, 1])
-    assert list(rank(seen, 5)) == [Ranked(1, fits=True)]
-    assert list(rank(seen, 5, every=True)) == [Ranked(0, fits=False), Ranked(1, fits=True)]
+    assert list(rank(SCORER, seen, 5)) == [Ranked(1, fits=True)]
+    assert list(rank(SCORER, seen, 5, every=True)) == [Ranked(0, fits=False), Ranked(1, fits=True)]
 
 
 def test_a_budget_of_nothing_takes_nothing_not_even_what_costs_nothing() -> None:
-    assert list(rank(field([0], [0], [0]), 0)) == []
-    assert list(rank(field([0], [0], [0]), 1)) == [Ranked(0, fits=True)]
+    assert list(rank(SCORER, field([0], [0], [0]), 0)) == []
+    assert list(rank(SCORER, field([0], [0], [0]), 1)) == [Ranked(0, fits=True)]
 
 
 @given(st.text())

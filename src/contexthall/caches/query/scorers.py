@@ -1,0 +1,39 @@
+"""The scorers: the rules by which a cache compares its documents with a query. Pure.
+
+A cache's `build_config` names its scorer. Another scorer is one more module and one more entry in `SCORERS`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from contexthall.caches.index.match_table import MatchTable
+from contexthall.caches.query.frozen import FrozenScorer
+
+
+class Scorer(Protocol):
+    """One way to turn texts into terms and matches into scores. A document without a match scores 0."""
+
+    @property
+    def build_config(self) -> Mapping[str, str]:
+        """What the manifest of a cache says that was built for this scorer."""
+
+    def terms(self, text: str) -> list[str]:
+        """Return the terms of a document or a query, in order."""
+
+    def scores(self, table: MatchTable, documents: Sequence[int]) -> Sequence[float]:
+        """Return the scores of some documents."""
+
+    def scoring_at_least(self, table: MatchTable, floor: float) -> Sequence[int]:
+        """Return every document whose score reaches `floor`, ascending; by an upper bound, so others may be there."""
+
+    def explanation(self, matched_terms: Sequence[str], term_matches: int, total_words: int) -> str:
+        """Return a sentence that tells a person where a score comes from."""
+
+
+SCORERS: tuple[Scorer, ...] = (FrozenScorer(),)
+"""All scorers; new caches are built for the first."""
+
+
+def scorer_for(build_config: object) -> Scorer | None:
+    """Return the scorer that a `build_config` names; None if there is none."""
+    return next((scorer for scorer in SCORERS if scorer.build_config == build_config), None)
