@@ -342,15 +342,15 @@ SURVIVED_ONCE = (
     ),
     Mutant(
         module="guild/servers/process.py",
-        old="env={**environment, _MARK: warden.watchers_mark},",
-        new="env={**os.environ, **environment, _MARK: warden.watchers_mark},",
+        old="env={**environment, _MARK: reaper.watchers_mark},",
+        new="env={**os.environ, **environment, _MARK: reaper.watchers_mark},",
         breaks="a member's process inherits the hall's environment",
         tests=_ENVIRONMENT,
     ),
     Mutant(
         module="guild/servers/process.py",
-        old="lifeline=$1; {_MARK}=$2; shift 2",
-        new="lifeline=$1; shift 2",
+        old="parent_pipe=$1; {_MARK}=$2; shift 2",
+        new="parent_pipe=$1; shift 2",
         breaks="a member carries the mark of its watcher",
         tests=_ENVIRONMENT,
     ),
@@ -617,7 +617,7 @@ CHOSEN = (
         old="for send in (os.kill, os.killpg):",
         new="for send in (os.kill,):",
         breaks="only the server is signalled, not what it started",
-        tests=("tests/guild/test_lifeline.py",),
+        tests=("tests/guild/test_parent_death_pipe.py",),
     ),
     Mutant(
         module="guild/lists/search.py",

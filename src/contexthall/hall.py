@@ -196,9 +196,9 @@ class Hall:
 
     def guild_at_work(self) -> "AbstractContextManager[GuildAtWork]":
         """Call tools of the guild without starting a server for every call; at the end all are stopped."""
-        from contexthall.guild.servers.blocking import put_to_work
+        from contexthall.guild.servers.blocking import start_sync
 
-        return put_to_work(open_guild(self.settings, self._disk))
+        return start_sync(open_guild(self.settings, self._disk))
 
     @cached_property
     def caches(self) -> "Library":
@@ -226,11 +226,11 @@ class Hall:
         settings = self.settings
         return Register(self._disk, project_root=settings.project_root, environment=os.environ, platform=sys.platform)
 
-    def at_work(self, *, refresh: bool = False) -> "AbstractAsyncContextManager[None]":
+    def running(self, *, refresh: bool = False) -> "AbstractAsyncContextManager[None]":
         """While this is entered, servers of the guild may run; at the end none does."""
         if not self.has_guild:
             return nullcontext()
-        return self.guild.at_work(self.settings.guild_refresh if refresh else "never", self.catalog.listed)
+        return self.guild.running(self.settings.guild_refresh if refresh else "never", self.catalog.listed)
 
     @property
     def has_guild(self) -> bool:
@@ -341,7 +341,7 @@ class Hall:
         # Loaded first, so that no member's time has it in it.
         import contexthall.guild.servers.connection  # noqa: F401 - what is used are the classes that the connector finds
 
-        async with self.guild.at_work():
+        async with self.guild.running():
             await self.guild.try_members(on_tried)
 
     def make_cache_root(self) -> None:

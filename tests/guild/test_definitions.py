@@ -8,8 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexthall.core import wire
-from contexthall.guild.lists.definitions import changes, difference, digest, in_force, sift, tokens, without_tasks
-from contexthall.guild.members.roster import Change
+from contexthall.guild.lists.definitions import (
+    changes,
+    difference,
+    digest,
+    in_force,
+    tokens,
+    validate_tools,
+    without_tasks,
+)
+from contexthall.guild.members.roster import ToolChange
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
@@ -64,7 +72,7 @@ def test_a_well_formed_tool_passes_as_it_is_unknown_keys_and_order_included() ->
         "icons": [{"src": "data:"}],
         "execution": {"taskSupport": "optional"},
     }
-    passed, left_out = sift([whole])
+    passed, left_out = validate_tools([whole])
     assert json.dumps(passed) == json.dumps([whole])
     assert left_out == ()
 
@@ -78,7 +86,7 @@ def test_what_may_be_missing_is_added_and_what_is_null_is_dropped() -> None:
         "outputSchema": None,
     }
     before = copy.deepcopy(offered)
-    passed, left_out = sift([offered])
+    passed, left_out = validate_tools([offered])
     assert passed == [
         {
             "name": "echo",
@@ -93,7 +101,7 @@ def test_what_may_be_missing_is_added_and_what_is_null_is_dropped() -> None:
 
 def test_nulls_inside_a_schema_mean_something_and_stay() -> None:
     schema = {"type": "object", "properties": {"text": {"default": None, "enum": [None, 1]}}}
-    assert sift([tool(inputSchema=schema)])[0] == [tool(inputSchema=schema)]
+    assert validate_tools([tool(inputSchema=schema)])[0] == [tool(inputSchema=schema)]
 
 
 @pytest.mark.parametrize(
@@ -143,36 +151,36 @@ def test_nulls_inside_a_schema_mean_something_and_stay() -> None:
     ids=lambda value: value[:60] if isinstance(value, str) else "",
 )
 def test_a_malformed_tool_is_left_out_and_named_and_the_others_stay(offered: object, sentence: str) -> None:
-    assert sift([offered, tool("good")]) == ([tool("good")], (sentence,))
+    assert validate_tools([offered, tool("good")]) == ([tool("good")], (sentence,))
 
 
 def test_a_name_of_256_characters_and_98_levels_below_a_key_are_fine() -> None:
     long = tool("x" * 256, other=nested(98), more=[{} for _ in range(200)])
-    assert sift([long]) == ([long], ())
+    assert validate_tools([long]) == ([long], ())
 
 
 def test_of_two_tools_with_one_name_the_first_stays() -> None:
-    passed, left_out = sift([tool("x", title="first"), tool("x", title="second")])
+    passed, left_out = validate_tools([tool("x", title="first"), tool("x", title="second")])
     assert passed == [tool("x", title="first")]
     assert left_out == ('tool "x" is left out: another tool has that name',)
 
 
 def test_a_malformed_tool_does_not_take_the_name_of_a_good_one() -> None:
-    assert sift([tool("x", title=1), tool("x")])[0] == [tool("x")]
+    assert validate_tools([tool("x", title=1), tool("x")])[0] == [tool("x")]
 
 
 def test_no_more_than_twenty_sentences_are_said_about_what_is_left_out() -> None:
-    _, of_twenty = sift([None] * 20)
-    _, of_more = sift([None] * 1000)
+    _, of_twenty = validate_tools([None] * 20)
+    _, of_more = validate_tools([None] * 1000)
     assert len(of_twenty) == 20
     assert of_more == (*of_twenty, "and 980 more")
 
 
 @given(st.lists(tool_like | json_values, max_size=5))
 def test_whatever_is_offered_what_passes_passes_again_unchanged_and_can_be_written(offered: list[object]) -> None:
-    passed, left_out = sift(offered)
+    passed, left_out = validate_tools(offered)
     assert len(passed) + len(left_out) == len(offered)
-    again, nothing = sift(passed)
+    again, nothing = validate_tools(passed)
     assert (json.dumps(again), nothing) == (json.dumps(passed), ())
     assert wire.parse(wire.pretty(passed).encode()) == passed
 
@@ -207,16 +215,18 @@ def test_changes_are_sorted_by_name_and_name_the_fields_in_definition_order() ->
         tool("b", inputSchema={"type": "object"}, outputSchema={}),
     ]
     assert changes(before, after) == (
-        Change("a", "removed"),
-        Change("b", "changed", ("inputSchema", "outputSchema")),
-        Change("c", "changed", ("title", "description", "annotations")),
-        Change("d", "added"),
+        ToolChange("a", "removed"),
+        ToolChange("b", "changed", ("inputSchema", "outputSchema")),
+        ToolChange("c", "changed", ("title", "description", "annotations")),
+        ToolChange("d", "added"),
     )
 
 
 def test_true_is_not_one_although_python_says_so() -> None:
     one, true = ({"type": "object", "properties": {"n": {"default": value}}} for value in (1, True))
-    assert changes([tool(inputSchema=one)], [tool(inputSchema=true)]) == (Change("echo", "changed", ("inputSchema",)),)
+    assert changes([tool(inputSchema=one)], [tool(inputSchema=true)]) == (
+        ToolChange("echo", "changed", ("inputSchema",)),
+    )
     assert in_force([tool(inputSchema=one)], [tool(inputSchema=true)])[0]["inputSchema"] is one
 
 
@@ -280,6 +290,6 @@ def test_a_definition_costs_a_token_for_every_four_bytes_begun(definition: dict[
 
 def test_a_number_that_nobody_could_read_again_costs_its_own_tool() -> None:
     beyond = tool("big", inputSchema={"type": "object", "maximum": 10**400})
-    passed, left_out = sift([tool("good"), beyond])
+    passed, left_out = validate_tools([tool("good"), beyond])
     assert [each["name"] for each in passed] == ["good"]
     assert len(left_out) == 1

@@ -19,7 +19,7 @@ from contexthall.guild.lists.tools_cache import (
     parse,
     render,
 )
-from contexthall.guild.members.manifest import Launch, Manifest
+from contexthall.guild.members.manifest import Launch, MemberManifest
 from contexthall.guild.members.roster import Freshness, Member
 from contexthall.system.disk import Disk, is_temporary
 
@@ -28,7 +28,7 @@ NOW = "2026-02-14T10:00:00Z"
 
 
 def member_in(directory: Path, *, key: str = "echo", version: str = "1.0") -> Member:
-    manifest = Manifest(name="echo", version=version, launch=Launch(command="true"))
+    manifest = MemberManifest(name="echo", version=version, launch=Launch(command="true"))
     return Member(name="echo", key=key, directory=str(directory / key), manifest=manifest)
 
 

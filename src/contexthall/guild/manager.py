@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from contexthall.core.catalog import Progress, Signal
+from contexthall.core.catalog import JsonObject, Progress, Signal
 from contexthall.core.errors import MemberError, UnknownMemberError
 from contexthall.core.text import is_printable
 from contexthall.guild.lists.definitions import tokens
@@ -24,12 +24,11 @@ from contexthall.guild.lists.tool_lists import Known, ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.members.discovery import discover_guild_members
 from contexthall.guild.members.manifest import variables
-from contexthall.guild.members.roster import Change, Freshness, JsonObject, Member, Status
-from contexthall.guild.servers.supervisor import Event, Handle, Keeper, ServerFactory, settled
+from contexthall.guild.members.roster import Freshness, Member, Status, ToolChange
+from contexthall.guild.servers.supervisor import Event, Handle, ServerFactory, Supervisor, settled
 from contexthall.system.disk import Disk
 
 __all__ = [
-    "Change",
     "Event",
     "Freshness",
     "Handle",
@@ -38,6 +37,7 @@ __all__ = [
     "MemberView",
     "Refresh",
     "ServerFactory",
+    "ToolChange",
     "Trial",
     "discover_guild_members",
     "one_line",
@@ -46,7 +46,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 Refresh: TypeAlias = Literal["all", "stale", "never"]
-Listener: TypeAlias = Callable[[Event], None]
+EventListener: TypeAlias = Callable[[Event], None]
 
 MOST_STARTS = 4
 _ORDER = {"missing": 0, "outdated": 1, "fresh": 2}
@@ -75,7 +75,7 @@ class MemberView(NamedTuple):
     freshness: Freshness
     notes: tuple[str, ...]
     """What else a person should know, a sentence each."""
-    changes: tuple[Change, ...]
+    changes: tuple[ToolChange, ...]
     is_held: bool
 
 
@@ -114,11 +114,11 @@ class MCPManager:
         self._memory = memory or Memory(disk, "")
         self._lists = ToolLists(disk, ToolsCaches(disk, cache_dir), self._memory, hold=hold)
         self._now = now
-        self._listeners: list[Listener] = []
+        self._listeners: list[EventListener] = []
         self._refresh_turns = asyncio.Semaphore(MOST_STARTS)
         call_turns = asyncio.Semaphore(MOST_STARTS)
-        self._keepers = {
-            name: Keeper(member, server_factory, call_turns, self._tell, self._refresh_soon)
+        self._supervisors = {
+            name: Supervisor(member, server_factory, call_turns, self._tell, self._refresh_soon)
             for name, member in self.roster.items()
         }
         self._listing: dict[tuple[str, bool], asyncio.Task[MemberError | None]] = {}
@@ -168,7 +168,7 @@ class MCPManager:
         members = map(self.member, names) if names else self.roster.values()
         return tool_names((member.name, tool["name"]) for member in members for tool in member.tools)
 
-    def subscribe(self, callback: Listener) -> Callable[[], None]:
+    def subscribe(self, callback: EventListener) -> Callable[[], None]:
         """Call `callback` with each event, until the function that is returned is called."""
         self._listeners.append(callback)
 
@@ -180,7 +180,7 @@ class MCPManager:
 
     # Trust:
 
-    def approve(self, name: str) -> tuple[Change, ...]:
+    def approve(self, name: str) -> tuple[ToolChange, ...]:
         """Trust a member's tools as they are now; give what had changed."""
         member = self.member(name)
         approved = member.changes
@@ -207,13 +207,13 @@ class MCPManager:
         self, member: str | Member, tool: str, arguments: JsonObject, progress: Progress | None = None
     ) -> Any:  # noqa: ANN401 - whatever the server answers
         """Call a tool of a member, whose server is started if it does not run; MemberError if it fails."""
-        keeper = self._keepers[self.member(member if isinstance(member, str) else member.name).name]
+        supervisor = self._supervisors[self.member(member if isinstance(member, str) else member.name).name]
         try:
-            return await self._invoke(keeper, tool, arguments, progress)
+            return await self._invoke(supervisor, tool, arguments, progress)
         except MemberError as error:
             if not error.can_repeat:
                 raise
-        return await self._invoke(keeper, tool, arguments, progress)
+        return await self._invoke(supervisor, tool, arguments, progress)
 
     async def ensure_list(self, name: str) -> None:
         """Ask a member that has no list for its tools, because one of them is called; MemberError if it fails.
@@ -228,7 +228,7 @@ class MCPManager:
 
     async def stop_server(self, name: str) -> None:
         """Stop the server of a member if it runs; calls under way fail, and the next one starts it anew."""
-        await self._keepers[self.member(name).name].stop()
+        await self._supervisors[self.member(name).name].stop()
 
     async def refresh_tool_caches(self, names: Iterable[str] | None = None, *, only_stale: bool = False) -> None:
         """Ask members for their tools, those first whose list is missing or outdated, and write down the answers.
@@ -249,7 +249,7 @@ class MCPManager:
             on_tried(await trial)
 
     @asynccontextmanager
-    async def at_work(self, refresh: Refresh = "never", listed: Signal | None = None) -> AsyncIterator[None]:
+    async def running(self, refresh: Refresh = "never", listed: Signal | None = None) -> AsyncIterator[None]:
         """While this is entered, keep the lists true: refresh once the first agent has been given its list.
 
         An agent that asks for no list is waited for, but not for ever. At the end every server is stopped.
@@ -282,11 +282,11 @@ class MCPManager:
     async def shutdown(self) -> None:
         """Stop every server, and whatever is under way."""
         self._lists.is_closing = True
-        for keeper in self._keepers.values():
-            keeper.is_closed = True
+        for supervisor in self._supervisors.values():
+            supervisor.is_closed = True
         for task in (*self._tasks, *self._listing.values()):
             task.cancel()
-        await asyncio.gather(*(keeper.close() for keeper in self._keepers.values()))
+        await asyncio.gather(*(supervisor.close() for supervisor in self._supervisors.values()))
         if pending := [*self._tasks, *self._listing.values()]:
             await asyncio.wait(pending)
 
@@ -296,12 +296,12 @@ class MCPManager:
         for name, seen in fingerprints.items():
             self._lists.compare(self.roster[name], seen)
 
-    async def _invoke(self, keeper: Keeper, tool: str, arguments: JsonObject, progress: Progress | None) -> Any:  # noqa: ANN401
-        async with keeper.attending(for_call=True) as handle:
+    async def _invoke(self, supervisor: Supervisor, tool: str, arguments: JsonObject, progress: Progress | None) -> Any:  # noqa: ANN401
+        async with supervisor.running_server(for_call=True) as handle:
             invoke: Callable[..., Awaitable[Any]] = handle.invoke_tool
             more = () if progress is None else (progress,)
             result = await settled(invoke(tool, arguments, *more))
-        keeper.note_success()
+        supervisor.note_success()
         return result
 
     def _refresh_soon(self, name: str) -> None:
@@ -315,7 +315,7 @@ class MCPManager:
         self._announced.discard(name)
         if under_way := self._tasks_listing(name):
             await asyncio.wait(under_way)
-        if self._keepers[name].is_running:
+        if self._supervisors[name].is_running:
             await self._listed(self.roster[name])
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
@@ -362,21 +362,25 @@ class MCPManager:
 
     async def _heard(self, member: Member, *, for_call: bool) -> Known:
         """Ask a server for its tools, and write them down; only its start has to wait for a turn."""
-        async with AsyncExitStack() as attendance:
+        async with AsyncExitStack() as stack:
             # First of all, for whoever comes first shall be asked first; but a call waits for no refresh of others.
             async with nullcontext() if for_call else self._refresh_turns:
                 seen = (await asyncio.to_thread(self._lists.fingerprints, [member])).get(member.name, "")
-                handle = await attendance.enter_async_context(self._keepers[member.name].attending(for_call=for_call))
+                handle = await stack.enter_async_context(
+                    self._supervisors[member.name].running_server(for_call=for_call)
+                )
             offered = list(await settled(handle.list_tools()))
             return await asyncio.to_thread(self._lists.write_down, member, offered, seen, self._now())
 
     async def _tried(self, member: Member) -> Trial:
         clock = asyncio.get_running_loop().time
         try:
-            async with AsyncExitStack() as attendance:
+            async with AsyncExitStack() as stack:
                 async with self._refresh_turns:
                     begun = clock()
-                    handle = await attendance.enter_async_context(self._keepers[member.name].attending(for_call=False))
+                    handle = await stack.enter_async_context(
+                        self._supervisors[member.name].running_server(for_call=False)
+                    )
                     seconds = clock() - begun
                 offered = await settled(handle.list_tools())
         except MemberError as error:
@@ -387,7 +391,7 @@ class MCPManager:
         return Trial(member.name, seconds, len(offered))
 
     def _note_failure(self, member: Member, error: MemberError) -> None:
-        if member.status != "error":  # the keeper has seen it already if it could not be started
+        if member.status != "error":  # the supervisor has seen it already if it could not be started
             member.status, member.error = "error", error.sentence
             self._tell(Event("error", member.name, error=member.error))
         self._lists.note_failure(member, error, self._now())

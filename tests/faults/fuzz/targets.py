@@ -286,7 +286,7 @@ def offered_tools(data: bytes) -> None:
         case types.JSONRPCResponse(result=result):
             offered = result.get("tools")
             if isinstance(offered, list):
-                tools, sentences = definitions.sift(offered)
+                tools, sentences = definitions.validate_tools(offered)
                 tools_cache.parse(tools_cache.render("1", tools, CREATED_AT))
                 "".join(sentences).encode()
 

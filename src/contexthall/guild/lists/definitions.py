@@ -12,9 +12,10 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 
 from contexthall.core import wire
+from contexthall.core.catalog import JsonObject
 from contexthall.core.text import is_printable
 from contexthall.core.tokens import tokens as cost
-from contexthall.guild.members.roster import Change, JsonObject
+from contexthall.guild.members.roster import ToolChange
 
 FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 """What an agent is told about a tool, and therefore what is trusted."""
@@ -46,7 +47,7 @@ _MOST_LEVELS = 100
 _MOST_SENTENCES = 20
 
 
-def sift(offered: Sequence[object], *, is_read: bool = False) -> tuple[list[JsonObject], tuple[str, ...]]:
+def validate_tools(offered: Sequence[object], *, is_read: bool = False) -> tuple[list[JsonObject], tuple[str, ...]]:
     """Split what a server listed into tools that can be passed on, and a sentence for each that cannot.
 
     Keys that are null are dropped, since clients refuse them, and a missing description becomes `""`. One thing is
@@ -83,16 +84,16 @@ def digest(tool: JsonObject) -> str:
     return sha256(_canonical({field: tool[field] for field in FIELDS if field in tool}).encode("ascii")).hexdigest()
 
 
-def changes(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> tuple[Change, ...]:
+def changes(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> tuple[ToolChange, ...]:
     """Say what is different about the current tools, sorted by name."""
     if approved is current:
         return ()
     before, after = _by_name(approved), _by_name(current)
-    found = [Change(name, "added") for name in after.keys() - before.keys()]
-    found += [Change(name, "removed") for name in before.keys() - after.keys()]
+    found = [ToolChange(name, "added") for name in after.keys() - before.keys()]
+    found += [ToolChange(name, "removed") for name in before.keys() - after.keys()]
     for name in before.keys() & after.keys():
         if fields := _changed_fields(before[name], after[name]):
-            found.append(Change(name, "changed", fields))
+            found.append(ToolChange(name, "changed", fields))
     return tuple(sorted(found))
 
 

@@ -12,14 +12,15 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from contexthall.core import wire
+from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.guild.members.roster import JsonObject, Member
+from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.system.disk import Disk
 
 logger = logging.getLogger(__name__)
 
-# A release that sifts tools more strictly counts it up: what is remembered is not examined again.
+# A release that validates tools more strictly counts it up: what is remembered is not examined again.
 _FORMAT = 1
 _UNREADABLE_PART = re.compile(r"[^A-Za-z0-9_]+")
 _LONGEST_READABLE_PART = 40
@@ -103,7 +104,7 @@ class Memory:
         if not self._directory:
             return
         real = self._disk.real(member.directory)
-        data = _spelt(remembered, member.name, real)
+        data = _to_json(remembered, member.name, real)
         self._make_directory()
         with self._disk.enter(self._directory) as opened:
             opened.replace(f"{_stem(real)}.json", data, sync=True)
@@ -203,7 +204,7 @@ def _digits(directory: str) -> str:
     return sha256(os.fsencode(directory)).hexdigest()[:_DIGITS]
 
 
-def _spelt(remembered: Remembered, name: str, directory: str) -> bytes:
+def _to_json(remembered: Remembered, name: str, directory: str) -> bytes:
     kept = {
         "format": _FORMAT,
         "name": name,
@@ -217,7 +218,7 @@ def _spelt(remembered: Remembered, name: str, directory: str) -> bytes:
         "current": None if _json(remembered.current) == _json(remembered.approved) else remembered.current,
         "left_out": remembered.left_out,
     }
-    # ASCII, because a directory that is not UTF-8 has halves of surrogate pairs in its name.
+    # ASCII, because a directory that is not UTF-8 has lone surrogates in its name.
     return _json(kept).encode("ascii")
 
 

@@ -25,7 +25,7 @@ _SHORTEST_PREFIX = 3
 _SHORTEST_STEM = 2
 
 
-class Listed(NamedTuple):
+class ListedTool(NamedTuple):
     """A tool that can be found: the name the agent sees, the member whose it is, and its definition."""
 
     name: str
@@ -33,7 +33,7 @@ class Listed(NamedTuple):
     definition: Mapping[str, Any]
 
 
-def find(listed: Sequence[Listed], query: str, limit: int = 10) -> list[Listed]:
+def find(listed: Sequence[ListedTool], query: str, limit: int = 10) -> list[ListedTool]:
     """Give the tools that fit, the best first; an empty query gives all, by name."""
     wanted = query.strip()
     if not wanted:
@@ -58,11 +58,11 @@ def one_line(definition: Mapping[str, Any], most: int = 120) -> str:
     return whole_words.rstrip(" ,;:.-") + "…"
 
 
-def _place(tool: Listed) -> tuple[str, str]:
+def _place(tool: ListedTool) -> tuple[str, str]:
     return tool.name, tool.member
 
 
-def _scores(listed: Sequence[Listed], query: str) -> dict[int, float]:
+def _scores(listed: Sequence[ListedTool], query: str) -> dict[int, float]:
     wanted = tuple(dict.fromkeys(word for run in _runs(query) for word in _words(run)))
     hits = _hits(listed, wanted)
     scores: defaultdict[int, float] = defaultdict(float)
@@ -72,7 +72,7 @@ def _scores(listed: Sequence[Listed], query: str) -> dict[int, float]:
     return scores
 
 
-def _hits(listed: Sequence[Listed], wanted: tuple[str, ...]) -> Mapping[str, Mapping[int, float]]:
+def _hits(listed: Sequence[ListedTool], wanted: tuple[str, ...]) -> Mapping[str, Mapping[int, float]]:
     """Say for each word that is wanted which tools have it, and how much it weighs there."""
     fields = [
         (number, weight, set(_runs(text))) for number, tool in enumerate(listed) for text, weight in _fields(tool)
@@ -86,7 +86,7 @@ def _hits(listed: Sequence[Listed], wanted: tuple[str, ...]) -> Mapping[str, Map
     return hits
 
 
-def _fields(tool: Listed) -> Iterator[tuple[str, float]]:
+def _fields(tool: ListedTool) -> Iterator[tuple[str, float]]:
     definition = tool.definition
     yield f"{_text(definition.get('name')) or tool.name} {_title(definition)}", _NAME_WEIGHT
     yield tool.member, _MEMBER_WEIGHT

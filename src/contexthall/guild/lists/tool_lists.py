@@ -7,12 +7,13 @@ read takes nothing away from those who have it.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import MemberError
-from contexthall.guild.lists.definitions import changes, difference, in_force, sift, without_tasks
+from contexthall.guild.lists.definitions import changes, difference, in_force, validate_tools, without_tasks
 from contexthall.guild.lists.memory import Failure, Memory, Remembered
 from contexthall.guild.lists.tools_cache import CachedTools, ToolsCaches, judge
 from contexthall.guild.members.fingerprint import fingerprint
-from contexthall.guild.members.roster import JsonObject, Member
+from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk
 
 
@@ -79,7 +80,7 @@ class ToolLists:
 
     def write_down(self, member: Member, offered: Sequence[object], seen: str, cached_at: str) -> Known:
         """Keep what a server offered, as far as it can be passed on."""
-        tools, left_out = sift(offered)
+        tools, left_out = validate_tools(offered)
         written = self._caches.write(member, tools, cached_at)
         remembered = Remembered(
             version=member.version,

@@ -13,10 +13,11 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from contexthall.core import wire
+from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.guild.lists.definitions import is_deep, sift
+from contexthall.guild.lists.definitions import is_deep, validate_tools
 from contexthall.guild.lists.memory import Remembered
-from contexthall.guild.members.roster import Freshness, JsonObject, Member
+from contexthall.guild.members.roster import Freshness, Member
 from contexthall.system.disk import Disk
 
 logger = logging.getLogger(__name__)
@@ -162,7 +163,7 @@ def _tools(listed: object, *, may_be_deep: bool) -> tuple[JsonObject, ...]:
         raise MalformedCacheError("its tools are not a list")
     if may_be_deep and is_deep(listed):
         raise MalformedCacheError("it is nested too deeply")
-    tools, faults = sift(listed, is_read=True)
+    tools, faults = validate_tools(listed, is_read=True)
     if faults:
         raise MalformedCacheError(faults[0])
     for tool in listed:

@@ -39,7 +39,7 @@ class _Folder(NamedTuple):
 def fingerprint(disk: Disk, member: Member) -> str:
     """Give 16 hex digits for the launch spec, a dash, and 16 for the files."""
     launch = wire.compact(member.manifest.launch.spec() if member.manifest is not None else None)
-    return f"{_digits(launch.encode('utf-8'))}-{_digits(_spelt(_digests(disk, member.directory)))}"
+    return f"{_digits(launch.encode('utf-8'))}-{_digits(_to_bytes(_digests(disk, member.directory)))}"
 
 
 def _digests(disk: Disk, directory: str) -> dict[str, str]:
@@ -93,7 +93,7 @@ def _entered(seen: Iterable[Seen], folder: _Folder) -> Sequence[_Folder]:
     return [folder.below(name) for name in names if not name.startswith(".")]
 
 
-def _spelt(digests: Mapping[str, str]) -> bytes:
+def _to_bytes(digests: Mapping[str, str]) -> bytes:
     places = sorted((os.fsencode(place), digest) for place, digest in digests.items())
     return b"".join(place + b"\0" + digest.encode("ascii") + b"\n" for place, digest in places)
 

@@ -60,7 +60,7 @@ class Launch(NamedTuple):
         }
 
 
-class Manifest(NamedTuple):
+class MemberManifest(NamedTuple):
     """What a member says of itself."""
 
     name: str
@@ -73,13 +73,13 @@ class Manifest(NamedTuple):
     idle_seconds: float = IDLE_SECONDS
 
 
-def parse_manifest(data: bytes) -> Manifest:
+def parse_manifest(data: bytes) -> MemberManifest:
     """Read a manifest, or raise ManifestError with the reason why it cannot be used."""
     top = _Part("", _parsed(data))
     if "mcp" not in top.fields:
         raise ManifestError("`mcp` is missing")
     mcp = _Part("mcp.", top.table("mcp"))
-    return Manifest(
+    return MemberManifest(
         name=_name(top),
         version=_version(top),
         display_name=top.text("displayName"),

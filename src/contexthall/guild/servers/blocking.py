@@ -39,10 +39,10 @@ class GuildAtWork:
 
 
 @contextmanager
-def put_to_work(manager: MCPManager) -> Iterator[GuildAtWork]:
+def start_sync(manager: MCPManager) -> Iterator[GuildAtWork]:
     """Let the servers of a guild run while this is entered; at the end every one is stopped."""
     _check_may_wait()
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(manager.at_work()):
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(manager.running()):
         guild = GuildAtWork(manager, portal)
         try:
             yield guild

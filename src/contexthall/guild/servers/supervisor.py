@@ -1,6 +1,6 @@
 """When does a member's server run? From the first moment that somebody needs it until nobody has for a while.
 
-A keeper looks after one member: it starts the server once, whoever asks and however many; stops it when it is idle;
+A supervisor looks after one member: it starts the server once, whoever asks and however many; stops it when it is idle;
 and after a failure lets some time pass before it tries again.
 """
 
@@ -11,8 +11,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
+from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import MemberError
-from contexthall.guild.members.roster import JsonObject, Member
+from contexthall.guild.members.roster import Member
 
 _T = TypeVar("_T")
 
@@ -50,7 +51,7 @@ class Event(NamedTuple):
     """The tools in force, if they were updated."""
 
 
-class Keeper:
+class Supervisor:
     """Looks after the server of one member."""
 
     def __init__(
@@ -81,7 +82,7 @@ class Keeper:
         """Set when nothing is to be started any more."""
 
     @asynccontextmanager
-    async def attending(self, *, for_call: bool) -> AsyncIterator[Handle]:
+    async def running_server(self, *, for_call: bool) -> AsyncIterator[Handle]:
         """Have the server run, started now if need be; it is not stopped for idleness while anybody is here."""
         self._users += 1
         self._cancel_idle()
