@@ -592,11 +592,11 @@ CHOSEN = (
         tests=("tests/guild/test_definitions.py",),
     ),
     Mutant(
-        module="guild/lists/tools_cache.py",
-        old="if remembered is None or remembered.cache_digest != cached.digest:",
-        new="if remembered is None:",
+        module="guild/lists/in_force.py",
+        old="if not record.is_listed or record.cache_digest != listed.digest:",
+        new="if not record.is_listed:",
         breaks="a list that somebody else wrote is judged by what is remembered of ours",
-        tests=("tests/guild/test_tools_cache.py",),
+        tests=("tests/guild/test_in_force.py",),
     ),
     Mutant(
         module="guild/servers/supervisor.py",

@@ -114,6 +114,7 @@ def test_what_is_held_can_be_approved_where_the_cache_cannot_be_written(guild: P
     member = Member(name="echo", key="echo", directory=str(guild / "echo"))
     remembered = memory.recall(member)
     assert remembered is not None
+    assert remembered.approved is not None
     assert [each["description"] for each in remembered.approved] == ["after"]
 
 

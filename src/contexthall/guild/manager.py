@@ -20,7 +20,7 @@ from contexthall.guild.lists.definitions import tokens
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.lists.naming import tool_names
 from contexthall.guild.lists.search import one_line
-from contexthall.guild.lists.tool_lists import Known, ToolLists
+from contexthall.guild.lists.tool_lists import MemberFacts, ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.members.discovery import discover_guild_members
 from contexthall.guild.members.manifest import variables
@@ -350,17 +350,17 @@ class MCPManager:
             heard = await self._heard(member, for_call=for_call)
         except MemberError as error:
             if not self._lists.is_closing:
-                self._note_failure(member, error)
+                await self._note_failure(member, error)
             return error
         except Exception as error:  # noqa: BLE001 - whatever a factory's server raises is its member's failure
             failure = MemberError("the server could not be asked", more=str(error))
-            self._note_failure(member, failure)
+            await self._note_failure(member, failure)
             return failure
         self._lists.adopt(member, heard)
         self._tell_tools(member)
         return None
 
-    async def _heard(self, member: Member, *, for_call: bool) -> Known:
+    async def _heard(self, member: Member, *, for_call: bool) -> MemberFacts:
         """Ask a server for its tools, and write them down; only its start has to wait for a turn."""
         async with AsyncExitStack() as stack:
             # First of all, for whoever comes first shall be asked first; but a call waits for no refresh of others.
@@ -390,12 +390,12 @@ class MCPManager:
         member.last_failure = ""
         return Trial(member.name, seconds, len(offered))
 
-    def _note_failure(self, member: Member, error: MemberError) -> None:
+    async def _note_failure(self, member: Member, error: MemberError) -> None:
         if member.status != "error":  # the supervisor has seen it already if it could not be started
             member.status, member.error = "error", error.sentence
             self._tell(Event("error", member.name, error=member.error))
-        self._lists.note_failure(member, error, self._now())
         logger.warning("the tools of %s could not be refreshed: %s", member.name, member.error)
+        await asyncio.to_thread(self._lists.note_failure, member, error, self._now())
 
     def _tell_tools(self, member: Member) -> None:
         self._tell(Event("tools_updated", member.name, tools=tuple(member.tools)))

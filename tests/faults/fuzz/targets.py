@@ -277,7 +277,7 @@ def tools_list(data: bytes) -> None:
         definitions.tokens(each)
         definitions.difference(each, None)
     definitions.changes(cached.tools, cached.tools[1:])
-    definitions.in_force(cached.tools, cached.tools[:1])
+    definitions.as_approved(cached.tools, cached.tools[:1])
 
 
 def offered_tools(data: bytes) -> None:
@@ -306,9 +306,7 @@ def guild_memory(data: bytes) -> None:
     memory = Memory(Disk(), str(home))
     member = Member(name="m", key="m", directory=str(_home()))
     home.mkdir(exist_ok=True)
-    for ending in (".json", ".failure.json"):
-        (home / f"{memory.name_of(member)}{ending}").write_bytes(data)
-    memory.failure_of(member)
+    (home / f"{memory.name_of(member)}.json").write_bytes(data)
     if (remembered := memory.recall(member)) is not None:
         memory.remember(member, remembered)
         assert memory.recall(member) == remembered

@@ -97,8 +97,8 @@ def changes(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> tu
     return tuple(sorted(found))
 
 
-def in_force(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> list[JsonObject]:
-    """Give the current tools as far as they were approved: a changed one as it was, an added one not at all."""
+def as_approved(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return the current tools as far as they were approved: a changed one as it was, an added one not at all."""
     before = _by_name(approved)
     return [
         before[tool["name"]] if _changed_fields(before[tool["name"]], tool) else tool
