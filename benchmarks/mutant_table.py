@@ -357,21 +357,21 @@ SURVIVED_ONCE = (
     # A server that was started for a refresh is stopped.
     Mutant(
         module="guild/servers/supervisor.py",
-        old="            self._stop(in_haste=True)  # whoever calls now has to wait for it\n            return\n",
+        old="            self._stop(in_haste=True)  # the next call has to wait for it\n            return\n",
         new="            return\n",
         breaks="a server that was started for a refresh is never stopped",
         tests=_REQUIREMENTS,
     ),
     Mutant(
         module="guild/servers/supervisor.py",
-        old="        if for_call:\n            self._was_called = True\n",
-        new="        self._was_called = True\n",
+        old="        if for_call:\n            self._last_call = clock()\n",
+        new="        self._last_call = clock()\n",
         breaks="a server that was started for a refresh waits until it is idle",
         tests=_REQUIREMENTS,
     ),
     Mutant(
         module="guild/servers/supervisor.py",
-        old="        if for_call:\n            self._was_called = True\n",
+        old="        if for_call:\n            self._last_call = clock()\n",
         new="",
         breaks="a server that was called is stopped at once",
         tests=_REQUIREMENTS,

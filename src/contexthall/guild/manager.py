@@ -25,7 +25,7 @@ from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.members.discovery import discover_guild_members
 from contexthall.guild.members.manifest import variables
 from contexthall.guild.members.roster import Freshness, Member, Status, ToolChange
-from contexthall.guild.servers.supervisor import Event, Handle, ServerFactory, Supervisor, settled
+from contexthall.guild.servers.supervisor import Event, Handle, ServerFactory, ServerState, Supervisor, settled
 from contexthall.system.disk import Disk
 
 __all__ = [
@@ -283,7 +283,7 @@ class MCPManager:
         """Stop every server, and whatever is under way."""
         self._lists.is_closing = True
         for supervisor in self._supervisors.values():
-            supervisor.is_closed = True
+            supervisor.forbid_starts()
         for task in (*self._tasks, *self._listing.values()):
             task.cancel()
         await asyncio.gather(*(supervisor.close() for supervisor in self._supervisors.values()))
@@ -315,7 +315,7 @@ class MCPManager:
         self._announced.discard(name)
         if under_way := self._tasks_listing(name):
             await asyncio.wait(under_way)
-        if self._supervisors[name].is_running:
+        if self._supervisors[name].state is ServerState.RUNNING:
             await self._listed(self.roster[name])
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
