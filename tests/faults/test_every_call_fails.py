@@ -51,9 +51,9 @@ from contexthall.faces.cli.importing import written
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.lists.tool_lists import ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
-from contexthall.guild.manager import discover_guild_members
+from contexthall.guild.manager import ALREADY_THERE, discover_guild_members
 from contexthall.guild.members.roster import Member
-from contexthall.hall import ALREADY_THERE, GuildChoice, open_hall
+from contexthall.hall import GuildChoice, open_hall
 from contexthall.system.disk import Disk
 
 pytestmark = pytest.mark.timeout(240 if IS_LONG else 60)

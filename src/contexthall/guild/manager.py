@@ -23,12 +23,14 @@ from contexthall.guild.lists.search import one_line
 from contexthall.guild.lists.tool_lists import MemberFacts, ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.members.discovery import discover_guild_members
+from contexthall.guild.members.enrolment import ALREADY_THERE
 from contexthall.guild.members.manifest import variables
 from contexthall.guild.members.roster import Freshness, Member, Status, ToolChange
 from contexthall.guild.servers.supervisor import Event, Handle, ServerFactory, ServerState, Supervisor, settled
 from contexthall.system.disk import Disk
 
 __all__ = [
+    "ALREADY_THERE",
     "Event",
     "Freshness",
     "Handle",

@@ -273,7 +273,6 @@ def tools_list(data: bytes) -> None:
     again = tools_cache.parse(tools_cache.render(cached.version, cached.tools, cached.cached_at))
     assert json.dumps(again.tools) == json.dumps(cached.tools)
     for each in cached.tools:
-        definitions.digest(each)
         definitions.tokens(each)
         definitions.difference(each, None)
     definitions.changes(cached.tools, cached.tools[1:])

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
-from hashlib import sha256
 from typing import Any, TypeAlias
 
 from contexthall.core import wire
@@ -77,11 +76,6 @@ def without_tasks(tools: Sequence[JsonObject]) -> tuple[list[JsonObject], tuple[
 
 def _needs_task(tool: JsonObject) -> bool:
     return (tool.get("execution") or {}).get("taskSupport") == "required"
-
-
-def digest(tool: JsonObject) -> str:
-    """Give the hex SHA-256 of what an agent is told about a tool."""
-    return sha256(_canonical({field: tool[field] for field in FIELDS if field in tool}).encode("ascii")).hexdigest()
 
 
 def changes(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> tuple[ToolChange, ...]:
