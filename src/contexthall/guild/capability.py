@@ -1,4 +1,4 @@
-"""What does an agent see of the guild? Every member's tools as the hall's own, or a way to find them."""
+"""The guild as agents see it: every member's tools as the hall's own, or tools to find them."""
 
 import logging
 from collections.abc import Sequence
@@ -99,7 +99,7 @@ class _Room:
         self.has_changed()
 
     def has_changed(self) -> bool:
-        """Look again at what members offer; say whether it is something else."""
+        """Look again at what members offer; return whether it has changed."""
         members = self._manager.roster.values()
         before, self._lists = self._lists, [tuple(member.tools) for member in members]
         if self._lists == before:
@@ -121,7 +121,7 @@ class _Room:
         return (_find_tool(self), _describe_tool(self), _call_tool(self), *map(self._tool, self._by_pin(pinned=True)))
 
     def unlisted(self) -> tuple[Tool, ...]:
-        """Give the tools that are found and not listed: who was shown one before may call it by its name."""
+        """Return the tools that are found and not listed: one that was listed before may still be called."""
         return tuple(map(self._tool, self._by_pin(pinned=False))) if self._is_dear else ()
 
     def _by_pin(self, *, pinned: bool) -> list[ListedTool]:
@@ -140,7 +140,7 @@ class _Room:
         return ToolResult.of_whole(result)
 
     async def find(self, name: str) -> ListedTool | ToolResult | None:
-        """Give the tool of that name, for which a member that has no list is asked; its failure, or None."""
+        """Return the tool of that name, for which a member that has no list is asked; its failure, or None."""
         failure = None
         for member in self._manager.roster.values():
             if name in self.listed:
@@ -153,7 +153,7 @@ class _Room:
         return self.listed.get(name, failure)
 
     async def seek(self, name: str) -> Tool | None:
-        """Give the tool of that name if its member has one; if the member fails, so does the tool."""
+        """Return the tool of that name if its member has one; if the member fails, a tool that fails."""
         found = await self.find(name)
         if isinstance(found, ListedTool):
             return self._tool(found)

@@ -1,4 +1,4 @@
-"""Who is in the guild, what can each do, and how is it asked? The room's public module.
+"""The manager of the guild, the room's public module: roster, tool calls, refreshes, the end of servers.
 
 The roster is complete as soon as it is loaded, from the lists that were cached; servers are started when one of their
 tools is called, or to see whether the list is still true. The manager alone changes members: everybody else gets
@@ -82,7 +82,7 @@ class MemberView(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """How it went when a member was started only to see whether it can be."""
+    """The outcome of starting a member only to see whether it can be started."""
 
     member: str
     seconds: float = 0.0
@@ -92,12 +92,12 @@ class Trial(NamedTuple):
 
 
 def utc_now() -> str:
-    """Say what time it is, as RFC 3339 in UTC, to the millisecond."""
+    """Return the time as RFC 3339 in UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class MCPManager:
-    """Looks after the members of a roster, their tools and their servers."""
+    """Owns the members of a roster, their tool lists and their servers."""
 
     def __init__(
         self,
@@ -131,31 +131,31 @@ class MCPManager:
     # The roster:
 
     async def initialize_roster(self) -> None:
-        """Give every member the tools of its cache. Starts nothing and waits for nobody."""
+        """Set every member's tools from its cache; no server is started."""
         self.load_roster()
 
     def load_roster(self) -> None:
-        """Do the same for whoever has no event loop."""
+        """Do what initialize_roster does, without an event loop."""
         for member in self.roster.values():
             if member.manifest is not None:
                 self._lists.load(member)
 
     def look_at_files(self) -> None:
-        """See whose launch spec or files have changed since its list was written, and who failed since."""
+        """Compare launch specs and files with those at the time of each list, and set who failed since."""
         self._compare(self._lists.fingerprints(self.roster.values()))
         for member in self.roster.values():
             self._lists.recall_failure(member)
 
     async def look_again(self) -> None:
-        """Do the same for whoever has an event loop that must not wait for the disk."""
+        """Compare launch specs and files in a thread, so that the event loop does not wait for the disk."""
         self._compare(await asyncio.to_thread(self._lists.fingerprints, tuple(self.roster.values())))
 
     def snapshot(self) -> tuple[MemberView, ...]:
-        """Say what is known of every member now."""
+        """Return what is known of every member now."""
         return tuple(map(_view, self.roster.values()))
 
     def view(self, name: str) -> MemberView:
-        """Say what is known of one member now."""
+        """Return what is known of one member now."""
         return _view(self.member(name))
 
     def member(self, name: str) -> Member:
@@ -166,7 +166,7 @@ class MCPManager:
             raise UnknownMemberError(repr(name), hint=f"the guild has {known}") from None
 
     def listed_names(self, *names: str) -> dict[tuple[str, str], str]:
-        """Say under which name agents see each tool of some members, or of all, by member and tool."""
+        """Return the names by which agents see the tools of some members, or of all, by member and tool."""
         members = map(self.member, names) if names else self.roster.values()
         return tool_names((member.name, tool["name"]) for member in members for tool in member.tools)
 
@@ -183,7 +183,7 @@ class MCPManager:
     # Trust:
 
     def approve(self, name: str) -> tuple[ToolChange, ...]:
-        """Trust a member's tools as they are now; give what had changed."""
+        """Trust a member's tools as they are now; return what had changed."""
         member = self.member(name)
         approved = member.changes
         if self._lists.approve(member):
@@ -191,16 +191,16 @@ class MCPManager:
         return approved
 
     def difference(self, name: str) -> str:
-        """Show how the tools of a member differ from those that were approved."""
+        """Return how the tools of a member differ from those that were approved."""
         return self._lists.difference(self.member(name))
 
     def unset_variables(self, name: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """Name the variables that the manifest of a member wants from the environment, and that are not there."""
+        """Return the variables that the manifest of a member refers to and that the environment lacks."""
         manifest = self.member(name).manifest
         return tuple(each for each in variables(manifest.launch) if each not in environment) if manifest else ()
 
     def log_of(self, name: str, lines: int = 200) -> str:
-        """Give the last lines that a member's server said on standard error, whoever had started it."""
+        """Return the last lines of standard error of a member's server, whichever process started it."""
         return self._memory.log_of(self.member(name)).tail(lines)
 
     # Servers:
@@ -244,9 +244,9 @@ class MCPManager:
         await asyncio.gather(*(self._listed(member) for member in asked))
 
     async def try_members(self, on_tried: Callable[[Trial], None]) -> None:
-        """Start every server, ask it for its tools and stop it; nothing that it says is believed or written down."""
+        """Start every server, ask it for its tools and stop it; no list and no record is written."""
         tried = [member for member in self.roster.values() if member.manifest is not None]
-        self._announced.update(member.name for member in tried)  # as if heeded: a trial refreshes no list
+        self._announced.update(member.name for member in tried)  # as if announced already: a trial refreshes no list
         for trial in asyncio.as_completed([self._tried(member) for member in tried]):
             on_tried(await trial)
 
@@ -270,7 +270,7 @@ class MCPManager:
             await asyncio.wait([attending])
 
     async def _attend(self, refresh: Refresh, begin: asyncio.Event) -> None:
-        """Refresh, then heed what other processes find out or approve; until cancelled."""
+        """Refresh, then poll for what other processes list or approve, until cancelled."""
         await begin.wait()
         await asyncio.sleep(_ANSWER_SECONDS)
         if refresh != "never":
@@ -292,7 +292,7 @@ class MCPManager:
         if pending := [*self._tasks, *self._listing.values()]:
             await asyncio.wait(pending)
 
-    # Behind them:
+    # Internals:
 
     def _compare(self, fingerprints: Mapping[str, str]) -> None:
         for name, seen in fingerprints.items():
@@ -307,7 +307,7 @@ class MCPManager:
         return result
 
     def _refresh_soon(self, name: str) -> None:
-        """Heed a server that says that its tools have changed; some say it often, and some at every start."""
+        """Refresh a server that announced a change of its tools, once for all announcements within a moment."""
         if name not in self._announced:
             self._announced.add(name)
             self._run(self._refresh_announced(name))
@@ -334,7 +334,7 @@ class MCPManager:
         return [task for (listed, _), task in self._listing.items() if listed == name]
 
     async def _listed(self, member: Member, *, for_call: bool = False) -> MemberError | None:
-        """List the tools of a member, once for all who ask meanwhile; give the error if that fails."""
+        """List the tools of a member, once for all who ask meanwhile; return the error if that fails."""
         key = (member.name, for_call)
         under_way = self._listing.get(key)
         if under_way is None:
@@ -365,7 +365,7 @@ class MCPManager:
     async def _heard(self, member: Member, *, for_call: bool) -> MemberFacts:
         """Ask a server for its tools, and write them down; only its start has to wait for a turn."""
         async with AsyncExitStack() as stack:
-            # First of all, for whoever comes first shall be asked first; but a call waits for no refresh of others.
+            # The turn comes first, so that members are asked in order; but a call waits for no refresh of others.
             async with nullcontext() if for_call else self._refresh_turns:
                 seen = (await asyncio.to_thread(self._lists.fingerprints, [member])).get(member.name, "")
                 handle = await stack.enter_async_context(

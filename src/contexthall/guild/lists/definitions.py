@@ -1,4 +1,4 @@
-"""What is a well-formed tool, and what changed about it?
+"""Tool definitions: which are well-formed, and what changed about them.
 
 Pure: definitions are JSON values, and none is ever altered. One tool that a client refuses can cost it the whole list,
 so what is not well-formed is left out, and named.
@@ -79,7 +79,7 @@ def _needs_task(tool: JsonObject) -> bool:
 
 
 def changes(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> tuple[ToolChange, ...]:
-    """Say what is different about the current tools, sorted by name."""
+    """Return the differences of the current tools from the approved ones, sorted by name."""
     if approved is current:
         return ()
     before, after = _by_name(approved), _by_name(current)
@@ -102,7 +102,7 @@ def as_approved(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -
 
 
 def difference(approved: JsonObject | None, current: JsonObject | None) -> str:
-    """Show people what changed, as a unified diff in which nothing is invisible; None stands for no such tool."""
+    """Return a unified diff in which nothing is invisible; None stands for no such tool."""
     before, after = _laid_out(approved), _laid_out(current)
     name = _visible(str((approved or current or {}).get("name", "")))
     return "\n".join(unified_diff(before, after, f"approved {name}", f"current {name}", lineterm=""))
@@ -131,7 +131,7 @@ def _without_nulls(values: _Object) -> _Object:
 
 
 def _name_fault(offered: object, name: object) -> str:
-    """Say why a tool cannot even be named; empty if it can."""
+    """Return why a tool cannot even be named; empty if it can."""
     if not isinstance(offered, dict):
         return "it is not an object"
     if not isinstance(name, str) or not name:
@@ -142,7 +142,7 @@ def _name_fault(offered: object, name: object) -> str:
 
 
 def _fault(tool: _Object, *, is_read: bool) -> str:
-    """Say why a tool that has a name cannot be passed on; empty if it can."""
+    """Return why a tool that has a name cannot be passed on; empty if it can."""
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict):
         return "its inputSchema is not an object"
@@ -158,7 +158,7 @@ def _fault(tool: _Object, *, is_read: bool) -> str:
 
 
 def _schema_fault(schema: _Object, which: str) -> str:
-    """Say what clients would refuse about a schema, and the whole list with it."""
+    """Return what clients would refuse about a schema, and the whole list with it."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if schema.get("type") != "object":
         return f'the type of its {which} is not "object"'
@@ -170,7 +170,7 @@ def _schema_fault(schema: _Object, which: str) -> str:
 
 
 def _detail_fault(tool: _Object) -> str:
-    """Say what clients would refuse about parts that few tools have."""
+    """Return what clients would refuse about parts that few tools have."""
     icons, execution = tool.get("icons", []), tool.get("execution", {})
     if not all(isinstance(icon, dict) and isinstance(icon.get("src"), str) for icon in icons):
         return "its icons are not all objects with a src"
@@ -185,7 +185,7 @@ def _odd_kind(values: _Object, kinds: _Kinds, whose: str) -> str:
 
 
 def _spelling_fault(tool: _Object) -> str:
-    """Say why a definition could not be written down, and read again; empty if it can."""
+    """Return why a definition could not be written, and read again; empty if it can."""
     try:
         text = wire.compact(tool)
         text.encode("utf-8")
@@ -205,7 +205,7 @@ def _spelling_fault(tool: _Object) -> str:
 
 
 def is_deep(value: object) -> bool:
-    """Say whether a value is nested too deeply for whoever writes it down."""
+    """Return whether a value is nested too deeply to be written."""
     level = [value]
     for _ in range(_MOST_LEVELS):
         level = [part for each in level for part in _parts(each)]

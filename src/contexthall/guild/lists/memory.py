@@ -156,7 +156,7 @@ class Memory:
         return None
 
     def _read(self, directory: str) -> bytes | None:
-        """Read the file about a directory; None if there is none. In older releases its name began otherwise."""
+        """Return the file about a directory; None if there is none. In older releases its name began otherwise."""
         try:
             return self._disk.read(os.path.join(self._directory, f"{_stem(directory)}.json"))
         except PathMissingError:
@@ -170,7 +170,7 @@ class Memory:
         return self._was_there
 
     def _make_directory(self) -> None:
-        """Make it and the hall's own above it, for the user alone."""
+        """Make the state directory and the hall's own above it, each with mode 0700."""
         self._disk.make_directories(os.path.dirname(self._directory))
         self._disk.make_directories(self._directory)
 

@@ -41,7 +41,7 @@ class CachedTools(NamedTuple):
 
 
 def parse(data: bytes, record: MemberRecord | None = None) -> CachedTools:
-    """Read a tools cache, of which every entry must be well-formed; else MalformedCacheError.
+    """Return a tools cache, or raise MalformedCacheError if any entry is not well-formed.
 
     The tools of the very file whose digest is recorded were validated when it was written, and are the recorded ones.
     """
@@ -80,7 +80,7 @@ class ToolsCaches:
         return os.path.join(self._directory_of(member), FILE_NAME)
 
     def read(self, member: Member, record: MemberRecord | None = None) -> CachedTools | None:
-        """Read what a member offered when it was last asked; None if that is not known.
+        """Return what a member offered when it was last asked; None if that is not known.
 
         With the member's record it is quicker.
         """

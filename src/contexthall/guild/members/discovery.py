@@ -1,4 +1,4 @@
-"""Who is in the guild directory? Every directory with a manifest, and those one level below a directory without one.
+"""Discovery of members: every directory with a manifest, and those one level below a directory without one.
 
 Nothing here fails: what cannot be used is a member all the same, with status `error` and the reason. Names are unique,
 and the same directory gives the same members in the same order.
@@ -59,7 +59,7 @@ def discover_guild_members(
 
 
 def is_looked_into(name: str) -> bool:
-    """Say whether a directory of this name may be a member's: it is not hidden, and nobody's dependencies."""
+    """Return whether a directory of this name may be a member's: neither hidden nor of dependencies."""
     return not name.startswith(".") and name != _PASSED_OVER
 
 
@@ -88,7 +88,7 @@ def _search_collection(disk: Disk, root: str, collection: str) -> Iterator[Disco
 
 
 def _directories(disk: Disk, path: str) -> list[str]:
-    """Name the directories in a directory that may be members; a symlink to one is one."""
+    """Return the names of directories that may be members', and of symlinks to such."""
     return [entry.name for entry in disk.list(path) if is_looked_into(entry.name) and _is_directory(disk, path, entry)]
 
 
@@ -102,7 +102,7 @@ def _is_directory(disk: Disk, path: str, entry: Entry) -> bool:
 
 
 def _look_at(disk: Disk, root: str, relative: str) -> DiscoveredDirectory | None:
-    """Read the manifest of a directory; None if it has none."""
+    """Return what the manifest of a directory says; None if it has none."""
     key, directory = shown(relative), os.path.join(root, relative)
     try:
         data = _read_manifest(disk, directory)
@@ -123,7 +123,7 @@ def _read_manifest(disk: Disk, directory: str) -> bytes | None:
 
 
 def _read(disk: Disk, path: str, name: str) -> bytes | None:
-    """Read a manifest, behind a symlink too; None if nothing has that name."""
+    """Return the bytes of a manifest, following a symlink; None if nothing has that name."""
     try:
         _, data = disk.read_small(path, LARGEST_BYTES)
     except DiskError:  # not an ordinary file: what is it?
@@ -143,12 +143,12 @@ def _read_behind(disk: Disk, path: str, name: str) -> bytes | None:
 
 
 def _unreadable(what: str, error: DiskError) -> str:
-    """Say that something cannot be read, and why, without the path that the error names."""
+    """Return a sentence that something cannot be read, and why, without the path that the error names."""
     return f"{what} cannot be read: {error.cause}" if error.cause else f"{what} cannot be read"
 
 
 def _named(found: Iterable[DiscoveredDirectory], is_known: IsKnown) -> Iterator[Member]:
-    """Give each its name: valid manifests have the first choice, the rest go by their keys.
+    """Yield members with their names: valid manifests have the first choice, the rest go by their keys.
 
     A name stays with the one that was listed under it. Else nobody takes the name of one whose directory is called so,
     or a member could pass for another, even if that other one cannot be used just now.
@@ -198,7 +198,7 @@ def _name_of(found: DiscoveredDirectory) -> str:
 
 
 def _claim(found: DiscoveredDirectory) -> int:
-    """Say how good a claim a member has to its name, from 0 on: by its directory, by the last part of that, or none."""
+    """Return the rank of a claim to a name: 0 by its directory, 1 by the last part of that, 2 by neither."""
     names = (found.key, os.path.basename(found.key))
     return names.index(_name_of(found)) if _name_of(found) in names else len(names)
 

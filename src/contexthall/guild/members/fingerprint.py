@@ -1,4 +1,4 @@
-"""Which digits stand for a member's launch spec and files?
+"""The fingerprint of a member's launch spec and files.
 
 Content decides, so that a copy of a member has the same ones. What a member or its tools write while it runs does not
 count: caches, logs, dependencies and whatever is hidden.
@@ -37,13 +37,13 @@ class _Folder(NamedTuple):
 
 
 def fingerprint(disk: Disk, member: Member) -> str:
-    """Give 16 hex digits for the launch spec, a dash, and 16 for the files."""
+    """Return 16 hex digits of the launch spec's digest, a dash, and 16 of the files'."""
     launch = wire.compact(member.manifest.launch.spec() if member.manifest is not None else None)
     return f"{_digits(launch.encode('utf-8'))}-{_digits(_to_bytes(_digests(disk, member.directory)))}"
 
 
 def _digests(disk: Disk, directory: str) -> dict[str, str]:
-    """Read the files of a directory, those next to the top first; of too many, only as many as count."""
+    """Return the digests of the first MOST_FILES files of a directory by path, breadth first."""
     digests: dict[str, str] = {}
     folders, rest = [_Folder("")], _MOST_BYTES
     for folder in folders:  # which grows on the way
@@ -65,7 +65,7 @@ def _digests(disk: Disk, directory: str) -> dict[str, str]:
 
 
 def _split(files: Iterable[Seen], most_bytes: int) -> tuple[list[Seen], list[Seen]]:
-    """Say which files are read, as long as there is time, and which count by their size and time."""
+    """Return which files are read, up to so many bytes, and which count by size and time only."""
     read: list[Seen] = []
     left_unread: list[Seen] = []
     for each in files:
@@ -86,7 +86,7 @@ def _is_counted(seen: Seen, folder: _Folder) -> bool:
 
 
 def _entered(seen: Iterable[Seen], folder: _Folder) -> Sequence[_Folder]:
-    """Name the directories that are looked into."""
+    """Return the directories that are searched."""
     if folder.level == _MOST_LEVELS:
         return []
     names = [each.name for each in seen if each.kind == "directory" and each.name not in _DEPENDENCIES]

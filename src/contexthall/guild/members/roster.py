@@ -1,4 +1,4 @@
-"""Who belongs to the guild, and what is known of each? Values; the manager alone changes a member."""
+"""The roster: members and what is known of each. The manager alone changes a member."""
 
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
