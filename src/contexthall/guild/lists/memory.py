@@ -59,14 +59,13 @@ class Memory:
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._directory = directory
-        self._was_there = False
         self._lost: dict[str, Exception] = {}
 
     def recall(self, member: Member) -> MemberRecord | None:
         """Return the record of the member in this very directory; None if there is none that can be read."""
         self._lost.pop(member.name, None)
         try:
-            return self._recall(member) if self._is_there() else None
+            return self._recall(member) if self._directory else None
         except PathMissingError:
             return None
         except (DiskError, ValueError) as error:
@@ -163,11 +162,6 @@ class Memory:
             ending = f"-{_digits(directory)}.json"
             older = [each.name for each in self._disk.list(self._directory) if each.name.endswith(ending)]
             return self._disk.read(os.path.join(self._directory, older[0])) if older else None
-
-    def _is_there(self) -> bool:
-        """Return whether there may be any record at all."""
-        self._was_there = self._was_there or (bool(self._directory) and self._disk.is_there(self._directory))
-        return self._was_there
 
     def _make_directory(self) -> None:
         """Make the state directory and the hall's own above it, each with mode 0700."""

@@ -5,9 +5,9 @@ be read takes nothing away from a member that has its tools already.
 """
 
 from collections.abc import Iterable, Sequence
+from threading import Lock
 from typing import NamedTuple
 
-from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import MemberError
 from contexthall.guild.lists.definitions import difference, validate_tools
 from contexthall.guild.lists.in_force import judge, reference_of, tools_in_force
@@ -44,6 +44,8 @@ class ToolLists:
         self._hold = hold
         self._facts: dict[str, MemberFacts] = {}
         self._stamp: object = None
+        self._one_writer = Lock()
+        """Held from reading a record until it is written: refreshes write in threads."""
 
     def load(self, member: Member) -> None:
         """Put the cached list of a member in force; without one that can be used, nothing is."""
@@ -88,22 +90,30 @@ class ToolLists:
         valid, left_out = validate_tools(offered)
         tools = tuple(valid)
         written = self._caches.write(member, tools, cached_at)
-        before = self._record(member)
-        first_seen = self._first_seen(member, tools)
-        baseline = before.baseline if before.version == member.version else tools
-        record = MemberRecord(
+        heard = MemberRecord(
             version=member.version,
             fingerprint=seen,
             cache_digest=written.digest if written is not None else "",
             cached_at=cached_at,
-            approved=first_seen if before.approved is None else before.approved,
-            baseline=baseline if before.is_listed else first_seen,
             current=tools,
             left_out=left_out,
         )
-        if self._may_write_over(member):
-            self._memory.remember(member, record)
+        with self._one_writer:
+            record = self._compared(member, heard)
+            if self._may_write_over(member):
+                self._memory.remember(member, record)
         return MemberFacts(written or _unwritten(record), record, seen)
+
+    def _compared(self, member: Member, heard: MemberRecord) -> MemberRecord:
+        """Return a new record with the definitions of the old one that stay: only a person changes approved ones."""
+        before, shown = self._record(member), self._facts.get(member.name, _UNSEEN).listed
+        # Before anything was recorded, a cache that came with the member was shown.
+        first_seen = shown.tools if shown is not None and shown.version == member.version else heard.current
+        baseline = before.baseline if before.version == member.version else heard.current
+        return heard._replace(
+            approved=first_seen if before.approved is None else before.approved,
+            baseline=baseline if before.is_listed else first_seen,
+        )
 
     def adopt(self, member: Member, heard: MemberFacts) -> None:
         """Put in force what a server offered."""
@@ -138,7 +148,8 @@ class ToolLists:
 
     def note_failure(self, member: Member, error: MemberError, at: str) -> None:
         """Record how a member failed, for the next process."""
-        self._memory.note_failure(member, f"failed at {at}: {error.sentence}")
+        with self._one_writer:
+            self._memory.note_failure(member, f"failed at {at}: {error.sentence}")
 
     def recall_failure(self, member: Member) -> None:
         """Set how a member failed last, in whatever process, if it has not been listed since."""
@@ -171,11 +182,6 @@ class ToolLists:
         force = tools_in_force(facts.listed, facts.record, member.version, facts.fingerprint, hold=self._hold)
         member.tools, member.cached_at, member.freshness = list(force.tools), force.cached_at, force.freshness
         member.changes, member.is_held, member.left_out = force.changes, force.is_held, force.left_out
-
-    def _first_seen(self, member: Member, offered: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
-        """Return the definitions that were shown before any were recorded: those of a cache that came with it."""
-        shown = self._facts.get(member.name, _UNSEEN).listed
-        return shown.tools if shown is not None and shown.version == member.version else offered
 
     def _may_write_over(self, member: Member) -> bool:
         """Return whether nothing is lost that somebody approved; who approves again writes over anything."""
