@@ -347,13 +347,14 @@ class Hall:
 
         Values that may be secrets become references to variables, but for those of the variables named by `keep`.
         """
-        from contexthall.guild.members.enrolment import Candidates, directory_name
+        from contexthall.guild.manager import discover_guild_members
+        from contexthall.guild.members.enrolment import directory_name, named_guild, objection
 
-        candidates = Candidates(self._disk, self.settings.guild)
+        members = discover_guild_members(named_guild(self.settings.guild), self._disk)
         found = self.clients.members_in(absolute(file, self.settings.working_directory), keep=keep)
         named = [each._replace(name=directory_name(each.name)) for each in found]
         return tuple(
-            each._replace(reason=each.reason or candidates.objection(each.name, _launch(each))) for each in named
+            each._replace(reason=each.reason or objection(each.name, _launch(each), members)) for each in named
         )
 
     def import_member(self, found: "Found") -> None:

@@ -234,7 +234,7 @@ def test_what_a_server_started_is_asked_to_end_as_well(tmp_path: Path) -> None:
             directory=str(tmp_path),
             environment={"PATH": os.environ["PATH"]},
             reaper=reaper,
-            say=lambda _words: None,
+            on_stderr=lambda _words: None,
         )
         await until((tmp_path / "ready").exists)
         await process.stop(reads_input=False)

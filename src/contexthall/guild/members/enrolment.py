@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 
@@ -61,22 +61,16 @@ def directory_name(name: str) -> str:
     return re.sub(r"[/\x00-\x1f\x7f-\x9f]+", "-", name).lstrip(". ").strip() or "server"
 
 
-class Candidates:
-    """Servers that others named, on their way into a guild."""
-
-    def __init__(self, disk: Disk, guild: str) -> None:
-        self._members = discover_guild_members(named_guild(guild), disk)
-
-    def objection(self, name: str, launch: Launch) -> str:
-        """Return why a server cannot become a member; empty if it can."""
-        if name in self._members:
-            return ALREADY_THERE
-        try:
-            _check_directory(name)
-            write_manifest(name, launch)
-        except (UsageError, ManifestError) as error:
-            return str(error)
-        return ""
+def objection(name: str, launch: Launch, members: Container[str]) -> str:
+    """Return why a server cannot become one of the members; empty if it can."""
+    if name in members:
+        return ALREADY_THERE
+    try:
+        _check_directory(name)
+        write_manifest(name, launch)
+    except (UsageError, ManifestError) as error:
+        return str(error)
+    return ""
 
 
 def _check_directory(name: str) -> None:

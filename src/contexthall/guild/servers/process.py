@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from contexthall.core.lines import LineSplitter
 
-Say = Callable[[bytes], None]
+OnStderr = Callable[[bytes], None]
 
 _MARK = "CONTEXTHALL_MARK"
 LAUNCHER = "context-hall"
@@ -44,7 +44,7 @@ _INHERITED = ("PATH", "HOME", "LANG", "LANGUAGE")
 LONGEST_LINE = 16 << 20
 _ENDS_OF_LINE = 4096
 _MOST_WAITING = 8 << 20
-_MOST_SAID = 256 << 10
+_MOST_STDERR = 256 << 10
 _PAUSE_SECONDS = 0.1
 _END_OF_INPUT_SECONDS = 2.0
 _TERM_SECONDS = 1.0
@@ -108,17 +108,17 @@ def _start_detached(command: tuple[str, ...], standard_input: int) -> None:
 class MemberProcess(asyncio.SubprocessProtocol):
     """A running server: lines from its standard output, bytes to its standard input, its exit code."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, on_stderr: OnStderr) -> None:
         self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         """Its exit code, once it has ended; below 0 for a signal."""
-        self._say = say
-        self._said = 0
+        self._on_stderr = on_stderr
+        self._stderr_bytes = 0
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._has_output = asyncio.Event()
         self._output_ended = False
-        self.said_all = asyncio.Event()
-        """Set once it can say no more on standard error."""
+        self.stderr_closed = asyncio.Event()
+        """Set once it has closed its standard error."""
         self._may_write = asyncio.Event()
         self._may_write.set()
         self._parent_pipe = -1
@@ -126,14 +126,20 @@ class MemberProcess(asyncio.SubprocessProtocol):
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], *, directory: str, environment: Mapping[str, str], reaper: OrphanReaper, say: Say
+        cls,
+        command: Sequence[str],
+        *,
+        directory: str,
+        environment: Mapping[str, str],
+        reaper: OrphanReaper,
+        on_stderr: OnStderr,
     ) -> "MemberProcess":
-        """Start a server in `directory`; what it says on standard error goes to `say`. OSError if that cannot be."""
+        """Start a server in `directory`, or raise OSError; its standard error goes to `on_stderr`."""
         reaper.ensure_running()
         far_end, parent_pipe = os.pipe()
         try:
             _, process = await asyncio.get_running_loop().subprocess_exec(
-                lambda: cls(say),
+                lambda: cls(on_stderr),
                 *("/bin/sh", "-c", _LAUNCH, LAUNCHER, str(far_end), reaper.mark, *command),
                 cwd=directory,
                 env={**environment, _MARK: reaper.watchers_mark},
@@ -228,7 +234,7 @@ class MemberProcess(asyncio.SubprocessProtocol):
         if fd == 1:
             self._take_output(data)
         else:
-            self._take_words(data)
+            self._take_stderr(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         del exc
@@ -238,7 +244,7 @@ class MemberProcess(asyncio.SubprocessProtocol):
             self._output_ended = True
             self._has_output.set()
         if fd == 2:  # noqa: PLR2004 - standard error
-            self.said_all.set()
+            self.stderr_closed.set()
 
     def process_exited(self) -> None:
         if self._transport is not None and not self.ended.done():
@@ -257,15 +263,15 @@ class MemberProcess(asyncio.SubprocessProtocol):
             self._pipe(1).pause_reading()
         self._has_output.set()
 
-    def _take_words(self, data: bytes) -> None:
+    def _take_stderr(self, data: bytes) -> None:
         """Pass on its standard error, with a pause after every 256 KiB so that it cannot starve the event loop."""
-        self._say(data)
-        self._said += len(data)
-        if self._said > _MOST_SAID:
-            self._said = 0
-            words = self._pipe(2)
-            words.pause_reading()
-            asyncio.get_running_loop().call_later(_PAUSE_SECONDS, _resume, words)
+        self._on_stderr(data)
+        self._stderr_bytes += len(data)
+        if self._stderr_bytes > _MOST_STDERR:
+            self._stderr_bytes = 0
+            stderr = self._pipe(2)
+            stderr.pause_reading()
+            asyncio.get_running_loop().call_later(_PAUSE_SECONDS, _resume, stderr)
 
 
 def _resume(pipe: asyncio.ReadTransport) -> None:

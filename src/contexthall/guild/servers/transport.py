@@ -178,7 +178,7 @@ class Transport:
                 directory=self._directory,
                 environment=environment,
                 reaper=self._reaper,
-                say=self._words.write,
+                on_stderr=self._words.write,
             )
         except ManifestError as error:
             raise MemberError(f"the server {error}") from None
@@ -296,7 +296,7 @@ class Transport:
                 writer.close()
                 return
         with anyio.move_on_after(_LAST_SECONDS):
-            await process.said_all.wait()
+            await process.stderr_closed.wait()
         raise MemberError(self.ending("before it listened", is_starting=True), more=self.evidence())
 
 
