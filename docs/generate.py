@@ -99,7 +99,7 @@ def files_of(example: str) -> list[Path]:
 async def written(hall: Hall, scratch: Path) -> dict[str, str]:
     """Call every tool, and write what it takes and what it gave."""
     made: dict[str, str] = {}
-    async with hall.at_work():
+    async with hall.running():
         await hall.guild.refresh_tool_caches()
         if [tool.name for tool in hall.catalog.tools] != [*CALLS]:
             raise LookupError("docs/calls.py has not exactly the tools that there are, in their order")

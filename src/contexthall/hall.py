@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 
-ALREADY_THERE = "the guild has a member of that name already"
-
 
 class GuildChoice(NamedTuple):
     """What was chosen about the guild; None where nothing was."""
@@ -119,8 +117,9 @@ def open_contexts(settings: Settings, disk: Disk) -> "Projects":
 def open_guild(settings: Settings, disk: Disk) -> "MCPManager":
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import MCPManager, discover_guild_members
+    from contexthall.guild.members.enrolment import existing_guild
 
-    directory = _guild_directory(settings, disk)
+    directory = existing_guild(disk, settings.guild)
     memory = Memory(disk, os.path.join(settings.user_state, "guild") if settings.user_state else "")
     manager = MCPManager(
         discover_guild_members(directory, disk, memory.knows),
@@ -131,21 +130,6 @@ def open_guild(settings: Settings, disk: Disk) -> "MCPManager":
     )
     manager.load_roster()
     return manager
-
-
-def _guild_directory(settings: Settings, disk: Disk) -> str:
-    if disk.kind(_named_guild(settings)) != "directory":
-        raise UsageError(
-            f"the guild is not a directory: {settings.guild}",
-            hint="name one with --guild DIR; `context guild add NAME --guild DIR -- COMMAND` makes it",
-        )
-    return settings.guild
-
-
-def _named_guild(settings: Settings) -> str:
-    if not settings.guild:
-        raise UsageError("no guild is named", hint="name its directory with --guild DIR or CONTEXT_GUILD")
-    return settings.guild
 
 
 class _LateConnector:
@@ -196,9 +180,9 @@ class Hall:
 
     def guild_at_work(self) -> "AbstractContextManager[GuildAtWork]":
         """Call tools of the guild without starting a server for every call; at the end all are stopped."""
-        from contexthall.guild.servers.blocking import put_to_work
+        from contexthall.guild.servers.blocking import start_sync
 
-        return put_to_work(open_guild(self.settings, self._disk))
+        return start_sync(open_guild(self.settings, self._disk))
 
     @cached_property
     def caches(self) -> "Library":
@@ -226,11 +210,11 @@ class Hall:
         settings = self.settings
         return Register(self._disk, project_root=settings.project_root, environment=os.environ, platform=sys.platform)
 
-    def at_work(self, *, refresh: bool = False) -> "AbstractAsyncContextManager[None]":
+    def running(self, *, refresh: bool = False) -> "AbstractAsyncContextManager[None]":
         """While this is entered, servers of the guild may run; at the end none does."""
         if not self.has_guild:
             return nullcontext()
-        return self.guild.at_work(self.settings.guild_refresh if refresh else "never", self.catalog.listed)
+        return self.guild.running(self.settings.guild_refresh if refresh else "never", self.catalog.listed)
 
     @property
     def has_guild(self) -> bool:
@@ -240,7 +224,9 @@ class Hall:
     def check_guild(self) -> None:
         """Refuse a guild that is named and not there: nothing could be served with it."""
         if self.has_guild:
-            _guild_directory(self.settings, self._disk)
+            from contexthall.guild.members.enrolment import existing_guild
+
+            existing_guild(self._disk, self.settings.guild)
 
     @property
     def project(self) -> "Project":
@@ -332,7 +318,7 @@ class Hall:
         # Loaded first, so that no member's time has it in it.
         import contexthall.guild.servers.connection  # noqa: F401 - what is used are the classes that the connector finds
 
-        async with self.guild.at_work():
+        async with self.guild.running():
             await self.guild.try_members(on_tried)
 
     def make_cache_root(self) -> None:
@@ -341,11 +327,9 @@ class Hall:
 
     def add_member(self, name: str, command: Sequence[str], *, version: str) -> None:
         """Write the manifest of a new member of the guild, a server that `command` starts; none is ever replaced."""
-        from contexthall.guild.members.enrolment import enrol
-        from contexthall.guild.members.manifest import Launch
+        from contexthall.guild.members.enrolment import enrol, launch_of
 
-        launch = Launch(command="".join(command[:1]), args=tuple(command[1:]))
-        enrol(self._disk, _named_guild(self.settings), name, launch, version=version)
+        enrol(self._disk, self.settings.guild, name, launch_of(command), version=version)
 
     def members_in(self, file: str, *, keep: Collection[str] = ()) -> "tuple[Found, ...]":
         """Say which members the guild could get from a file in which an MCP client names its servers.
@@ -353,22 +337,20 @@ class Hall:
         Values that may be secrets become references to variables, but for those of the variables named by `keep`.
         """
         from contexthall.guild.manager import discover_guild_members
-        from contexthall.guild.members.enrolment import objection, suitable
+        from contexthall.guild.members.enrolment import directory_name, named_guild, objection
 
-        taken = discover_guild_members(_named_guild(self.settings), self._disk)
+        members = discover_guild_members(named_guild(self.settings.guild), self._disk)
         found = self.clients.members_in(absolute(file, self.settings.working_directory), keep=keep)
-        named = [each._replace(name=suitable(each.name)) for each in found]
-        reasons = (
-            each.reason or (ALREADY_THERE if each.name in taken else objection(each.name, _launch(each)))
-            for each in named
+        named = [each._replace(name=directory_name(each.name)) for each in found]
+        return tuple(
+            each._replace(reason=each.reason or objection(each.name, _launch(each), members)) for each in named
         )
-        return tuple(each._replace(reason=reason) for each, reason in zip(named, reasons, strict=True))
 
     def import_member(self, found: "Found") -> None:
         """Write the manifest of a member that was found in a client's file."""
         from contexthall.guild.members.enrolment import enrol
 
-        enrol(self._disk, _named_guild(self.settings), found.name, _launch(found))
+        enrol(self._disk, self.settings.guild, found.name, _launch(found))
 
     def _caches_capability(self) -> "Capability":
         from contexthall.caches.capability import caches_capability
@@ -387,12 +369,9 @@ class Hall:
 
 
 def _launch(found: "Found") -> "Launch":
-    """Give the launch of a server that was found in a client's file."""
-    from contexthall.guild.members.manifest import Launch
+    from contexthall.guild.members.enrolment import launch_of
 
-    if found.url:
-        return Launch(transport="http", url=found.url, headers=found.headers)
-    return Launch(command="".join(found.command[:1]), args=found.command[1:], env=found.env)
+    return launch_of(found.command, env=found.env, url=found.url, headers=found.headers)
 
 
 def _order(*, full: bool, dry_run: bool, agents: bool) -> "Order":

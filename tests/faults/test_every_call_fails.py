@@ -48,12 +48,12 @@ from contexthall.contexts.freshness.answers import Outcome
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.project import Project
 from contexthall.faces.cli.importing import written
-from contexthall.guild.lists.memory import Failure, Memory
+from contexthall.guild.lists.memory import Memory
 from contexthall.guild.lists.tool_lists import ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
-from contexthall.guild.manager import discover_guild_members
+from contexthall.guild.manager import ALREADY_THERE, discover_guild_members
 from contexthall.guild.members.roster import Member
-from contexthall.hall import ALREADY_THERE, GuildChoice, open_hall
+from contexthall.hall import GuildChoice, open_hall
 from contexthall.system.disk import Disk
 
 pytestmark = pytest.mark.timeout(240 if IS_LONG else 60)
@@ -292,17 +292,12 @@ def approve(root: Path, disk: Disk) -> None:
 
 def note_failure(root: Path, disk: Disk) -> None:
     _, memory, member = lists_of(root, disk)
-    memory.note_failure(member, Failure(NOW, "it broke"))
+    memory.note_failure(member, "it broke")
 
 
 def prepare_failure(root: Path) -> None:
     prepare_member(root)
     note_failure(root, Disk())
-
-
-def forget_failure(root: Path, disk: Disk) -> None:
-    _, memory, member = lists_of(root, disk)
-    memory.note_failure(member, None)
 
 
 def add_member(root: Path, disk: Disk) -> None:
@@ -369,7 +364,7 @@ OPERATIONS = {
     "refresh": Operation(prepare_known_member, refresh, is_one_step=False, accepts=is_kept_in_memory),
     "approve": Operation(prepare_changed_member, approve),
     "note a failure": Operation(prepare_known_member, note_failure),
-    "forget a failure": Operation(prepare_failure, forget_failure),
+    "refresh after a failure": Operation(prepare_failure, refresh, is_one_step=False, accepts=is_kept_in_memory),
     "add a member": Operation(prepare_guild, add_member, is_one_step=False, is_done_again=is_added),
     "add the first member": Operation(prepare_nothing, add_member, is_one_step=False, is_done_again=is_added),
     "import members": Operation(prepare_servers, import_members, is_one_step=False),

@@ -37,8 +37,8 @@ from contexthall.core.lines import Ends, LineSplitter
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import Event, MCPManager, discover_guild_members
 from contexthall.guild.servers.connection import Connector
-from contexthall.guild.servers.process import Warden
-from contexthall.guild.servers.transport import Incoming, Transport, _decoded, _sifted
+from contexthall.guild.servers.process import OrphanReaper
+from contexthall.guild.servers.transport import Incoming, Transport, _decoded, _validated
 from contexthall.system.disk import Disk
 
 pytestmark = pytest.mark.anyio
@@ -837,7 +837,7 @@ async def test_a_member_may_ask_so_much_at_a_time_and_as_much_again_once_it_is_a
     member = discover_guild_members(str(tmp_path / "guild"))["bad"]
     assert member.manifest is not None
     log = Memory(Disk(), "").log_of(member)
-    transport = Transport(member.manifest, member.directory, log, {}, Warden())
+    transport = Transport(member.manifest, member.directory, log, {}, OrphanReaper())
     process: Any = Asking()
     for _ in range(3):
         process.said = [b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % number for number in range(200)]
@@ -870,5 +870,5 @@ async def test_what_the_sdk_would_misunderstand_is_left_out_of_what_comes_over_h
         for item in (*odd, SessionMessage(answer("1")), SessionMessage(answer(1)), well, gone):
             yield item
 
-    async with _sifted(incoming()) as sifted:
-        assert [item async for item in sifted] == [SessionMessage(answer(1)), well, gone]
+    async with _validated(incoming()) as validated:
+        assert [item async for item in validated] == [SessionMessage(answer(1)), well, gone]

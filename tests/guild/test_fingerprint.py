@@ -9,7 +9,7 @@ import pytest
 
 from contexthall.guild.members import fingerprint as module
 from contexthall.guild.members.fingerprint import fingerprint
-from contexthall.guild.members.manifest import Launch, Manifest
+from contexthall.guild.members.manifest import Launch, MemberManifest
 from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk
 
@@ -17,7 +17,7 @@ LAUNCH = Launch(command="python3", args=("server.py",), env={"MODE": "fast"})
 
 
 def member_in(directory: Path, launch: Launch = LAUNCH, *, version: str = "1.0") -> Member:
-    manifest = Manifest(name="echo", version=version, launch=launch)
+    manifest = MemberManifest(name="echo", version=version, launch=launch)
     return Member(name="echo", key="echo", directory=str(directory), manifest=manifest)
 
 

@@ -39,7 +39,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def serving(manager: MCPManager) -> AsyncIterator[None]:
     """Serve as a hall does, from the moment at which every member has been asked."""
-    async with manager.at_work("all"):
+    async with manager.running("all"):
         await until(lambda: all(member.cached_at for member in manager.roster.values()))
         await asyncio.sleep(0.1)
         yield
@@ -114,6 +114,7 @@ def test_what_is_held_can_be_approved_where_the_cache_cannot_be_written(guild: P
     member = Member(name="echo", key="echo", directory=str(guild / "echo"))
     remembered = memory.recall(member)
     assert remembered is not None
+    assert remembered.approved is not None
     assert [each["description"] for each in remembered.approved] == ["after"]
 
 
@@ -130,7 +131,7 @@ def test_an_approval_during_the_first_refresh_is_heeded(guild: Path, memory: Mem
 
     async def work() -> None:
         manager = opened(guild, Factory(tool("a", "after")), memory, hold=True)
-        async with manager.at_work("all"):
+        async with manager.running("all"):
             await until(lambda: manager.roster["changed"].is_held)
             opened(guild, FakeFactory(), memory, hold=True).approve("changed")
             may_start.set()

@@ -11,7 +11,7 @@ from tests.waiting import until
 
 from contexthall.core.errors import MemberError, UnknownMemberError
 from contexthall.guild.lists.memory import Memory
-from contexthall.guild.manager import Change
+from contexthall.guild.manager import ToolChange
 
 
 def test_many_calls_at_once_start_one_server(guild: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_member_that_has_failed_five_thousand_times_fails_in_the_same_words(
         manager, _ = manager_of(guild, factory)
         with pytest.raises(MemberError, match="could not be started"):
             await manager.invoke_tool("echo", "a", {})
-        manager._keepers["echo"]._failures = 5000
+        manager._supervisors["echo"]._failures = 5000
         with pytest.raises(MemberError, match="could not be started"):
             await manager.invoke_tool("echo", "a", {})
         member = manager.roster["echo"]
@@ -356,7 +356,7 @@ def test_a_definition_that_changed_without_a_new_version_is_told(guild: Path, me
     asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory))
     manager = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads, and tells others")), memory=memory))
     view = manager.view("echo")
-    assert view.changes == (Change("a", "changed", ("description",)),)
+    assert view.changes == (ToolChange("a", "changed", ("description",)),)
     assert view.tools == (tool("a", "Reads, and tells others"),)
     assert "Reads, and tells others" in manager.difference("echo")
     assert manager.approve("echo") == view.changes
@@ -428,7 +428,7 @@ def test_what_changes_after_a_new_version_is_flagged_again(guild: Path, memory: 
     make_member(guild, "echo", version="2.0.0")
     asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory))
     manager = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Deletes")), memory=memory))
-    assert manager.view("echo").changes == (Change("a", "changed", ("description",)),)
+    assert manager.view("echo").changes == (ToolChange("a", "changed", ("description",)),)
     assert '-  "description": "Writes"' in manager.difference("echo")
     manager.approve("echo")
     assert manager.view("echo").changes == ()
@@ -457,7 +457,7 @@ def test_a_cache_that_somebody_else_changed_is_flagged_too(guild: Path, memory: 
     manager, _ = manager_of(guild, FakeFactory(), memory=memory, hold=True)
     manager.load_roster()
     assert manager.roster["echo"].tools == [tool("a", "Reads")]
-    assert manager.view("echo").changes == (Change("a", "changed", ("description",)),)
+    assert manager.view("echo").changes == (ToolChange("a", "changed", ("description",)),)
 
 
 def test_what_another_process_approves_is_heeded(guild: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -469,7 +469,7 @@ def test_what_another_process_approves_is_heeded(guild: Path, memory: Memory, mo
         await refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory, hold=True)
         serving, events = manager_of(guild, FakeFactory(tool("a", "Writes")), memory=memory, hold=True)
         serving.load_roster()
-        async with serving.at_work("all"):
+        async with serving.running("all"):
             await until(lambda: serving.roster["echo"].is_held)
             other, _ = manager_of(guild, FakeFactory(), memory=memory, hold=True)
             other.load_roster()

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from contexthall.guild.lists.memory import Failure, Memory, Remembered
+from contexthall.guild.lists.memory import MemberRecord, Memory
 from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk
 
 ECHO = {"name": "echo", "description": "Say it agaín.", "inputSchema": {"type": "object"}}
-KNOWN = Remembered(
+KNOWN = MemberRecord(
     version="1.0",
     fingerprint="aa-bb",
     cache_digest="cc",
+    cached_at="2026-01-01T00:00:00Z",
     approved=(ECHO,),
     baseline=({**ECHO, "description": "Say it again."},),
     current=({**ECHO, "description": "Say it twice."}, {**ECHO, "name": "more"}),
@@ -35,9 +36,7 @@ def test_what_is_remembered_is_recalled_by_the_next_hall(tmp_path: Path) -> None
 
 def test_the_newest_memory_counts_and_leaves_one_file(tmp_path: Path) -> None:
     member, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
-    memory.remember(
-        member, Remembered(version="0.9", fingerprint="", cache_digest="", approved=(), baseline=(), current=())
-    )
+    memory.remember(member, MemberRecord(version="0.9", cached_at="2025-01-01T00:00:00Z", approved=()))
     memory.remember(member, KNOWN)
     assert memory.recall(member) == KNOWN
     assert os.listdir(tmp_path / "state") == [f"{memory.name_of(member)}.json"]
@@ -57,6 +56,7 @@ def test_one_is_not_taken_for_true(tmp_path: Path) -> None:
     memory.remember(member, KNOWN._replace(approved=({**ECHO, "y": 1},), current=({**ECHO, "y": True},)))
     recalled = memory.recall(member)
     assert recalled is not None
+    assert recalled.approved is not None
     assert recalled.current[0]["y"] is True
     assert recalled.approved[0]["y"] is not True
 
@@ -124,10 +124,10 @@ def test_a_file_that_an_older_release_named_after_the_member_is_found(tmp_path: 
     memory.remember(member, KNOWN)
     (name,) = os.listdir(tmp_path / "state")
     kept = json.loads((tmp_path / "state" / name).read_bytes())
-    older = {key: value for key, value in kept.items() if key not in {"name", "baseline"}}
+    older = {key: value for key, value in kept.items() if key not in {"name", "baseline", "failure"}}
     (tmp_path / "state" / name).unlink()
     (tmp_path / "state" / name.replace("folder", "echo")).write_text(json.dumps(older))
-    assert memory.recall(member) == KNOWN._replace(baseline=KNOWN.approved)
+    assert memory.recall(member) == KNOWN._replace(baseline=(ECHO,))
     assert memory.knows("echo", member.directory)
 
 
@@ -161,6 +161,8 @@ def test_a_directory_whose_name_is_not_utf8_is_remembered_too(tmp_path: Path) ->
         {"left_out": None},
         {"left_out": [1]},
         {"directory": 1},
+        {"failure": 1},
+        {"cached_at": None},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -250,16 +252,35 @@ def test_files_are_named_for_people_and_safely(tmp_path: Path, name: str, readab
     assert re.fullmatch(re.escape(readable) + "-[0-9a-f]{12}", stem)
 
 
-def test_a_failure_is_remembered_until_the_member_is_well_again(tmp_path: Path) -> None:
-    echo = member_in(tmp_path / "echo")
-    memory = Memory(Disk(), str(tmp_path / "state"))
-    memory.note_failure(echo, None)
-    assert not (tmp_path / "state").exists()
-    failure = Failure("2026-01-02T03:04:05Z", "its command was not found")
-    memory.note_failure(echo, failure)
-    assert Memory(Disk(), str(tmp_path / "state")).failure_of(echo) == failure
-    memory.note_failure(echo, None)
-    assert memory.failure_of(echo) is None
-    memory.note_failure(echo, failure)
-    (tmp_path / "state" / f"{memory.name_of(echo)}.failure.json").write_text('{"at":5}')
-    assert memory.failure_of(echo) is None
+def test_a_failure_is_part_of_the_record_until_the_tools_are_listed_again(tmp_path: Path) -> None:
+    echo, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(echo, KNOWN)
+    memory.note_failure(echo, "failed at 2026-01-02T03:04:05Z: its command was not found")
+    recalled = Memory(Disk(), str(tmp_path / "state")).recall(echo)
+    assert recalled == KNOWN._replace(failure="failed at 2026-01-02T03:04:05Z: its command was not found")
+    assert os.listdir(tmp_path / "state") == [f"{memory.name_of(echo)}.json"]
+    memory.remember(echo, KNOWN)
+    assert memory.recall(echo) == KNOWN
+
+
+def test_a_member_that_only_ever_failed_is_not_known_by_its_name(tmp_path: Path) -> None:
+    echo, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
+    memory.note_failure(echo, "half: \ud800")
+    assert memory.recall(echo) == MemberRecord(failure="half: ?")
+    assert not memory.knows("echo", echo.directory)
+
+
+def test_a_failure_is_not_written_over_a_record_that_cannot_be_parsed(tmp_path: Path) -> None:
+    echo, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(echo, KNOWN)
+    file = tmp_path / "state" / f"{memory.name_of(echo)}.json"
+    file.write_bytes(b"{")
+    memory.note_failure(echo, "it broke")
+    assert file.read_bytes() == b"{"
+
+
+def test_the_failure_file_of_an_older_release_lapses(tmp_path: Path) -> None:
+    echo, memory = member_in(tmp_path / "echo"), Memory(Disk(), str(tmp_path / "state"))
+    memory.remember(echo, KNOWN)
+    (tmp_path / "state" / f"{memory.name_of(echo)}.failure.json").write_text('{"at":"2026","sentence":"it broke"}')
+    assert memory.recall(echo) == KNOWN

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexthall.guild.lists.search import Listed, find, one_line
+from contexthall.guild.lists.search import ListedTool, find, one_line
 
 
-def tool(name: str, description: str = "", member: str = "hub", *parameters: str, **more: Any) -> Listed:
+def tool(name: str, description: str = "", member: str = "hub", *parameters: str, **more: Any) -> ListedTool:
     schema = {"type": "object", "properties": {parameter: {} for parameter in parameters}}
-    return Listed(
+    return ListedTool(
         f"{member}__{name}", member, {"name": name, "description": description, "inputSchema": schema, **more}
     )
 
 
-def found(listed: list[Listed], query: str, limit: int = 10) -> list[str]:
+def found(listed: list[ListedTool], query: str, limit: int = 10) -> list[str]:
     return [each.definition["name"] for each in find(listed, query, limit)]
 
 
@@ -140,7 +140,9 @@ def test_no_more_are_given_than_asked_for(limit: int, expected: list[str]) -> No
 
 
 def test_a_definition_with_nothing_in_it_is_found_by_its_name() -> None:
-    odd = Listed("m__odd", "m", {"description": None, "inputSchema": {"properties": []}, "annotations": 1, "name": []})
+    odd = ListedTool(
+        "m__odd", "m", {"description": None, "inputSchema": {"properties": []}, "annotations": 1, "name": []}
+    )
     assert find([odd], "odd") == [odd]
 
 

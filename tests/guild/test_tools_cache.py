@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
-from contexthall.guild.lists.memory import Remembered
+from contexthall.guild.lists.memory import MemberRecord
 from contexthall.guild.lists.tools_cache import (
     MOST_BYTES,
     CachedTools,
     MalformedCacheError,
     ToolsCaches,
-    judge,
     parse,
     render,
 )
-from contexthall.guild.members.manifest import Launch, Manifest
-from contexthall.guild.members.roster import Freshness, Member
+from contexthall.guild.members.manifest import Launch, MemberManifest
+from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk, is_temporary
 
 ECHO = {"name": "echo", "description": "Say it again.", "inputSchema": {"type": "object"}}
@@ -28,7 +27,7 @@ NOW = "2026-02-14T10:00:00Z"
 
 
 def member_in(directory: Path, *, key: str = "echo", version: str = "1.0") -> Member:
-    manifest = Manifest(name="echo", version=version, launch=Launch(command="true"))
+    manifest = MemberManifest(name="echo", version=version, launch=Launch(command="true"))
     return Member(name="echo", key=key, directory=str(directory / key), manifest=manifest)
 
 
@@ -111,12 +110,14 @@ def test_what_was_written_is_read_as_it_was(tmp_path: Path) -> None:
 def test_the_tools_of_the_very_file_that_is_remembered_are_the_remembered_ones(tmp_path: Path) -> None:
     member, caches = member_made_in(tmp_path), ToolsCaches(Disk())
     written = caches.write(member, [ECHO], NOW)
-    found = caches.read(member, remembered())
+    assert written is not None
+    record = MemberRecord(cache_digest=written.digest, current=(ECHO,))
+    found = caches.read(member, record)
     assert found == written
     assert found is not None
     assert found.tools[0] is ECHO
     caches.write(member, [], NOW)
-    other = caches.read(member, remembered())
+    other = caches.read(member, record)
     assert other is not None
     assert other.tools == ()
 
@@ -304,53 +305,3 @@ def test_a_symlink_in_the_place_of_the_cache_is_neither_read_nor_written_through
     assert ToolsCaches(Disk()).read(member) is None
     assert ToolsCaches(Disk()).write(member, [], NOW) is not None
     assert target.read_bytes() == render("1.0", [ECHO], NOW)
-
-
-def cached(version: str = "1.0") -> CachedTools:
-    return parse(render(version, [ECHO], NOW))
-
-
-def remembered(fingerprint: str = "aa-bb", cache_digest: str = "") -> Remembered:
-    digest = cache_digest or cached().digest
-    return Remembered("1.0", fingerprint, digest, approved=(ECHO,), baseline=(ECHO,), current=(ECHO,))
-
-
-def test_a_cache_of_the_manifests_version_is_fresh() -> None:
-    """REQ-MCP-TOOL-9: compared before it is used."""
-    assert judge(cached("1.0"), "1.0", remembered(), "aa-bb") == Freshness("fresh")
-
-
-@pytest.mark.parametrize("version", ["1.1", "1.0.0", "1", ""])
-def test_a_cache_of_another_version_is_as_good_as_none(version: str) -> None:
-    """REQ-MCP-TOOL-9, REQ-MCP-TOOL-10: whatever is remembered."""
-    expected = Freshness("missing", f"written for version 1.0, the manifest says {version}")
-    assert judge(cached("1.0"), version, None, "") == expected
-    assert judge(cached("1.0"), version, remembered(), "aa-bb") == expected
-
-
-def test_without_a_cache_the_list_is_missing() -> None:
-    """REQ-MCP-TOOL-11."""
-    assert judge(None, "1.0", None, "aa-bb") == Freshness("missing", "no list yet")
-    assert judge(None, "1.0", remembered(), "aa-bb") == Freshness("missing", "its tools cache cannot be used")
-
-
-def test_a_cache_about_which_nothing_is_remembered_is_not_outdated() -> None:
-    assert judge(cached(), "1.0", None, "aa-bb") == Freshness("fresh")
-    assert judge(cached(), "1.0", remembered(cache_digest="of another file"), "cc-dd") == Freshness("fresh")
-
-
-@pytest.mark.parametrize(
-    ("fingerprint", "reason"),
-    [
-        ("cc-bb", "launch spec changed"),
-        ("aa-dd", "files changed"),
-        ("cc-dd", "launch spec and files changed"),
-    ],
-)
-def test_a_change_without_a_new_version_makes_the_list_outdated_and_is_named(fingerprint: str, reason: str) -> None:
-    assert judge(cached(), "1.0", remembered("aa-bb"), fingerprint) == Freshness("outdated", reason)
-
-
-def test_where_nobody_looked_nothing_is_outdated() -> None:
-    assert judge(cached(), "1.0", remembered("aa-bb"), "") == Freshness("fresh")
-    assert judge(cached(), "1.0", remembered(""), "aa-bb") == Freshness("fresh")

@@ -1,1 +1,1 @@
-"""Which tools are within reach? A roster of other MCP servers and their cached tool lists."""
+"""The guild: a roster of other MCP servers and their cached tool lists."""

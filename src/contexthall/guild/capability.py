@@ -1,4 +1,4 @@
-"""What does an agent see of the guild? Every member's tools as the hall's own, or a way to find them."""
+"""The guild as agents see it: every member's tools as the hall's own, or tools to find them."""
 
 import logging
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from contexthall.core.text import quoted
 from contexthall.core.wire import compact
 from contexthall.guild.lists.definitions import tokens
 from contexthall.guild.lists.naming import may_name, tool_names
-from contexthall.guild.lists.search import Listed, find, one_line
+from contexthall.guild.lists.search import ListedTool, find, one_line
 from contexthall.guild.manager import MCPManager
 from contexthall.guild.servers.supervisor import Event
 
@@ -77,12 +77,12 @@ def guild_capability(manager: MCPManager, offer: Offer | None = None) -> Capabil
     room = _Room(manager, offer)
     capability = Capability("guild", guidance=room.guidance(), tools=room.tools(), unlisted=room.unlisted())
 
-    def heed(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if event.kind == "tools_updated" and room.has_changed():
             capability.guidance = room.guidance()
             capability.replace_tools(room.tools(), room.unlisted())
 
-    manager.subscribe(heed)
+    manager.subscribe(on_event)
     capability.seek = room.seek
     return capability
 
@@ -94,19 +94,19 @@ class _Room:
         self._manager = manager
         self._offer = offer
         self._lists: list[Sequence[JsonObject]] = []
-        self.listed: dict[str, Listed] = {}
+        self.listed: dict[str, ListedTool] = {}
         self._is_dear = False
         self.has_changed()
 
     def has_changed(self) -> bool:
-        """Look again at what members offer; say whether it is something else."""
+        """Look again at what members offer; return whether it has changed."""
         members = self._manager.roster.values()
         before, self._lists = self._lists, [tuple(member.tools) for member in members]
         if self._lists == before:
             return False
         pairs = [(member, tool) for member in members for tool in member.tools]
         names = tool_names((member.name, tool["name"]) for member, tool in pairs)
-        listed = [Listed(names[member.name, tool["name"]], member.name, tool) for member, tool in pairs]
+        listed = [ListedTool(names[member.name, tool["name"]], member.name, tool) for member, tool in pairs]
         self.listed = {each.name: each for each in listed}
         budget = self._offer.budget
         self._is_dear = budget is not None and sum(tokens(_shown(each)) for each in listed) > budget
@@ -121,13 +121,13 @@ class _Room:
         return (_find_tool(self), _describe_tool(self), _call_tool(self), *map(self._tool, self._by_pin(pinned=True)))
 
     def unlisted(self) -> tuple[Tool, ...]:
-        """Give the tools that are found and not listed: who was shown one before may call it by its name."""
+        """Return the tools that are found and not listed: one that was listed before may still be called."""
         return tuple(map(self._tool, self._by_pin(pinned=False))) if self._is_dear else ()
 
-    def _by_pin(self, *, pinned: bool) -> list[Listed]:
+    def _by_pin(self, *, pinned: bool) -> list[ListedTool]:
         return [each for each in self.listed.values() if (each.member in self._offer.pinned) is pinned]
 
-    async def call(self, listed: Listed, arguments: JsonObject, caller: Caller) -> ToolResult:
+    async def call(self, listed: ListedTool, arguments: JsonObject, caller: Caller) -> ToolResult:
         """Call a tool of a member, and pass on whatever it answers."""
         try:
             result = await self._manager.invoke_tool(
@@ -139,8 +139,8 @@ class _Room:
             return _failure(listed.member, error)
         return ToolResult.of_whole(result)
 
-    async def find(self, name: str) -> Listed | ToolResult | None:
-        """Give the tool of that name, for which a member that has no list is asked; its failure, or None."""
+    async def find(self, name: str) -> ListedTool | ToolResult | None:
+        """Return the tool of that name, for which a member that has no list is asked; its failure, or None."""
         failure = None
         for member in self._manager.roster.values():
             if name in self.listed:
@@ -153,13 +153,13 @@ class _Room:
         return self.listed.get(name, failure)
 
     async def seek(self, name: str) -> Tool | None:
-        """Give the tool of that name if its member has one; if the member fails, so does the tool."""
+        """Return the tool of that name if its member has one; if the member fails, a tool that fails."""
         found = await self.find(name)
-        if isinstance(found, Listed):
+        if isinstance(found, ListedTool):
             return self._tool(found)
         return None if found is None else _failing_tool(name, found)
 
-    def _tool(self, listed: Listed) -> Tool:
+    def _tool(self, listed: ListedTool) -> Tool:
         async def run(arguments: JsonObject, caller: Caller) -> ToolResult:
             return await self.call(listed, arguments, caller)
 
@@ -195,7 +195,7 @@ def _find_tool(room: _Room) -> Tool:
 def _describe_tool(room: _Room) -> Tool:
     async def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
         found = await room.find(arguments["name"])
-        if isinstance(found, Listed):
+        if isinstance(found, ListedTool):
             return ToolResult.of_text(compact(_shown(found)))
         return found or _unknown(arguments["name"])
 
@@ -212,7 +212,7 @@ def _describe_tool(room: _Room) -> Tool:
 def _call_tool(room: _Room) -> Tool:
     async def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         found = await room.find(arguments["name"])
-        if isinstance(found, Listed):
+        if isinstance(found, ListedTool):
             return await room.call(found, arguments.get("arguments", {}), caller)
         return found or _unknown(arguments["name"])
 
@@ -238,7 +238,7 @@ def _failure(member: str, error: MemberError) -> ToolResult:
     return ToolResult.of_text(f"{member}: {error.detail}", is_error=True)
 
 
-def _shown(listed: Listed) -> JsonObject:
+def _shown(listed: ListedTool) -> JsonObject:
     return {**listed.definition, "name": listed.name}
 
 

@@ -1,4 +1,4 @@
-"""Who is in the guild, what can each do, and how is it asked? The room's public module.
+"""The manager of the guild, the room's public module: roster, tool calls, refreshes, the end of servers.
 
 The roster is complete as soon as it is loaded, from the lists that were cached; servers are started when one of their
 tools is called, or to see whether the list is still true. The manager alone changes members: everybody else gets
@@ -13,23 +13,24 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from contexthall.core.catalog import Progress, Signal
+from contexthall.core.catalog import JsonObject, Progress, Signal
 from contexthall.core.errors import MemberError, UnknownMemberError
 from contexthall.core.text import is_printable
 from contexthall.guild.lists.definitions import tokens
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.lists.naming import tool_names
 from contexthall.guild.lists.search import one_line
-from contexthall.guild.lists.tool_lists import Known, ToolLists
+from contexthall.guild.lists.tool_lists import MemberFacts, ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.members.discovery import discover_guild_members
+from contexthall.guild.members.enrolment import ALREADY_THERE
 from contexthall.guild.members.manifest import variables
-from contexthall.guild.members.roster import Change, Freshness, JsonObject, Member, Status
-from contexthall.guild.servers.supervisor import Event, Handle, Keeper, ServerFactory, settled
+from contexthall.guild.members.roster import Freshness, Member, Status, ToolChange
+from contexthall.guild.servers.supervisor import Event, Handle, ServerFactory, ServerState, Supervisor, settled
 from contexthall.system.disk import Disk
 
 __all__ = [
-    "Change",
+    "ALREADY_THERE",
     "Event",
     "Freshness",
     "Handle",
@@ -38,6 +39,7 @@ __all__ = [
     "MemberView",
     "Refresh",
     "ServerFactory",
+    "ToolChange",
     "Trial",
     "discover_guild_members",
     "one_line",
@@ -46,7 +48,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 Refresh: TypeAlias = Literal["all", "stale", "never"]
-Listener: TypeAlias = Callable[[Event], None]
+EventListener: TypeAlias = Callable[[Event], None]
 
 MOST_STARTS = 4
 _ORDER = {"missing": 0, "outdated": 1, "fresh": 2}
@@ -75,12 +77,12 @@ class MemberView(NamedTuple):
     freshness: Freshness
     notes: tuple[str, ...]
     """What else a person should know, a sentence each."""
-    changes: tuple[Change, ...]
+    changes: tuple[ToolChange, ...]
     is_held: bool
 
 
 class Trial(NamedTuple):
-    """How it went when a member was started only to see whether it can be."""
+    """The outcome of starting a member only to see whether it can be started."""
 
     member: str
     seconds: float = 0.0
@@ -90,12 +92,12 @@ class Trial(NamedTuple):
 
 
 def utc_now() -> str:
-    """Say what time it is, as RFC 3339 in UTC, to the millisecond."""
+    """Return the time as RFC 3339 in UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class MCPManager:
-    """Looks after the members of a roster, their tools and their servers."""
+    """Owns the members of a roster, their tool lists and their servers."""
 
     def __init__(
         self,
@@ -114,11 +116,11 @@ class MCPManager:
         self._memory = memory or Memory(disk, "")
         self._lists = ToolLists(disk, ToolsCaches(disk, cache_dir), self._memory, hold=hold)
         self._now = now
-        self._listeners: list[Listener] = []
+        self._listeners: list[EventListener] = []
         self._refresh_turns = asyncio.Semaphore(MOST_STARTS)
         call_turns = asyncio.Semaphore(MOST_STARTS)
-        self._keepers = {
-            name: Keeper(member, server_factory, call_turns, self._tell, self._refresh_soon)
+        self._supervisors = {
+            name: Supervisor(member, server_factory, call_turns, self._tell, self._refresh_soon)
             for name, member in self.roster.items()
         }
         self._listing: dict[tuple[str, bool], asyncio.Task[MemberError | None]] = {}
@@ -129,31 +131,31 @@ class MCPManager:
     # The roster:
 
     async def initialize_roster(self) -> None:
-        """Give every member the tools of its cache. Starts nothing and waits for nobody."""
+        """Set every member's tools from its cache; no server is started."""
         self.load_roster()
 
     def load_roster(self) -> None:
-        """Do the same for whoever has no event loop."""
+        """Do what initialize_roster does, without an event loop."""
         for member in self.roster.values():
             if member.manifest is not None:
                 self._lists.load(member)
 
     def look_at_files(self) -> None:
-        """See whose launch spec or files have changed since its list was written, and who failed since."""
+        """Compare launch specs and files with those at the time of each list, and set who failed since."""
         self._compare(self._lists.fingerprints(self.roster.values()))
         for member in self.roster.values():
             self._lists.recall_failure(member)
 
     async def look_again(self) -> None:
-        """Do the same for whoever has an event loop that must not wait for the disk."""
+        """Compare launch specs and files in a thread, so that the event loop does not wait for the disk."""
         self._compare(await asyncio.to_thread(self._lists.fingerprints, tuple(self.roster.values())))
 
     def snapshot(self) -> tuple[MemberView, ...]:
-        """Say what is known of every member now."""
+        """Return what is known of every member now."""
         return tuple(map(_view, self.roster.values()))
 
     def view(self, name: str) -> MemberView:
-        """Say what is known of one member now."""
+        """Return what is known of one member now."""
         return _view(self.member(name))
 
     def member(self, name: str) -> Member:
@@ -164,11 +166,11 @@ class MCPManager:
             raise UnknownMemberError(repr(name), hint=f"the guild has {known}") from None
 
     def listed_names(self, *names: str) -> dict[tuple[str, str], str]:
-        """Say under which name agents see each tool of some members, or of all, by member and tool."""
+        """Return the names by which agents see the tools of some members, or of all, by member and tool."""
         members = map(self.member, names) if names else self.roster.values()
         return tool_names((member.name, tool["name"]) for member in members for tool in member.tools)
 
-    def subscribe(self, callback: Listener) -> Callable[[], None]:
+    def subscribe(self, callback: EventListener) -> Callable[[], None]:
         """Call `callback` with each event, until the function that is returned is called."""
         self._listeners.append(callback)
 
@@ -180,8 +182,8 @@ class MCPManager:
 
     # Trust:
 
-    def approve(self, name: str) -> tuple[Change, ...]:
-        """Trust a member's tools as they are now; give what had changed."""
+    def approve(self, name: str) -> tuple[ToolChange, ...]:
+        """Trust a member's tools as they are now; return what had changed."""
         member = self.member(name)
         approved = member.changes
         if self._lists.approve(member):
@@ -189,16 +191,16 @@ class MCPManager:
         return approved
 
     def difference(self, name: str) -> str:
-        """Show how the tools of a member differ from those that were approved."""
+        """Return how the tools of a member differ from those that were approved."""
         return self._lists.difference(self.member(name))
 
     def unset_variables(self, name: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """Name the variables that the manifest of a member wants from the environment, and that are not there."""
+        """Return the variables that the manifest of a member refers to and that the environment lacks."""
         manifest = self.member(name).manifest
         return tuple(each for each in variables(manifest.launch) if each not in environment) if manifest else ()
 
     def log_of(self, name: str, lines: int = 200) -> str:
-        """Give the last lines that a member's server said on standard error, whoever had started it."""
+        """Return the last lines of standard error of a member's server, whichever process started it."""
         return self._memory.log_of(self.member(name)).tail(lines)
 
     # Servers:
@@ -207,13 +209,13 @@ class MCPManager:
         self, member: str | Member, tool: str, arguments: JsonObject, progress: Progress | None = None
     ) -> Any:  # noqa: ANN401 - whatever the server answers
         """Call a tool of a member, whose server is started if it does not run; MemberError if it fails."""
-        keeper = self._keepers[self.member(member if isinstance(member, str) else member.name).name]
+        supervisor = self._supervisors[self.member(member if isinstance(member, str) else member.name).name]
         try:
-            return await self._invoke(keeper, tool, arguments, progress)
+            return await self._invoke(supervisor, tool, arguments, progress)
         except MemberError as error:
             if not error.can_repeat:
                 raise
-        return await self._invoke(keeper, tool, arguments, progress)
+        return await self._invoke(supervisor, tool, arguments, progress)
 
     async def ensure_list(self, name: str) -> None:
         """Ask a member that has no list for its tools, because one of them is called; MemberError if it fails.
@@ -228,7 +230,7 @@ class MCPManager:
 
     async def stop_server(self, name: str) -> None:
         """Stop the server of a member if it runs; calls under way fail, and the next one starts it anew."""
-        await self._keepers[self.member(name).name].stop()
+        await self._supervisors[self.member(name).name].stop()
 
     async def refresh_tool_caches(self, names: Iterable[str] | None = None, *, only_stale: bool = False) -> None:
         """Ask members for their tools, those first whose list is missing or outdated, and write down the answers.
@@ -242,14 +244,14 @@ class MCPManager:
         await asyncio.gather(*(self._listed(member) for member in asked))
 
     async def try_members(self, on_tried: Callable[[Trial], None]) -> None:
-        """Start every server, ask it for its tools and stop it; nothing that it says is believed or written down."""
+        """Start every server, ask it for its tools and stop it; no list and no record is written."""
         tried = [member for member in self.roster.values() if member.manifest is not None]
-        self._announced.update(member.name for member in tried)  # as if heeded: a trial refreshes no list
+        self._announced.update(member.name for member in tried)  # as if announced already: a trial refreshes no list
         for trial in asyncio.as_completed([self._tried(member) for member in tried]):
             on_tried(await trial)
 
     @asynccontextmanager
-    async def at_work(self, refresh: Refresh = "never", listed: Signal | None = None) -> AsyncIterator[None]:
+    async def running(self, refresh: Refresh = "never", listed: Signal | None = None) -> AsyncIterator[None]:
         """While this is entered, keep the lists true: refresh once the first agent has been given its list.
 
         An agent that asks for no list is waited for, but not for ever. At the end every server is stopped.
@@ -268,7 +270,7 @@ class MCPManager:
             await asyncio.wait([attending])
 
     async def _attend(self, refresh: Refresh, begin: asyncio.Event) -> None:
-        """Refresh, then heed what other processes find out or approve; until cancelled."""
+        """Refresh, then poll for what other processes list or approve, until cancelled."""
         await begin.wait()
         await asyncio.sleep(_ANSWER_SECONDS)
         if refresh != "never":
@@ -282,30 +284,30 @@ class MCPManager:
     async def shutdown(self) -> None:
         """Stop every server, and whatever is under way."""
         self._lists.is_closing = True
-        for keeper in self._keepers.values():
-            keeper.is_closed = True
+        for supervisor in self._supervisors.values():
+            supervisor.forbid_starts()
         for task in (*self._tasks, *self._listing.values()):
             task.cancel()
-        await asyncio.gather(*(keeper.close() for keeper in self._keepers.values()))
+        await asyncio.gather(*(supervisor.close() for supervisor in self._supervisors.values()))
         if pending := [*self._tasks, *self._listing.values()]:
             await asyncio.wait(pending)
 
-    # Behind them:
+    # Internals:
 
     def _compare(self, fingerprints: Mapping[str, str]) -> None:
         for name, seen in fingerprints.items():
             self._lists.compare(self.roster[name], seen)
 
-    async def _invoke(self, keeper: Keeper, tool: str, arguments: JsonObject, progress: Progress | None) -> Any:  # noqa: ANN401
-        async with keeper.attending(for_call=True) as handle:
+    async def _invoke(self, supervisor: Supervisor, tool: str, arguments: JsonObject, progress: Progress | None) -> Any:  # noqa: ANN401
+        async with supervisor.running_server(for_call=True) as handle:
             invoke: Callable[..., Awaitable[Any]] = handle.invoke_tool
             more = () if progress is None else (progress,)
             result = await settled(invoke(tool, arguments, *more))
-        keeper.note_success()
+        supervisor.note_success()
         return result
 
     def _refresh_soon(self, name: str) -> None:
-        """Heed a server that says that its tools have changed; some say it often, and some at every start."""
+        """Refresh a server that announced a change of its tools, once for all announcements within a moment."""
         if name not in self._announced:
             self._announced.add(name)
             self._run(self._refresh_announced(name))
@@ -315,7 +317,7 @@ class MCPManager:
         self._announced.discard(name)
         if under_way := self._tasks_listing(name):
             await asyncio.wait(under_way)
-        if self._keepers[name].is_running:
+        if self._supervisors[name].state is ServerState.RUNNING:
             await self._listed(self.roster[name])
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
@@ -332,7 +334,7 @@ class MCPManager:
         return [task for (listed, _), task in self._listing.items() if listed == name]
 
     async def _listed(self, member: Member, *, for_call: bool = False) -> MemberError | None:
-        """List the tools of a member, once for all who ask meanwhile; give the error if that fails."""
+        """List the tools of a member, once for all who ask meanwhile; return the error if that fails."""
         key = (member.name, for_call)
         under_way = self._listing.get(key)
         if under_way is None:
@@ -350,33 +352,37 @@ class MCPManager:
             heard = await self._heard(member, for_call=for_call)
         except MemberError as error:
             if not self._lists.is_closing:
-                self._note_failure(member, error)
+                await self._note_failure(member, error)
             return error
         except Exception as error:  # noqa: BLE001 - whatever a factory's server raises is its member's failure
             failure = MemberError("the server could not be asked", more=str(error))
-            self._note_failure(member, failure)
+            await self._note_failure(member, failure)
             return failure
         self._lists.adopt(member, heard)
         self._tell_tools(member)
         return None
 
-    async def _heard(self, member: Member, *, for_call: bool) -> Known:
+    async def _heard(self, member: Member, *, for_call: bool) -> MemberFacts:
         """Ask a server for its tools, and write them down; only its start has to wait for a turn."""
-        async with AsyncExitStack() as attendance:
-            # First of all, for whoever comes first shall be asked first; but a call waits for no refresh of others.
+        async with AsyncExitStack() as stack:
+            # The turn comes first, so that members are asked in order; but a call waits for no refresh of others.
             async with nullcontext() if for_call else self._refresh_turns:
                 seen = (await asyncio.to_thread(self._lists.fingerprints, [member])).get(member.name, "")
-                handle = await attendance.enter_async_context(self._keepers[member.name].attending(for_call=for_call))
+                handle = await stack.enter_async_context(
+                    self._supervisors[member.name].running_server(for_call=for_call)
+                )
             offered = list(await settled(handle.list_tools()))
             return await asyncio.to_thread(self._lists.write_down, member, offered, seen, self._now())
 
     async def _tried(self, member: Member) -> Trial:
         clock = asyncio.get_running_loop().time
         try:
-            async with AsyncExitStack() as attendance:
+            async with AsyncExitStack() as stack:
                 async with self._refresh_turns:
                     begun = clock()
-                    handle = await attendance.enter_async_context(self._keepers[member.name].attending(for_call=False))
+                    handle = await stack.enter_async_context(
+                        self._supervisors[member.name].running_server(for_call=False)
+                    )
                     seconds = clock() - begun
                 offered = await settled(handle.list_tools())
         except MemberError as error:
@@ -386,12 +392,12 @@ class MCPManager:
         member.last_failure = ""
         return Trial(member.name, seconds, len(offered))
 
-    def _note_failure(self, member: Member, error: MemberError) -> None:
-        if member.status != "error":  # the keeper has seen it already if it could not be started
+    async def _note_failure(self, member: Member, error: MemberError) -> None:
+        if member.status != "error":  # the supervisor has seen it already if it could not be started
             member.status, member.error = "error", error.sentence
             self._tell(Event("error", member.name, error=member.error))
-        self._lists.note_failure(member, error, self._now())
         logger.warning("the tools of %s could not be refreshed: %s", member.name, member.error)
+        await asyncio.to_thread(self._lists.note_failure, member, error, self._now())
 
     def _tell_tools(self, member: Member) -> None:
         self._tell(Event("tools_updated", member.name, tools=tuple(member.tools)))

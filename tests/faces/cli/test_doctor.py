@@ -627,7 +627,7 @@ def tried(guild: Path, factory: FakeFactory) -> list[Trial]:
     async def work() -> None:
         manager, _ = manager_of(guild, factory)
         await manager.initialize_roster()
-        async with manager.at_work():
+        async with manager.running():
             await manager.try_members(trials.append)
 
     asyncio.run(work())

@@ -273,11 +273,10 @@ def tools_list(data: bytes) -> None:
     again = tools_cache.parse(tools_cache.render(cached.version, cached.tools, cached.cached_at))
     assert json.dumps(again.tools) == json.dumps(cached.tools)
     for each in cached.tools:
-        definitions.digest(each)
         definitions.tokens(each)
         definitions.difference(each, None)
     definitions.changes(cached.tools, cached.tools[1:])
-    definitions.in_force(cached.tools, cached.tools[:1])
+    definitions.as_approved(cached.tools, cached.tools[:1])
 
 
 def offered_tools(data: bytes) -> None:
@@ -286,7 +285,7 @@ def offered_tools(data: bytes) -> None:
         case types.JSONRPCResponse(result=result):
             offered = result.get("tools")
             if isinstance(offered, list):
-                tools, sentences = definitions.sift(offered)
+                tools, sentences = definitions.validate_tools(offered)
                 tools_cache.parse(tools_cache.render("1", tools, CREATED_AT))
                 "".join(sentences).encode()
 
@@ -306,9 +305,7 @@ def guild_memory(data: bytes) -> None:
     memory = Memory(Disk(), str(home))
     member = Member(name="m", key="m", directory=str(_home()))
     home.mkdir(exist_ok=True)
-    for ending in (".json", ".failure.json"):
-        (home / f"{memory.name_of(member)}{ending}").write_bytes(data)
-    memory.failure_of(member)
+    (home / f"{memory.name_of(member)}.json").write_bytes(data)
     if (remembered := memory.recall(member)) is not None:
         memory.remember(member, remembered)
         assert memory.recall(member) == remembered

@@ -226,7 +226,7 @@ def _refresh_and_tell(manager: MCPManager, names: Sequence[str], tell: Callable[
     """Refresh members and tell of each as it happens; one that cannot even be started is told of at first."""
     unheard: list[OSError | DiskError] = []
 
-    def heed(event: Event) -> None:
+    def on_event(event: Event) -> None:
         line = happened(event)
         try:
             if line:
@@ -236,21 +236,21 @@ def _refresh_and_tell(manager: MCPManager, names: Sequence[str], tell: Callable[
 
     for view in map(manager.view, dict.fromkeys(names)):
         if view.status == "error":
-            heed(Event("error", view.name, error=view.error))
-    manager.subscribe(heed)
+            on_event(Event("error", view.name, error=view.error))
+    manager.subscribe(on_event)
     asyncio.run(_refreshed(manager, names))
     if unheard:
         raise unheard[0]
 
 
 async def _refreshed(manager: MCPManager, names: Sequence[str]) -> None:
-    async with manager.at_work():
+    async with manager.running():
         await manager.refresh_tool_caches(names)
 
 
 async def _called(manager: MCPManager, member: str, tool: str, arguments: JsonObject) -> JsonObject:
     try:
-        async with manager.at_work():
+        async with manager.running():
             result: JsonObject = await manager.invoke_tool(member, tool, arguments)
             return result
     except MemberError as error:

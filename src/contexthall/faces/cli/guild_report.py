@@ -15,7 +15,7 @@ from contexthall.core.wire import compact
 from contexthall.faces.cli.output import counted, harmless, harmless_json, on_one_line, shortened
 from contexthall.faces.cli.tools import tokens
 from contexthall.faces.members import facts_of
-from contexthall.guild.manager import Change, Event, MemberView
+from contexthall.guild.manager import Event, MemberView, ToolChange
 
 _WIDEST_NAME = 40
 _WIDEST_SENTENCE = 100
@@ -125,7 +125,7 @@ def _about_changes(view: MemberView, difference: str) -> Iterator[str]:
         yield f"The new definitions are in force; {approving} says that they may be."
 
 
-def change_told(change: Change) -> str:
+def change_told(change: ToolChange) -> str:
     """Say what became of a tool, and which fields of it changed."""
     fields = f"{', '.join(change.fields)} of " if change.fields else ""
     return on_one_line(f"{change.kind} {fields}{change.tool}")

@@ -10,7 +10,8 @@ from contexthall.core.errors import DiskError, HallError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
 from contexthall.faces.cli.output import counted, harmless_json, on_one_line, print_data, print_json, say
-from contexthall.hall import ALREADY_THERE, Hall
+from contexthall.guild.manager import ALREADY_THERE
+from contexthall.hall import Hall
 
 
 @click.command(

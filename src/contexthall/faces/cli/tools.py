@@ -60,7 +60,7 @@ def call(context: click.Context, tool: str, pairs: tuple[str, ...], json_text: s
 
 async def _called(hall: Hall, tool: str, read: Callable[[JsonObject], JsonObject]) -> ToolResult:
     """Call a tool with the arguments that its schema makes of what was typed; a member may have to be asked for it."""
-    async with hall.at_work():
+    async with hall.running():
         found = await hall.catalog.find(tool)
         return await hall.catalog.run(found, read(found.input_schema), hall.caller)
 

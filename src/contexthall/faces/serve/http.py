@@ -44,7 +44,7 @@ async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, taken: socket.soc
         site.end_streams()
         mcp.end_streams()
 
-    async with hall.at_work(refresh=True), mcp.running():
+    async with hall.running(refresh=True), mcp.running():
         await listen(site, taken, on_ready=lambda: say(ready), on_end=end)
 
 

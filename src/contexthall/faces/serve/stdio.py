@@ -22,5 +22,5 @@ def serve_stdio(hall: Hall) -> None:
 
 
 async def _run_stdio(hall: Hall, server: HallServer, pipes: stdio.Pipes) -> None:
-    async with hall.at_work(refresh=True):
+    async with hall.running(refresh=True):
         await stdio.serve(server, pipes)

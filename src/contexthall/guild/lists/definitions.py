@@ -1,4 +1,4 @@
-"""What is a well-formed tool, and what changed about it?
+"""Tool definitions: which are well-formed, and what changed about them.
 
 Pure: definitions are JSON values, and none is ever altered. One tool that a client refuses can cost it the whole list,
 so what is not well-formed is left out, and named.
@@ -8,13 +8,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
-from hashlib import sha256
 from typing import Any, TypeAlias
 
 from contexthall.core import wire
+from contexthall.core.catalog import JsonObject
 from contexthall.core.text import is_printable
 from contexthall.core.tokens import tokens as cost
-from contexthall.guild.members.roster import Change, JsonObject
+from contexthall.guild.members.roster import ToolChange
 
 FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 """What an agent is told about a tool, and therefore what is trusted."""
@@ -46,7 +46,7 @@ _MOST_LEVELS = 100
 _MOST_SENTENCES = 20
 
 
-def sift(offered: Sequence[object], *, is_read: bool = False) -> tuple[list[JsonObject], tuple[str, ...]]:
+def validate_tools(offered: Sequence[object], *, is_read: bool = False) -> tuple[list[JsonObject], tuple[str, ...]]:
     """Split what a server listed into tools that can be passed on, and a sentence for each that cannot.
 
     Keys that are null are dropped, since clients refuse them, and a missing description becomes `""`. One thing is
@@ -78,26 +78,21 @@ def _needs_task(tool: JsonObject) -> bool:
     return (tool.get("execution") or {}).get("taskSupport") == "required"
 
 
-def digest(tool: JsonObject) -> str:
-    """Give the hex SHA-256 of what an agent is told about a tool."""
-    return sha256(_canonical({field: tool[field] for field in FIELDS if field in tool}).encode("ascii")).hexdigest()
-
-
-def changes(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> tuple[Change, ...]:
-    """Say what is different about the current tools, sorted by name."""
+def changes(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> tuple[ToolChange, ...]:
+    """Return the differences of the current tools from the approved ones, sorted by name."""
     if approved is current:
         return ()
     before, after = _by_name(approved), _by_name(current)
-    found = [Change(name, "added") for name in after.keys() - before.keys()]
-    found += [Change(name, "removed") for name in before.keys() - after.keys()]
+    found = [ToolChange(name, "added") for name in after.keys() - before.keys()]
+    found += [ToolChange(name, "removed") for name in before.keys() - after.keys()]
     for name in before.keys() & after.keys():
         if fields := _changed_fields(before[name], after[name]):
-            found.append(Change(name, "changed", fields))
+            found.append(ToolChange(name, "changed", fields))
     return tuple(sorted(found))
 
 
-def in_force(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> list[JsonObject]:
-    """Give the current tools as far as they were approved: a changed one as it was, an added one not at all."""
+def as_approved(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return the current tools as far as they were approved: a changed one as it was, an added one not at all."""
     before = _by_name(approved)
     return [
         before[tool["name"]] if _changed_fields(before[tool["name"]], tool) else tool
@@ -107,7 +102,7 @@ def in_force(approved: Sequence[JsonObject], current: Sequence[JsonObject]) -> l
 
 
 def difference(approved: JsonObject | None, current: JsonObject | None) -> str:
-    """Show people what changed, as a unified diff in which nothing is invisible; None stands for no such tool."""
+    """Return a unified diff in which nothing is invisible; None stands for no such tool."""
     before, after = _laid_out(approved), _laid_out(current)
     name = _visible(str((approved or current or {}).get("name", "")))
     return "\n".join(unified_diff(before, after, f"approved {name}", f"current {name}", lineterm=""))
@@ -136,7 +131,7 @@ def _without_nulls(values: _Object) -> _Object:
 
 
 def _name_fault(offered: object, name: object) -> str:
-    """Say why a tool cannot even be named; empty if it can."""
+    """Return why a tool cannot even be named; empty if it can."""
     if not isinstance(offered, dict):
         return "it is not an object"
     if not isinstance(name, str) or not name:
@@ -147,7 +142,7 @@ def _name_fault(offered: object, name: object) -> str:
 
 
 def _fault(tool: _Object, *, is_read: bool) -> str:
-    """Say why a tool that has a name cannot be passed on; empty if it can."""
+    """Return why a tool that has a name cannot be passed on; empty if it can."""
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict):
         return "its inputSchema is not an object"
@@ -163,7 +158,7 @@ def _fault(tool: _Object, *, is_read: bool) -> str:
 
 
 def _schema_fault(schema: _Object, which: str) -> str:
-    """Say what clients would refuse about a schema, and the whole list with it."""
+    """Return what clients would refuse about a schema, and the whole list with it."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if schema.get("type") != "object":
         return f'the type of its {which} is not "object"'
@@ -175,7 +170,7 @@ def _schema_fault(schema: _Object, which: str) -> str:
 
 
 def _detail_fault(tool: _Object) -> str:
-    """Say what clients would refuse about parts that few tools have."""
+    """Return what clients would refuse about parts that few tools have."""
     icons, execution = tool.get("icons", []), tool.get("execution", {})
     if not all(isinstance(icon, dict) and isinstance(icon.get("src"), str) for icon in icons):
         return "its icons are not all objects with a src"
@@ -190,7 +185,7 @@ def _odd_kind(values: _Object, kinds: _Kinds, whose: str) -> str:
 
 
 def _spelling_fault(tool: _Object) -> str:
-    """Say why a definition could not be written down, and read again; empty if it can."""
+    """Return why a definition could not be written, and read again; empty if it can."""
     try:
         text = wire.compact(tool)
         text.encode("utf-8")
@@ -210,7 +205,7 @@ def _spelling_fault(tool: _Object) -> str:
 
 
 def is_deep(value: object) -> bool:
-    """Say whether a value is nested too deeply for whoever writes it down."""
+    """Return whether a value is nested too deeply to be written."""
     level = [value]
     for _ in range(_MOST_LEVELS):
         level = [part for each in level for part in _parts(each)]

@@ -1,7 +1,6 @@
-"""What does the hall remember about a member, where the member cannot change it?
+"""The records of members, in the user's state directory, where no member can change them: one file a member.
 
-A file a member, in the user's state directory: how it was launched and which files it had when its tools were last
-listed, and which definitions are trusted. Where nothing can be kept, every list is taken as it comes.
+Where no record can be kept, every list is taken as it comes.
 """
 
 import json
@@ -12,60 +11,61 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from contexthall.core import wire
+from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.guild.members.roster import JsonObject, Member
+from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.system.disk import Disk
 
 logger = logging.getLogger(__name__)
 
-# A release that sifts tools more strictly counts it up: what is remembered is not examined again.
+# A release that validates tools more strictly counts it up: what is remembered is not examined again.
 _FORMAT = 1
 _UNREADABLE_PART = re.compile(r"[^A-Za-z0-9_]+")
 _LONGEST_READABLE_PART = 40
 _DIGITS = 12
 
 
-class Remembered(NamedTuple):
-    """What was true of a member when its tools were last listed."""
+class MemberRecord(NamedTuple):
+    """All that is known of a member besides its list; without a listing, only how it failed."""
 
-    version: str
-    fingerprint: str
-    cache_digest: str
-    """The hex SHA-256 of the tools cache that was written then; empty if it could not be."""
-    approved: tuple[JsonObject, ...]
-    """The definitions that were seen first, or that a person approved since."""
-    baseline: tuple[JsonObject, ...]
-    """The definitions that were seen first of this version."""
-    current: tuple[JsonObject, ...]
-    """The definitions last seen, which may differ from the approved ones."""
+    version: str = ""
+    """That of the manifest when its tools were last listed, like all that follows."""
+    fingerprint: str = ""
+    """The digest of the launch spec, a dash, and the digest of the files."""
+    cache_digest: str = ""
+    """The hex SHA-256 of the tools cache that was written; empty if it could not be."""
     cached_at: str = ""
-    """When that was."""
+    """When its tools were listed; empty if they never were."""
+    approved: tuple[JsonObject, ...] | None = None
+    """The definitions that were seen first, or that a person approved since; None before any were."""
+    baseline: tuple[JsonObject, ...] = ()
+    """The definitions that were seen first of this version."""
+    current: tuple[JsonObject, ...] = ()
+    """The definitions last seen, which may differ from the approved ones."""
     left_out: tuple[str, ...] = ()
     """What was wrong with tools that are not offered, a sentence each."""
+    failure: str = ""
+    """When and how it failed since its tools were listed."""
 
-
-class Failure(NamedTuple):
-    """When and how a member failed."""
-
-    at: str
-    sentence: str
+    @property
+    def is_listed(self) -> bool:
+        return bool(self.cached_at)
 
 
 class Memory:
-    """What is remembered of every member, in `directory`; an empty one is nowhere."""
+    """The records of all members, in `directory`; if that is empty, none is kept."""
 
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._directory = directory
-        self._was_there = False
         self._lost: dict[str, Exception] = {}
 
-    def recall(self, member: Member) -> Remembered | None:
-        """Give what is remembered of the member in this very directory; None if nothing is, or nothing understood."""
+    def recall(self, member: Member) -> MemberRecord | None:
+        """Return the record of the member in this very directory; None if there is none that can be read."""
         self._lost.pop(member.name, None)
         try:
-            return self._recall(member) if self._is_there() else None
+            return self._recall(member) if self._directory else None
         except PathMissingError:
             return None
         except (DiskError, ValueError) as error:
@@ -74,92 +74,72 @@ class Memory:
             return None
 
     def knows(self, name: str, directory: str) -> bool:
-        """Return whether the member in a directory is remembered, and by that name."""
+        """Return whether the tools of the member in a directory were listed, under that name."""
         try:
             real = self._disk.real(directory)
             kept = wire.parse(self._read(real) or b"", halves=True)
         except (DiskError, ValueError):
             return False
+        if not isinstance(kept, dict) or kept.get("directory") != real or not kept.get("cached_at"):
+            return False
         # A file without a name was written by an older release, under the only name that the member had.
-        return isinstance(kept, dict) and kept.get("directory") == real and kept.get("name", name) == name
+        return bool(kept.get("name", name) == name)
 
     def has_lost(self, member: Member) -> bool:
-        """Say whether something is remembered of a member that could not be read, or understood, when last wanted."""
+        """Return whether a member has a record that could not be read, or parsed, when last wanted."""
         return member.name in self._lost
 
     def is_damaged(self, member: Member) -> bool:
-        """Say whether what is remembered of a member could be read, but not be understood."""
+        """Return whether the record of a member could be read, but not parsed."""
         return isinstance(self._lost.get(member.name), ValueError)
 
-    def remember(self, member: Member, remembered: Remembered) -> None:
-        """Write down what is known of a member; where that cannot be done, it is logged."""
+    def remember(self, member: Member, record: MemberRecord) -> None:
+        """Write the record of a member; a failure to do so is logged."""
         try:
-            self.keep(member, remembered)
+            self.keep(member, record)
         except (DiskError, ValueError) as error:
             logger.error("what is known of %s cannot be remembered: %s", member.name, error)  # noqa: TRY400 - no mistake of ours
 
-    def keep(self, member: Member, remembered: Remembered) -> None:
-        """Write down what somebody wants to be known of a member: to the disk itself, or else a DiskError."""
+    def keep(self, member: Member, record: MemberRecord) -> None:
+        """Write the record of a member, synced to the disk, or raise DiskError."""
         if not self._directory:
             return
         real = self._disk.real(member.directory)
-        data = _spelt(remembered, member.name, real)
+        data = _to_json(record, member.name, real)
         self._make_directory()
         with self._disk.enter(self._directory) as opened:
             opened.replace(f"{_stem(real)}.json", data, sync=True)
 
-    def note_failure(self, member: Member, failure: Failure | None) -> None:
-        """Write down how a member last failed; None once it has not."""
-        if not self._directory:
-            return
-        try:
-            name = f"{self.name_of(member)}.failure.json"
-            if failure is None and not self._disk.is_there(os.path.join(self._directory, name)):
-                return
-            self._make_directory()
-            with self._disk.enter(self._directory) as opened:
-                if failure is None:
-                    opened.remove_if_there(name)
-                else:
-                    opened.replace(name, wire.compact(failure._asdict()).encode("utf-8", "replace"))
-        except DiskError as error:
-            logger.error("the failure of %s cannot be remembered: %s", member.name, error)  # noqa: TRY400 - no mistake of ours
-
-    def failure_of(self, member: Member) -> Failure | None:
-        """Say how a member last failed, if it has not been well since."""
-        if not self._directory:
-            return None
-        try:
-            kept = wire.parse(self._disk.read(os.path.join(self._directory, f"{self.name_of(member)}.failure.json")))
-        except (DiskError, ValueError):
-            return None
-        if not isinstance(kept, dict) or not all(isinstance(kept.get(key), str) for key in Failure._fields):
-            return None
-        return Failure(kept["at"], kept["sentence"])
+    def note_failure(self, member: Member, failure: str) -> None:
+        """Add to the record of a member how it failed; a record that cannot be read just now stays as it is."""
+        record = self.recall(member)
+        if not self.has_lost(member):
+            text = failure.encode("utf-8", "replace").decode("utf-8")
+            self.remember(member, (record or MemberRecord())._replace(failure=text))
 
     def stamp(self) -> object:
-        """Give a value that changes whenever a member's memory is written; None if there is none."""
+        """Return a value that changes whenever any record is written; None if there is none."""
         try:
             return self._disk.look(self._directory).stamp if self._directory else None
         except DiskError:
             return None
 
     def stamp_of(self, member: Member) -> object:
-        """Give a value that changes whenever the memory of this member is written; None if there is none."""
+        """Return a value that changes whenever the record of this member is written; None if there is none."""
         try:
             return self._disk.look(os.path.join(self._directory, f"{self.name_of(member)}.json")).stamp
         except DiskError:
             return None
 
     def name_of(self, member: Member) -> str:
-        """Name a member's files: for people, and different for every directory.
+        """Return the stem of a member's file names: readable, and different for every directory.
 
         What its manifest calls it does not count: a member could shake off what is remembered by another name.
         """
         return _stem(self._disk.real(member.directory))
 
     def log_of(self, member: Member) -> BoundedLog:
-        """Give the log of what a member says, for one run of its server."""
+        """Return the log of a member's standard error, for one run of its server."""
         try:
             directory = os.path.join(self._directory, "logs") if self._directory else ""
             return BoundedLog(self._disk, directory, self.name_of(member))
@@ -167,15 +147,15 @@ class Memory:
             logger.warning("what %s says is not kept: %s", member.name, error)
             return BoundedLog(self._disk, "", "")
 
-    def _recall(self, member: Member) -> Remembered | None:
+    def _recall(self, member: Member) -> MemberRecord | None:
         # By where it really is, else by where it is said to be: a symlink may have been put in the place of it.
         for directory in dict.fromkeys((self._disk.real(member.directory), member.directory)):
             if (data := self._read(directory)) is not None:
-                return _remembered(wire.parse(data, halves=True, finite=True), directory)
+                return _parsed(wire.parse(data, halves=True, finite=True), directory)
         return None
 
     def _read(self, directory: str) -> bytes | None:
-        """Read the file about a directory; None if there is none. In older releases its name began otherwise."""
+        """Return the file about a directory; None if there is none. In older releases its name began otherwise."""
         try:
             return self._disk.read(os.path.join(self._directory, f"{_stem(directory)}.json"))
         except PathMissingError:
@@ -183,13 +163,8 @@ class Memory:
             older = [each.name for each in self._disk.list(self._directory) if each.name.endswith(ending)]
             return self._disk.read(os.path.join(self._directory, older[0])) if older else None
 
-    def _is_there(self) -> bool:
-        """Say whether anything is remembered at all."""
-        self._was_there = self._was_there or (bool(self._directory) and self._disk.is_there(self._directory))
-        return self._was_there
-
     def _make_directory(self) -> None:
-        """Make it and the hall's own above it, for the user alone."""
+        """Make the state directory and the hall's own above it, each with mode 0700."""
         self._disk.make_directories(os.path.dirname(self._directory))
         self._disk.make_directories(self._directory)
 
@@ -203,21 +178,11 @@ def _digits(directory: str) -> str:
     return sha256(os.fsencode(directory)).hexdigest()[:_DIGITS]
 
 
-def _spelt(remembered: Remembered, name: str, directory: str) -> bytes:
-    kept = {
-        "format": _FORMAT,
-        "name": name,
-        "directory": directory,
-        "version": remembered.version,
-        "fingerprint": remembered.fingerprint,
-        "cache_digest": remembered.cache_digest,
-        "cached_at": remembered.cached_at,
-        "approved": remembered.approved,
-        "baseline": None if _json(remembered.baseline) == _json(remembered.approved) else remembered.baseline,
-        "current": None if _json(remembered.current) == _json(remembered.approved) else remembered.current,
-        "left_out": remembered.left_out,
-    }
-    # ASCII, because a directory that is not UTF-8 has halves of surrogate pairs in its name.
+def _to_json(record: MemberRecord, name: str, directory: str) -> bytes:
+    approved = _json(record.approved)
+    kept = {"format": _FORMAT, "name": name, "directory": directory, **record._asdict()}
+    kept |= {key: None for key in ("baseline", "current") if _json(kept[key]) == approved}
+    # ASCII, because a directory that is not UTF-8 has lone surrogates in its name.
     return _json(kept).encode("ascii")
 
 
@@ -225,14 +190,17 @@ def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def _remembered(kept: object, directory: str) -> Remembered | None:
-    """Make out what was kept; None if it is about another directory."""
+def _parsed(kept: object, directory: str) -> MemberRecord | None:
+    """Return the record that was kept; None if it is about another directory. ValueError if it is malformed."""
     if not isinstance(kept, dict) or kept.get("format") != _FORMAT:
         raise ValueError(f"it is not of format {_FORMAT}")
     if _text(kept, "directory") != directory:
         return None
+    failure = _text({"failure": "", **kept}, "failure")  # an older release kept it in a file of its own, which lapses
+    if not _text(kept, "cached_at"):
+        return MemberRecord(failure=failure)
     approved = _tools(kept, "approved")
-    return Remembered(
+    return MemberRecord(
         version=_text(kept, "version"),
         fingerprint=_text(kept, "fingerprint"),
         cache_digest=_text(kept, "cache_digest"),
@@ -241,6 +209,7 @@ def _remembered(kept: object, directory: str) -> Remembered | None:
         baseline=approved if kept.get("baseline") is None else _tools(kept, "baseline"),
         current=approved if kept.get("current", "") is None else _tools(kept, "current"),
         left_out=_sentences(kept, "left_out"),
+        failure=failure,
     )
 
 

@@ -1,4 +1,4 @@
-"""Under which name does the agent see a tool? `member__tool` where that fits, else a shortened form with a hash.
+"""The names by which agents see tools: `member__tool` where that fits, else a shortened form with a hash.
 
 Pure, and the same from run to run: a name depends on its own member and tool alone. No two tools share a name.
 """
@@ -17,7 +17,7 @@ _HASHED = re.compile(rf".*_[0-9a-f]{{{_DIGITS}}}", re.DOTALL)
 
 
 def tool_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Name each pair of a member and its tool."""
+    """Return a name for each pair of a member and its tool."""
     ordered = sorted(set(pairs))
     names = {pair: _plain(*pair) for pair in ordered if _is_plain(*pair)}
     # Plain names come first, so that not even a collision of hashes takes one away.
@@ -44,14 +44,14 @@ def _plain(member: str, tool: str) -> str:
 
 
 def _is_plain(member: str, tool: str) -> bool:
-    """Say whether the plain name fits, and whether the first `__` in it ends the member's."""
+    """Return whether the plain name fits, and the first `__` in it ends the member's."""
     name = _plain(member, tool)
     is_readable = SEPARATOR not in member and not member.endswith("_")
     return is_readable and bool(_FITTING.fullmatch(name)) and not _HASHED.fullmatch(name)
 
 
 def _free_name(member: str, tool: str, taken: set[str]) -> str:
-    """Give the hashed name with the shortest hash that nobody else has."""
+    """Return the hashed name with the shortest hash that is free."""
     digits = _DIGITS
     while (name := _hashed(member, tool, digits)) in taken:
         digits += 1

@@ -1,4 +1,4 @@
-"""Which tools fit a query, best first? Words that few tools have count most, and so do words in a tool's name.
+"""Search for tools, best first: words that few tools have count most, and so do words in a tool's name.
 
 Pure, and the same list for the same tools and query, however the tools are ordered.
 """
@@ -25,7 +25,7 @@ _SHORTEST_PREFIX = 3
 _SHORTEST_STEM = 2
 
 
-class Listed(NamedTuple):
+class ListedTool(NamedTuple):
     """A tool that can be found: the name the agent sees, the member whose it is, and its definition."""
 
     name: str
@@ -33,8 +33,8 @@ class Listed(NamedTuple):
     definition: Mapping[str, Any]
 
 
-def find(listed: Sequence[Listed], query: str, limit: int = 10) -> list[Listed]:
-    """Give the tools that fit, the best first; an empty query gives all, by name."""
+def find(listed: Sequence[ListedTool], query: str, limit: int = 10) -> list[ListedTool]:
+    """Return the tools that fit, the best first; for an empty query all, by name."""
     wanted = query.strip()
     if not wanted:
         return sorted(listed, key=_place)[: max(limit, 0)]
@@ -47,7 +47,7 @@ def find(listed: Sequence[Listed], query: str, limit: int = 10) -> list[Listed]:
 
 
 def one_line(definition: Mapping[str, Any], most: int = 120) -> str:
-    """Say in at most that many characters what a tool does: the first sentence of its description, else its title."""
+    """Return the first sentence of a tool's description, else its title, in at most that many characters."""
     lines = _text(definition.get("description")).strip().splitlines() or [_title(definition)]
     end = _SENTENCE_END.search(lines[0])
     line = _BLANKS.sub(" ", lines[0][: end.end()] if end else lines[0]).strip()
@@ -58,11 +58,11 @@ def one_line(definition: Mapping[str, Any], most: int = 120) -> str:
     return whole_words.rstrip(" ,;:.-") + "…"
 
 
-def _place(tool: Listed) -> tuple[str, str]:
+def _place(tool: ListedTool) -> tuple[str, str]:
     return tool.name, tool.member
 
 
-def _scores(listed: Sequence[Listed], query: str) -> dict[int, float]:
+def _scores(listed: Sequence[ListedTool], query: str) -> dict[int, float]:
     wanted = tuple(dict.fromkeys(word for run in _runs(query) for word in _words(run)))
     hits = _hits(listed, wanted)
     scores: defaultdict[int, float] = defaultdict(float)
@@ -72,8 +72,8 @@ def _scores(listed: Sequence[Listed], query: str) -> dict[int, float]:
     return scores
 
 
-def _hits(listed: Sequence[Listed], wanted: tuple[str, ...]) -> Mapping[str, Mapping[int, float]]:
-    """Say for each word that is wanted which tools have it, and how much it weighs there."""
+def _hits(listed: Sequence[ListedTool], wanted: tuple[str, ...]) -> Mapping[str, Mapping[int, float]]:
+    """Return for each wanted word the tools that have it, and its weight there."""
     fields = [
         (number, weight, set(_runs(text))) for number, tool in enumerate(listed) for text, weight in _fields(tool)
     ]
@@ -86,7 +86,7 @@ def _hits(listed: Sequence[Listed], wanted: tuple[str, ...]) -> Mapping[str, Map
     return hits
 
 
-def _fields(tool: Listed) -> Iterator[tuple[str, float]]:
+def _fields(tool: ListedTool) -> Iterator[tuple[str, float]]:
     definition = tool.definition
     yield f"{_text(definition.get('name')) or tool.name} {_title(definition)}", _NAME_WEIGHT
     yield tool.member, _MEMBER_WEIGHT
@@ -98,7 +98,7 @@ def _fields(tool: Listed) -> Iterator[tuple[str, float]]:
 
 
 def _matches(runs: Iterable[str], wanted: tuple[str, ...]) -> dict[str, dict[str, float]]:
-    """Say which words each run of letters matches and how well; runs that match none are left out."""
+    """Return which words each run of letters matches and how well, without runs that match none."""
     beginnings = tuple(word for word in wanted if len(word) >= _SHORTEST_PREFIX)
     forms: defaultdict[str, list[str]] = defaultdict(list)
     for word in wanted:
@@ -133,7 +133,7 @@ def _runs(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _words(run: str) -> tuple[str, ...]:
-    """Give the words of a run, in lower case: camelCase counts as its humps and as a whole."""
+    """Return the words of a run, in lower case: camelCase counts as its humps and as a whole."""
     humps = [hump.casefold() for hump in _HUMP.split(run)]
     return (humps[0],) if len(humps) == 1 else (*humps, run.casefold())
 

@@ -1,26 +1,35 @@
-"""Which tools of a member are in force? Those of its list: on disk, approved, or just heard from its server.
+"""The tool lists of all members: read from disk, written after a refresh, and put in force.
 
-What is written here is for the next process, too; what other processes wrote is heeded. A list that can no longer be
-read takes nothing away from those who have it.
+What is written here is for the next process, too; what other processes wrote is read again. A list that can no longer
+be read takes nothing away from a member that has its tools already.
 """
 
 from collections.abc import Iterable, Sequence
+from threading import Lock
 from typing import NamedTuple
 
 from contexthall.core.errors import MemberError
-from contexthall.guild.lists.definitions import changes, difference, in_force, sift, without_tasks
-from contexthall.guild.lists.memory import Failure, Memory, Remembered
-from contexthall.guild.lists.tools_cache import CachedTools, ToolsCaches, judge
+from contexthall.guild.lists.definitions import difference, validate_tools
+from contexthall.guild.lists.in_force import judge, reference_of, tools_in_force
+from contexthall.guild.lists.memory import MemberRecord, Memory
+from contexthall.guild.lists.tools_cache import CachedTools, ToolsCaches
 from contexthall.guild.members.fingerprint import fingerprint
-from contexthall.guild.members.roster import JsonObject, Member
+from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk
 
 
-class Known(NamedTuple):
-    """What was last read or written about a member: its list, and what is remembered."""
+class MemberFacts(NamedTuple):
+    """What was last seen of a member."""
 
-    cached: CachedTools | None
-    remembered: Remembered | None
+    listed: CachedTools | None = None
+    record: MemberRecord = MemberRecord()
+    fingerprint: str = ""
+    """Empty as long as nobody has looked at its files."""
+    stamp: object = None
+    """That of the record when it was last looked at."""
+
+
+_UNSEEN = MemberFacts()
 
 
 class ToolLists:
@@ -33,39 +42,37 @@ class ToolLists:
         self._caches = caches
         self._memory = memory
         self._hold = hold
-        self._known: dict[str, Known] = {}
-        self._fingerprints: dict[str, str] = {}
-        self._stamps: dict[str, object] = {}
+        self._facts: dict[str, MemberFacts] = {}
         self._stamp: object = None
+        self._one_writer = Lock()
+        """Held from reading a record until it is written: refreshes write in threads."""
 
     def load(self, member: Member) -> None:
         """Put the cached list of a member in force; without one that can be used, nothing is."""
-        known = self._read(member)
-        self._judge(member)
-        if known.cached is None or member.freshness.state == "missing":
-            member.tools, member.cached_at, member.changes, member.is_held, member.left_out = [], "", (), False, ()
-        else:
-            self._put_in_force(member, known.cached, known.remembered)
+        self._read(member)
+        self._set(member)
 
     def written_elsewhere(self, members: Iterable[Member]) -> list[Member]:
-        """Say of which members another process has written something down, since the last time this was asked."""
+        """Return the members whose records another process has written since this was last called."""
         if (stamp := self._memory.stamp()) == self._stamp:
             return []
         self._stamp = stamp
-        return [member for member in members if self._memory.stamp_of(member) != self._stamps.get(member.name)]
+        return [
+            member for member in members if self._memory.stamp_of(member) != self._facts.get(member.name, _UNSEEN).stamp
+        ]
 
     def reload(self, member: Member) -> bool:
-        """Heed what another process wrote down; say whether other tools are in force now."""
-        self._stamps[member.name] = self._memory.stamp_of(member)
-        before, known = member.tools, self._read(member)
-        if known.cached is None or known.cached.version != member.version:
+        """Read again what another process wrote; return whether other tools are in force now."""
+        stamp, before = self._memory.stamp_of(member), member.tools
+        facts = self._facts[member.name] = self._read(member)._replace(stamp=stamp)
+        listed = facts.listed
+        if listed is None or listed.version != member.version:
             return False  # of another version, for a hall that has read another manifest
-        self._put_in_force(member, known.cached, known.remembered)
-        self._judge(member)
+        self._set(member)
         return member.tools != before
 
     def fingerprints(self, members: Iterable[Member]) -> dict[str, str]:
-        """Look at the launch specs and files of members, which may take a while."""
+        """Return the fingerprints of members by name; reading their files may take a while."""
         found = {}
         for member in members:
             if member.manifest is not None and not self.is_closing:
@@ -73,138 +80,114 @@ class ToolLists:
         return found
 
     def compare(self, member: Member, seen: str) -> None:
-        """Judge a list by the fingerprint that was seen just now."""
-        self._fingerprints[member.name] = seen
-        self._judge(member)
+        """Judge the list of a member by the fingerprint that was seen just now."""
+        facts = self._facts_of(member)
+        self._facts[member.name] = facts._replace(fingerprint=seen)
+        member.freshness = judge(facts.listed, facts.record, member.version, seen)
 
-    def write_down(self, member: Member, offered: Sequence[object], seen: str, cached_at: str) -> Known:
-        """Keep what a server offered, as far as it can be passed on."""
-        tools, left_out = sift(offered)
+    def write_down(self, member: Member, offered: Sequence[object], seen: str, cached_at: str) -> MemberFacts:
+        """Write what a server offered, as far as it can be passed on, into its list and its record."""
+        valid, left_out = validate_tools(offered)
+        tools = tuple(valid)
         written = self._caches.write(member, tools, cached_at)
-        remembered = Remembered(
+        heard = MemberRecord(
             version=member.version,
             fingerprint=seen,
             cache_digest=written.digest if written is not None else "",
             cached_at=cached_at,
-            approved=self._approved(member, tools),
-            baseline=self._baseline(member, tools),
-            current=tuple(tools),
+            current=tools,
             left_out=left_out,
         )
-        if self._may_write_over(member):
-            self._memory.remember(member, remembered)
-        self._memory.note_failure(member, None)
-        return Known(written or _unwritten(remembered), remembered)
+        with self._one_writer:
+            record = self._compared(member, heard)
+            if self._may_write_over(member):
+                self._memory.remember(member, record)
+        return MemberFacts(written or _unwritten(record), record, seen)
 
-    def adopt(self, member: Member, heard: Known) -> None:
+    def _compared(self, member: Member, heard: MemberRecord) -> MemberRecord:
+        """Return a new record with the definitions of the old one that stay: only a person changes approved ones."""
+        before, shown = self._record(member), self._facts.get(member.name, _UNSEEN).listed
+        # Before anything was recorded, a cache that came with the member was shown.
+        first_seen = shown.tools if shown is not None and shown.version == member.version else heard.current
+        baseline = before.baseline if before.version == member.version else heard.current
+        return heard._replace(
+            approved=first_seen if before.approved is None else before.approved,
+            baseline=baseline if before.is_listed else first_seen,
+        )
+
+    def adopt(self, member: Member, heard: MemberFacts) -> None:
         """Put in force what a server offered."""
-        assert heard.cached is not None
-        assert heard.remembered is not None
-        self._known[member.name] = heard
-        self._stamps[member.name] = self._memory.stamp_of(member)
-        self._put_in_force(member, heard.cached, heard.remembered)
+        self._facts[member.name] = heard._replace(stamp=self._memory.stamp_of(member))
+        self._set(member)
         member.last_failure = ""
-        self.compare(member, heard.remembered.fingerprint)
 
     def approve(self, member: Member) -> bool:
-        """Trust the list of a member as it is now; say whether there is one. DiskError if that cannot be kept."""
-        cached, remembered = self._read(member)
-        if cached is None or (remembered is None and not self._memory.has_lost(member)):
+        """Trust the list of a member as it is now; return whether there is one. DiskError if that cannot be kept."""
+        facts = self._read(member)
+        listed, record = facts.listed, facts.record
+        if listed is None or not (record.is_listed or self._memory.has_lost(member)):
             return False
-        before = remembered or Remembered(member.version, "", cached.digest, (), (), (), cached.cached_at)
-        tools = cached.tools
-        approved = before._replace(version=member.version, approved=tools, baseline=tools, current=tools)
-        self._memory.keep(member, approved)
+        if not record.is_listed:
+            record = MemberRecord(cache_digest=listed.digest, cached_at=listed.cached_at)
+        tools = listed.tools
+        self._memory.keep(
+            member, record._replace(version=member.version, approved=tools, baseline=tools, current=tools)
+        )
         self.load(member)
         return True
 
     def difference(self, member: Member) -> str:
-        """Show how the tools of a member differ from those that were approved."""
-        known = self._read(member)
-        if known.cached is None or known.remembered is None:
+        """Return how the tools of a member differ from those that were approved, as unified diffs."""
+        facts = self._read(member)
+        if facts.listed is None or not facts.record.is_listed:
             return ""
-        reference = self._reference(member, known.cached, known.remembered)
+        reference = reference_of(facts.listed, facts.record, member.version, hold=self._hold)
         before = {tool["name"]: tool for tool in reference}
-        after = {tool["name"]: tool for tool in known.cached.tools}
+        after = {tool["name"]: tool for tool in facts.listed.tools}
         return "\n".join(difference(before.get(change.tool), after.get(change.tool)) for change in member.changes)
 
     def note_failure(self, member: Member, error: MemberError, at: str) -> None:
-        """Keep how a member failed, for the next process."""
-        self._memory.note_failure(member, Failure(at, error.sentence))
+        """Record how a member failed, for the next process."""
+        with self._one_writer:
+            self._memory.note_failure(member, f"failed at {at}: {error.sentence}")
 
     def recall_failure(self, member: Member) -> None:
-        """Say how a member failed last, in whatever process, if it has not been well since."""
-        failure = self._memory.failure_of(member)
-        member.last_failure = f"failed at {failure.at}: {failure.sentence}" if failure else ""
+        """Set how a member failed last, in whatever process, if it has not been listed since."""
+        member.last_failure = self._facts_of(member).record.failure
 
-    def _read(self, member: Member) -> Known:
-        remembered = self._recall(member)
-        cached = self._caches.read(member, remembered)
-        if remembered is not None and not remembered.cache_digest and _is_newer(remembered, cached):
-            cached = _unwritten(remembered)
-        self._known[member.name] = Known(cached, remembered)
-        return self._known[member.name]
+    def _facts_of(self, member: Member) -> MemberFacts:
+        return self._facts.get(member.name) or self._read(member)
 
-    def _judge(self, member: Member) -> None:
-        cached, remembered = self._known.get(member.name) or self._read(member)
-        member.freshness = judge(cached, member.version, remembered, self._fingerprints.get(member.name, ""))
+    def _read(self, member: Member) -> MemberFacts:
+        """Read the record and the list of a member; what could not be written beside it stands in its record."""
+        record, before = self._record(member), self._facts.get(member.name, _UNSEEN)
+        listed = self._caches.read(member, record)
+        is_newer = listed is None or record.cached_at > listed.cached_at
+        if record.is_listed and not record.cache_digest and is_newer:
+            listed = _unwritten(record)
+        facts = before._replace(listed=listed, record=record)
+        self._facts[member.name] = facts
+        return facts
 
-    def _put_in_force(self, member: Member, cached: CachedTools, remembered: Remembered | None) -> None:
-        reference = self._reference(member, cached, remembered)
-        member.changes = changes(reference, cached.tools)
-        member.is_held = self._hold and bool(member.changes)
-        offered = in_force(reference, cached.tools) if member.is_held else cached.tools
-        member.tools, uncallable = without_tasks(offered)
-        member.left_out = (*(remembered.left_out if remembered is not None else ()), *uncallable)
-        member.cached_at = cached.cached_at
+    def _record(self, member: Member) -> MemberRecord:
+        """Return the record of a member; while it cannot be read, as it was, and nothing is approved if held."""
+        record = self._memory.recall(member)
+        if not self._memory.has_lost(member):
+            return record or MemberRecord()
+        before = self._facts.get(member.name, _UNSEEN).record
+        return before._replace(approved=()) if self._hold else before
 
-    def _reference(self, member: Member, cached: CachedTools, remembered: Remembered | None) -> tuple[JsonObject, ...]:
-        """Return the definitions that a list is compared with.
-
-        Where definitions are held, those that were approved, whatever the version, which the member itself can edit.
-        Else those that were first seen of this version, for a new one is trusted.
-        """
-        if self._hold and self._memory.has_lost(member):
-            return ()
-        if remembered is None:
-            return cached.tools
-        if self._hold:
-            return remembered.approved
-        return remembered.baseline if remembered.version == member.version else cached.tools
-
-    def _approved(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
-        """Return the definitions that are approved: once there are any, only a person changes that."""
-        remembered = self._recall(member)
-        if self._hold and self._memory.has_lost(member):
-            return ()
-        return remembered.approved if remembered is not None else self._first_seen(member, offered)
-
-    def _baseline(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
-        """Return the definitions that were first seen of this version."""
-        remembered = self._recall(member)
-        if remembered is None:
-            return self._first_seen(member, offered)
-        return remembered.baseline if remembered.version == member.version else tuple(offered)
-
-    def _first_seen(self, member: Member, offered: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
-        shown = self._known[member.name].cached if member.name in self._known else None
-        return shown.tools if shown is not None and shown.version == member.version else tuple(offered)
-
-    def _recall(self, member: Member) -> Remembered | None:
-        """Give what is remembered of a member; if that cannot be read just now, what was known before."""
-        remembered, known = self._memory.recall(member), self._known.get(member.name)
-        return known.remembered if known is not None and self._memory.has_lost(member) else remembered
+    def _set(self, member: Member) -> None:
+        facts = self._facts[member.name]
+        force = tools_in_force(facts.listed, facts.record, member.version, facts.fingerprint, hold=self._hold)
+        member.tools, member.cached_at, member.freshness = list(force.tools), force.cached_at, force.freshness
+        member.changes, member.is_held, member.left_out = force.changes, force.is_held, force.left_out
 
     def _may_write_over(self, member: Member) -> bool:
-        """Say whether nothing is lost that somebody approved; who approves again writes over anything."""
+        """Return whether nothing is lost that somebody approved; who approves again writes over anything."""
         return not self._memory.has_lost(member) or (self._memory.is_damaged(member) and not self._hold)
 
 
-def _is_newer(remembered: Remembered, cached: CachedTools | None) -> bool:
-    """Say whether what could not be written was heard after what is there."""
-    return cached is None or remembered.cached_at > cached.cached_at
-
-
-def _unwritten(remembered: Remembered) -> CachedTools:
-    """Make up for a list that could not be written into the member's directory."""
-    return CachedTools(version=remembered.version, tools=remembered.current, cached_at=remembered.cached_at)
+def _unwritten(record: MemberRecord) -> CachedTools:
+    """Return the list of a record whose tools cache could not be written."""
+    return CachedTools(version=record.version, tools=record.current, cached_at=record.cached_at)

@@ -1,8 +1,6 @@
-"""What did the server offer when it was last asked?
+"""The tools cache: what a member's server offered when it was last asked, in one file, replaced atomically.
 
-One file a member, written in one step, so that it is there whole or not at all. What cannot be read is as good as not
-there, and what cannot be written stops nobody. Whether a list still speaks for its server is judged without a look at
-the disk or the clock.
+A file that cannot be read counts as missing; a failure to write one is logged, and harms nothing else.
 """
 
 import logging
@@ -13,10 +11,11 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from contexthall.core import wire
+from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.guild.lists.definitions import is_deep, sift
-from contexthall.guild.lists.memory import Remembered
-from contexthall.guild.members.roster import Freshness, JsonObject, Member
+from contexthall.guild.lists.definitions import is_deep, validate_tools
+from contexthall.guild.lists.memory import MemberRecord
+from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk
 
 logger = logging.getLogger(__name__)
@@ -41,10 +40,10 @@ class CachedTools(NamedTuple):
     """The hex SHA-256 of the file."""
 
 
-def parse(data: bytes, remembered: Remembered | None = None) -> CachedTools:
-    """Read a tools cache, of which every entry must be well-formed; else MalformedCacheError.
+def parse(data: bytes, record: MemberRecord | None = None) -> CachedTools:
+    """Return a tools cache, or raise MalformedCacheError if any entry is not well-formed.
 
-    The tools of the very file that is remembered were examined when it was written, and are the remembered ones.
+    The tools of the very file whose digest is recorded were validated when it was written, and are the recorded ones.
     """
     if len(data) > MOST_BYTES:
         raise MalformedCacheError(f"it is larger than {MOST_BYTES} bytes")
@@ -55,7 +54,7 @@ def parse(data: bytes, remembered: Remembered | None = None) -> CachedTools:
     if not isinstance(value, dict):
         raise MalformedCacheError("it is not an object")
     digest = sha256(data).hexdigest()
-    known = remembered.current if remembered is not None and remembered.cache_digest == digest else None
+    known = record.current if record is not None and record.cache_digest == digest else None
     return CachedTools(
         version=_text(value, "version"),
         tools=_tools(value.get("tools"), may_be_deep=_may_be_deep(data)) if known is None else known,
@@ -65,21 +64,8 @@ def parse(data: bytes, remembered: Remembered | None = None) -> CachedTools:
 
 
 def render(version: str, tools: Sequence[JsonObject], cached_at: str) -> bytes:
-    """Spell a tools cache."""
+    """Return the bytes of a tools cache."""
     return (wire.pretty({"version": version, "tools": list(tools), "cachedAt": cached_at}) + "\n").encode("utf-8")
-
-
-def judge(cached: CachedTools | None, version: str, remembered: Remembered | None, fingerprint: str) -> Freshness:
-    """Say whether `cached` still speaks for a server of that version; an empty fingerprint was not looked at."""
-    if cached is None:
-        return Freshness("missing", "its tools cache cannot be used" if remembered else "no list yet")
-    if cached.version != version:
-        return Freshness("missing", f"written for version {cached.version}, the manifest says {version}")
-    if remembered is None or remembered.cache_digest != cached.digest:  # by somebody else, of whom nothing is known
-        return Freshness("fresh")
-    if changed := _changed(remembered.fingerprint, fingerprint):
-        return Freshness("outdated", f"{changed} changed")
-    return Freshness("fresh")
 
 
 class ToolsCaches:
@@ -90,17 +76,17 @@ class ToolsCaches:
         self._directory = directory
 
     def path_of(self, member: Member) -> str:
-        """Say where a member's cache is, or would be."""
+        """Return where a member's cache is, or would be."""
         return os.path.join(self._directory_of(member), FILE_NAME)
 
-    def read(self, member: Member, remembered: Remembered | None = None) -> CachedTools | None:
-        """Read what a member offered when it was last asked; None if that is not known.
+    def read(self, member: Member, record: MemberRecord | None = None) -> CachedTools | None:
+        """Return what a member offered when it was last asked; None if that is not known.
 
-        With what is remembered of the member it is quicker.
+        With the member's record it is quicker.
         """
         try:
             _, data = self._disk.read_small(self.path_of(member), MOST_BYTES)
-            return parse(data, remembered)
+            return parse(data, record)
         except PathMissingError:
             return None
         except (DiskError, MalformedCacheError) as error:
@@ -108,7 +94,7 @@ class ToolsCaches:
             return None
 
     def write(self, member: Member, tools: Sequence[JsonObject], cached_at: str) -> CachedTools | None:
-        """Write down what a member offers; where that cannot be done, it is logged, and None."""
+        """Write what a member offers; a failure to do so is logged, and gives None."""
         try:
             data = render(member.version, tools, cached_at)
             cached = parse(data)  # what could not be read again is not written
@@ -136,7 +122,7 @@ def _text(value: dict[str, Any], key: str) -> str:
 
 
 def _moment(text: str) -> str:
-    """Give a time in UTC, which one without an offset is taken to be; as it is spelt where that says so already."""
+    """Return a time in UTC, unchanged if it is in UTC already; one without an offset is taken to be in UTC."""
     try:
         moment = datetime.fromisoformat(text)
         if moment.utcoffset() == timedelta(0):
@@ -150,7 +136,7 @@ def _moment(text: str) -> str:
 
 
 def _may_be_deep(data: bytes) -> bool:
-    """Say whether JSON may be nested too deeply, at a glance: its brackets are taken away from the inside."""
+    """Return whether JSON may be nested too deeply; False is certain. Pairs of brackets are removed from the inside."""
     brackets = data.translate(None, delete=_NO_BRACKETS)
     for _ in range(_SURELY_FLAT):
         brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
@@ -162,18 +148,10 @@ def _tools(listed: object, *, may_be_deep: bool) -> tuple[JsonObject, ...]:
         raise MalformedCacheError("its tools are not a list")
     if may_be_deep and is_deep(listed):
         raise MalformedCacheError("it is nested too deeply")
-    tools, faults = sift(listed, is_read=True)
+    tools, faults = validate_tools(listed, is_read=True)
     if faults:
         raise MalformedCacheError(faults[0])
     for tool in listed:
         if not isinstance(tool.get("description"), str):
             raise MalformedCacheError(f'the tool "{tool["name"]}" has no description')
     return tuple(tools)
-
-
-def _changed(remembered: str, found: str) -> str:
-    """Name what two fingerprints, neither of them empty, differ in."""
-    if not (remembered and found):
-        return ""
-    pairs = zip(("launch spec", "files"), remembered.split("-"), found.split("-"), strict=False)
-    return " and ".join(called for called, before, after in pairs if before != after)

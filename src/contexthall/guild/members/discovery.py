@@ -1,4 +1,4 @@
-"""Who is in the guild directory? Every directory with a manifest, and those one level below a directory without one.
+"""Discovery of members: every directory with a manifest, and those one level below a directory without one.
 
 Nothing here fails: what cannot be used is a member all the same, with status `error` and the reason. Names are unique,
 and the same directory gives the same members in the same order.
@@ -16,8 +16,8 @@ from contexthall.guild.members.manifest import (
     FILE_NAMES,
     LARGEST_BYTES,
     TOO_LARGE,
-    Manifest,
     ManifestError,
+    MemberManifest,
     parse_manifest,
 )
 from contexthall.guild.members.roster import Member
@@ -30,12 +30,12 @@ IsKnown: TypeAlias = Callable[[str, str], bool]
 _PASSED_OVER = "node_modules"
 
 
-class _Found(NamedTuple):
+class DiscoveredDirectory(NamedTuple):
     """A directory that is a member's, with its manifest or the reason why there is none."""
 
     key: str
     directory: str
-    manifest: Manifest | None = None
+    manifest: MemberManifest | None = None
     reason: str = ""
 
 
@@ -59,11 +59,11 @@ def discover_guild_members(
 
 
 def is_looked_into(name: str) -> bool:
-    """Say whether a directory of this name may be a member's: it is not hidden, and nobody's dependencies."""
+    """Return whether a directory of this name may be a member's: neither hidden nor of dependencies."""
     return not name.startswith(".") and name != _PASSED_OVER
 
 
-def _search(disk: Disk, root: str) -> Iterator[_Found]:
+def _search(disk: Disk, root: str) -> Iterator[DiscoveredDirectory]:
     for name in _directories(disk, root):
         found = _look_at(disk, root, name)
         if found is None:
@@ -72,14 +72,14 @@ def _search(disk: Disk, root: str) -> Iterator[_Found]:
             yield found
 
 
-def _search_collection(disk: Disk, root: str, collection: str) -> Iterator[_Found]:
+def _search_collection(disk: Disk, root: str, collection: str) -> Iterator[DiscoveredDirectory]:
     directory = os.path.join(root, collection)
     try:
         names = _directories(disk, directory)
     except PathMissingError:  # since it was listed
         return
     except DiskError as error:
-        yield _Found(shown(collection), directory, reason=_unreadable("its directory", error))
+        yield DiscoveredDirectory(shown(collection), directory, reason=_unreadable("its directory", error))
         return
     for name in names:
         found = _look_at(disk, root, os.path.join(collection, name))
@@ -88,7 +88,7 @@ def _search_collection(disk: Disk, root: str, collection: str) -> Iterator[_Foun
 
 
 def _directories(disk: Disk, path: str) -> list[str]:
-    """Name the directories in a directory that may be members; a symlink to one is one."""
+    """Return the names of directories that may be members', and of symlinks to such."""
     return [entry.name for entry in disk.list(path) if is_looked_into(entry.name) and _is_directory(disk, path, entry)]
 
 
@@ -101,14 +101,14 @@ def _is_directory(disk: Disk, path: str, entry: Entry) -> bool:
         return True
 
 
-def _look_at(disk: Disk, root: str, relative: str) -> _Found | None:
-    """Read the manifest of a directory; None if it has none."""
+def _look_at(disk: Disk, root: str, relative: str) -> DiscoveredDirectory | None:
+    """Return what the manifest of a directory says; None if it has none."""
     key, directory = shown(relative), os.path.join(root, relative)
     try:
         data = _read_manifest(disk, directory)
-        return None if data is None else _Found(key, directory, parse_manifest(data))
+        return None if data is None else DiscoveredDirectory(key, directory, parse_manifest(data))
     except ManifestError as error:
-        return _Found(key, directory, reason=str(error))
+        return DiscoveredDirectory(key, directory, reason=str(error))
 
 
 def _read_manifest(disk: Disk, directory: str) -> bytes | None:
@@ -123,7 +123,7 @@ def _read_manifest(disk: Disk, directory: str) -> bytes | None:
 
 
 def _read(disk: Disk, path: str, name: str) -> bytes | None:
-    """Read a manifest, behind a symlink too; None if nothing has that name."""
+    """Return the bytes of a manifest, following a symlink; None if nothing has that name."""
     try:
         _, data = disk.read_small(path, LARGEST_BYTES)
     except DiskError:  # not an ordinary file: what is it?
@@ -143,12 +143,12 @@ def _read_behind(disk: Disk, path: str, name: str) -> bytes | None:
 
 
 def _unreadable(what: str, error: DiskError) -> str:
-    """Say that something cannot be read, and why, without the path that the error names."""
+    """Return a sentence that something cannot be read, and why, without the path that the error names."""
     return f"{what} cannot be read: {error.cause}" if error.cause else f"{what} cannot be read"
 
 
-def _named(found: Iterable[_Found], is_known: IsKnown) -> Iterator[Member]:
-    """Give each its name: valid manifests have the first choice, the rest go by their keys.
+def _named(found: Iterable[DiscoveredDirectory], is_known: IsKnown) -> Iterator[Member]:
+    """Yield members with their names: valid manifests have the first choice, the rest go by their keys.
 
     A name stays with the one that was listed under it. Else nobody takes the name of one whose directory is called so,
     or a member could pass for another, even if that other one cannot be used just now.
@@ -157,7 +157,7 @@ def _named(found: Iterable[_Found], is_known: IsKnown) -> Iterator[Member]:
     homes = {os.path.basename(each.key): each.key for each in reversed(found)} | {each.key: each.key for each in found}
     known_owners = _known_owners(found, homes, is_known)
     owners: dict[str, str] = {}
-    nameless: list[tuple[_Found, str]] = []
+    nameless: list[tuple[DiscoveredDirectory, str]] = []
     for each in sorted(found, key=_claim):
         key, directory, manifest, reason = each
         if manifest is None:
@@ -176,7 +176,7 @@ def _named(found: Iterable[_Found], is_known: IsKnown) -> Iterator[Member]:
         yield Member(name=name, key=each.key, directory=each.directory, status="error", error=reason)
 
 
-def _known_owners(found: Sequence[_Found], homes: Mapping[str, str], is_known: IsKnown) -> dict[str, str]:
+def _known_owners(found: Sequence[DiscoveredDirectory], homes: Mapping[str, str], is_known: IsKnown) -> dict[str, str]:
     """Return the keys of members that are known by a name which others want too, be their manifests broken now."""
     wanted = Counter(map(_name_of, found))
     contested = {
@@ -193,12 +193,12 @@ def _known_owners(found: Sequence[_Found], homes: Mapping[str, str], is_known: I
     return owners
 
 
-def _name_of(found: _Found) -> str:
+def _name_of(found: DiscoveredDirectory) -> str:
     return found.manifest.name if found.manifest is not None else ""
 
 
-def _claim(found: _Found) -> int:
-    """Say how good a claim a member has to its name, from 0 on: by its directory, by the last part of that, or none."""
+def _claim(found: DiscoveredDirectory) -> int:
+    """Return the rank of a claim to a name: 0 by its directory, 1 by the last part of that, 2 by neither."""
     names = (found.key, os.path.basename(found.key))
     return names.index(_name_of(found)) if _name_of(found) in names else len(names)
 

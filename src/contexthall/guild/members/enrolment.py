@@ -1,31 +1,80 @@
-"""How does a server become a member? Its manifest is written, in one step, and none is ever replaced."""
+"""New members: a manifest is written atomically, and none is ever replaced."""
 
 import os
 import re
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 
 from contexthall.core.errors import DiskError, HallError, UsageError
 from contexthall.guild.members.discovery import discover_guild_members, is_looked_into
 from contexthall.guild.members.manifest import FILE_NAMES, FIRST_VERSION, Launch, ManifestError, write_manifest
 from contexthall.system.disk import Disk
 
+ALREADY_THERE = "the guild has a member of that name already"
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def named_guild(guild: str) -> str:
+    """Return the directory of a guild, or raise UsageError if none is named."""
+    if not guild:
+        raise UsageError("no guild is named", hint="name its directory with --guild DIR or CONTEXT_GUILD")
+    return guild
+
+
+def existing_guild(disk: Disk, guild: str) -> str:
+    """Return the directory of a guild, or raise UsageError if none is named or it is not there."""
+    if disk.kind(named_guild(guild)) != "directory":
+        raise UsageError(
+            f"the guild is not a directory: {guild}",
+            hint="name one with --guild DIR; `context guild add NAME --guild DIR -- COMMAND` makes it",
+        )
+    return guild
+
+
+def launch_of(
+    command: Sequence[str], *, env: Mapping[str, str] = _NONE, url: str = "", headers: Mapping[str, str] = _NONE
+) -> Launch:
+    """Return the launch of a server that is reached at a url, or else started by a command."""
+    if url:
+        return Launch(transport="http", url=url, headers=headers)
+    return Launch(command="".join(command[:1]), args=tuple(command[1:]), env=env)
+
 
 def enrol(disk: Disk, guild: str, name: str, launch: Launch, *, version: str = FIRST_VERSION) -> None:
     """Write the manifest of a new member, in a directory of its name."""
-    check_directory(name)
+    directory = os.path.join(named_guild(guild), name)
+    _check_directory(name)
     if member := discover_guild_members(guild, disk).get(name):
         with suppress(DiskError), disk.enter(member.directory) as opened:
-            opened.tidy()  # it may be there because we were killed just before the end
-        raise taken(name)
+            opened.tidy()  # a temporary file is left if an earlier call was killed after its link
+        raise _taken(name)
     try:
         manifest = write_manifest(name, launch, version=version)
     except ManifestError as error:
         raise UsageError(str(error)) from None
-    _put(disk, os.path.join(guild, name), manifest, name)
+    _put(disk, directory, manifest, name)
 
 
-def check_directory(name: str) -> None:
-    """Refuse a name of a directory in which nobody would look for a member."""
+def directory_name(name: str) -> str:
+    """Return the name under which a server that others named can have a directory."""
+    return re.sub(r"[/\x00-\x1f\x7f-\x9f]+", "-", name).lstrip(". ").strip() or "server"
+
+
+def objection(name: str, launch: Launch, members: Container[str]) -> str:
+    """Return why a server cannot become one of the members; empty if it can."""
+    if name in members:
+        return ALREADY_THERE
+    try:
+        _check_directory(name)
+        write_manifest(name, launch)
+    except (UsageError, ManifestError) as error:
+        return str(error)
+    return ""
+
+
+def _check_directory(name: str) -> None:
+    """Raise UsageError for a directory name in which no member would be discovered."""
     if not name or "/" in name or "\0" in name or not is_looked_into(name):
         raise UsageError(
             f"{name!r} cannot be the name of a member's directory",
@@ -33,24 +82,8 @@ def check_directory(name: str) -> None:
         )
 
 
-def taken(name: str) -> UsageError:
-    """Say that a name is another's."""
+def _taken(name: str) -> UsageError:
     return UsageError(f"the guild has a member {name} already", hint="give the new one another name")
-
-
-def suitable(name: str) -> str:
-    """Give the name under which a server that others named can have a directory."""
-    return re.sub(r"[/\x00-\x1f\x7f-\x9f]+", "-", name).lstrip(". ").strip() or "server"
-
-
-def objection(name: str, launch: Launch) -> str:
-    """Say why a server cannot become a member, whoever else is one; empty if it can."""
-    try:
-        check_directory(name)
-        write_manifest(name, launch)
-    except (UsageError, ManifestError) as error:
-        return str(error)
-    return ""
 
 
 def _put(disk: Disk, directory: str, manifest: bytes, name: str) -> None:
@@ -58,9 +91,9 @@ def _put(disk: Disk, directory: str, manifest: bytes, name: str) -> None:
     try:
         with disk.enter(directory) as opened:
             if not opened.put(FILE_NAMES[0], manifest, sync=True):
-                raise taken(name)
+                raise _taken(name)
     except HallError:
         for path in reversed(made):
-            with suppress(DiskError):  # unless somebody has put something there
+            with suppress(DiskError):  # it may have got other entries meanwhile
                 disk.remove_directory(path)
         raise

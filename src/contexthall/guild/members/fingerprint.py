@@ -1,4 +1,4 @@
-"""Which digits stand for a member's launch spec and files?
+"""The fingerprint of a member's launch spec and files.
 
 Content decides, so that a copy of a member has the same ones. What a member or its tools write while it runs does not
 count: caches, logs, dependencies and whatever is hidden.
@@ -7,7 +7,6 @@ count: caches, logs, dependencies and whatever is hidden.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import NamedTuple
 
 from contexthall.core import wire
 from contexthall.core.errors import DiskError
@@ -25,31 +24,20 @@ _UNCOUNTED_ENDINGS = (".log", ".pyc")
 _UNREADABLE = "unreadable"
 
 
-class _Folder(NamedTuple):
-    """A directory on the way through a member's files."""
-
-    place: str
-    """Relative to the member's own, which is empty."""
-    level: int = 1
-
-    def below(self, name: str) -> "_Folder":
-        return _Folder(os.path.join(self.place, name), self.level + 1)
-
-
 def fingerprint(disk: Disk, member: Member) -> str:
-    """Give 16 hex digits for the launch spec, a dash, and 16 for the files."""
+    """Return 16 hex digits of the launch spec's digest, a dash, and 16 of the files'."""
     launch = wire.compact(member.manifest.launch.spec() if member.manifest is not None else None)
-    return f"{_digits(launch.encode('utf-8'))}-{_digits(_spelt(_digests(disk, member.directory)))}"
+    return f"{_digits(launch.encode('utf-8'))}-{_digits(_to_bytes(_digests(disk, member.directory)))}"
 
 
 def _digests(disk: Disk, directory: str) -> dict[str, str]:
-    """Read the files of a directory, those next to the top first; of too many, only as many as count."""
+    """Return the digests of the first MOST_FILES files of a directory by path, breadth first."""
     digests: dict[str, str] = {}
-    folders, rest = [_Folder("")], _MOST_BYTES
+    folders, rest = [""], _MOST_BYTES  # relative to the member's own
     for folder in folders:  # which grows on the way
-        path = os.path.join(directory, folder.place)
+        path = os.path.join(directory, folder)
         try:
-            seen = _in_order(disk.survey(path, follow=not folder.place).seen)
+            seen = _in_order(disk.survey(path, follow=not folder).seen)
             files = [each for each in seen if _is_counted(each, folder)][: MOST_FILES - len(digests)]
             read, left_unread = _split(files, rest)
             found, _, refused = disk.digests(path, read, sha256)
@@ -57,15 +45,15 @@ def _digests(disk: Disk, directory: str) -> dict[str, str]:
             found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in left_unread}
             rest -= sum(each.size for each in read)
         except DiskError:
-            digests[folder.place] = _UNREADABLE
+            digests[folder] = _UNREADABLE
             continue
-        digests |= {os.path.join(folder.place, name): each for name, each in found.items()}
+        digests |= {os.path.join(folder, name): each for name, each in found.items()}
         folders += _entered(seen, folder)[: MOST_FILES - len(folders)]
     return digests
 
 
 def _split(files: Iterable[Seen], most_bytes: int) -> tuple[list[Seen], list[Seen]]:
-    """Say which files are read, as long as there is time, and which count by their size and time."""
+    """Return which files are read, up to so many bytes, and which count by size and time only."""
     read: list[Seen] = []
     left_unread: list[Seen] = []
     for each in files:
@@ -78,22 +66,22 @@ def _in_order(seen: Iterable[Seen]) -> Sequence[Seen]:
     return sorted(seen, key=lambda each: os.fsencode(each.name))
 
 
-def _is_counted(seen: Seen, folder: _Folder) -> bool:
+def _is_counted(seen: Seen, folder: str) -> bool:
     if seen.kind != "file" or seen.name.startswith(".") or seen.name.endswith(_UNCOUNTED_ENDINGS):
         return False
     # The manifest counts through its launch spec and its version.
-    return seen.name != tools_cache.FILE_NAME and (folder.level > 1 or seen.name not in manifest.FILE_NAMES)
+    return seen.name != tools_cache.FILE_NAME and (bool(folder) or seen.name not in manifest.FILE_NAMES)
 
 
-def _entered(seen: Iterable[Seen], folder: _Folder) -> Sequence[_Folder]:
-    """Name the directories that are looked into."""
-    if folder.level == _MOST_LEVELS:
+def _entered(seen: Iterable[Seen], folder: str) -> Sequence[str]:
+    """Return the directories that are searched."""
+    if os.path.join(folder, "").count(os.sep) + 1 == _MOST_LEVELS:
         return []
     names = [each.name for each in seen if each.kind == "directory" and each.name not in _DEPENDENCIES]
-    return [folder.below(name) for name in names if not name.startswith(".")]
+    return [os.path.join(folder, name) for name in names if not name.startswith(".")]
 
 
-def _spelt(digests: Mapping[str, str]) -> bytes:
+def _to_bytes(digests: Mapping[str, str]) -> bytes:
     places = sorted((os.fsencode(place), digest) for place, digest in digests.items())
     return b"".join(place + b"\0" + digest.encode("ascii") + b"\n" for place, digest in places)
 

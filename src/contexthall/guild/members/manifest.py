@@ -1,4 +1,4 @@
-"""What does a member's manifest say? Which server it is, how it is started or reached, and how long to wait for it.
+"""The manifest of a member: which server it is, how it is started or reached, and its time-outs.
 
 Pure: bytes in, a value or a reason out. A reason is a sentence that names the key and no path.
 """
@@ -49,7 +49,7 @@ class Launch(NamedTuple):
     """What is sent with each request over http; as written, like `env`."""
 
     def spec(self) -> dict[str, object]:
-        """Give all that decides what is started, as JSON values."""
+        """Return all that decides what is started, as JSON values."""
         return {
             "transport": self.transport,
             "command": self.command,
@@ -60,7 +60,7 @@ class Launch(NamedTuple):
         }
 
 
-class Manifest(NamedTuple):
+class MemberManifest(NamedTuple):
     """What a member says of itself."""
 
     name: str
@@ -73,13 +73,13 @@ class Manifest(NamedTuple):
     idle_seconds: float = IDLE_SECONDS
 
 
-def parse_manifest(data: bytes) -> Manifest:
-    """Read a manifest, or raise ManifestError with the reason why it cannot be used."""
+def parse_manifest(data: bytes) -> MemberManifest:
+    """Return the manifest, or raise ManifestError with the reason why it cannot be used."""
     top = _Part("", _parsed(data))
     if "mcp" not in top.fields:
         raise ManifestError("`mcp` is missing")
     mcp = _Part("mcp.", top.table("mcp"))
-    return Manifest(
+    return MemberManifest(
         name=_name(top),
         version=_version(top),
         display_name=top.text("displayName"),
@@ -92,7 +92,7 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def write_manifest(name: str, launch: Launch, *, version: str = FIRST_VERSION) -> bytes:
-    """Spell the manifest of a server that is started, or reached, like this."""
+    """Return the bytes of a manifest for a server that is started, or reached, like this."""
     mcp = {key: value for key, value in launch.spec().items() if value and key != "transport"}
     manifest = {"name": name, "version": version, "transport": launch.transport, "mcp": mcp}
     try:
@@ -104,7 +104,7 @@ def write_manifest(name: str, launch: Launch, *, version: str = FIRST_VERSION) -
 
 
 def filled_in(values: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Put variables in the place of each `${NAME}`; `$${` stands for `${` itself, and nothing else is special."""
+    """Return the values with each `${NAME}` replaced; `$${` stands for `${` itself, and nothing else is special."""
 
     def variable(found: re.Match[str]) -> str:
         name = found[1]
@@ -118,7 +118,7 @@ def filled_in(values: Mapping[str, str], environment: Mapping[str, str]) -> dict
 
 
 def filled_in_headers(headers: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Do the same for headers. A line end behind a variable's value is dropped; ManifestError names any other fault."""
+    """Return headers filled in likewise, without a line end behind a variable's value, or raise ManifestError."""
     used = {name: environment[name] for name in _variables(headers.values()) if name in environment}
     clean = {name: re.sub(r"\r?\n\Z", "", value) for name, value in used.items()}
     for name, value in clean.items():
@@ -133,7 +133,7 @@ def filled_in_headers(headers: Mapping[str, str], environment: Mapping[str, str]
 
 
 def variables(launch: Launch) -> list[str]:
-    """Name the variables of the environment that a launch needs, sorted."""
+    """Return the names of the variables that a launch needs, sorted."""
     return _variables((*launch.env.values(), *launch.headers.values()))
 
 
@@ -142,7 +142,7 @@ def _variables(values: Iterable[str]) -> list[str]:
 
 
 def _header_fault(value: str) -> str:
-    """Name what HTTP cannot carry in a header; empty if it can carry it."""
+    """Return what HTTP cannot carry in a header; empty if it can carry it."""
     if "\n" in value or "\r" in value:
         return "a line break"
     if not value.isascii():
@@ -151,20 +151,20 @@ def _header_fault(value: str) -> str:
 
 
 class _Part(NamedTuple):
-    """An object in the manifest, which knows how its keys are called from outside."""
+    """An object in the manifest, with the prefix of its keys in messages."""
 
     prefix: str
     fields: Mapping[str, object]
 
     def text(self, key: str) -> str:
-        """Give a string, empty if there is none."""
+        """Return a string, empty if there is none."""
         value = self.fields.get(key, "")
         if not isinstance(value, str):
             raise ManifestError(f"`{self.prefix}{key}` must be a string")
         return value
 
     def required(self, key: str) -> str:
-        """Give a string that must be there and say something."""
+        """Return a string that must be there and not be empty."""
         if key not in self.fields:
             raise ManifestError(f"`{self.prefix}{key}` is missing")
         if not (text := self.text(key)):
@@ -184,7 +184,7 @@ class _Part(NamedTuple):
         return value
 
     def strings(self, key: str) -> dict[str, str]:
-        """Give an object of strings, empty if there is none."""
+        """Return an object of strings, empty if there is none."""
         value = self.fields.get(key, {})
         if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
             raise ManifestError(f"`{self.prefix}{key}` must be an object of strings")
@@ -232,7 +232,7 @@ def _version(top: _Part) -> str:
 
 
 def _launch(top: _Part, mcp: _Part) -> Launch:
-    """Read how the server is started; what its transport has no use for is checked, then left out."""
+    """Return how the server is started; what its transport has no use for is checked, then left out."""
     command = mcp.required("command") if "command" in mcp.fields else ""
     url = mcp.required("url") if "url" in mcp.fields else ""
     if not command and not url:
@@ -249,7 +249,7 @@ def _launch(top: _Part, mcp: _Part) -> Launch:
 
 
 def _transport(top: _Part, *, is_url_only: bool) -> Literal["stdio", "http"]:
-    """Say which transport is meant; a manifest that names none and has nothing but a url means http."""
+    """Return the transport; a manifest that names none and has nothing but a url means http."""
     match top.fields.get("transport", "http" if is_url_only else "stdio"):
         case "stdio":
             return "stdio"
@@ -282,7 +282,7 @@ def _is_web_address(url: str) -> bool:
 
 
 def _refuse_nul(command: str, args: tuple[str, ...], env: Mapping[str, str]) -> None:
-    """Refuse what no process can be given."""
+    """Raise ManifestError for what no process can be given."""
     for key, texts in (("command", (command,)), ("args", args), ("env", (*env, *env.values()))):
         if any("\0" in text for text in texts):
             raise ManifestError(f"`mcp.{key}` must not have NUL characters")

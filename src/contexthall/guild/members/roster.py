@@ -1,12 +1,11 @@
-"""Who belongs to the guild, and what is known of each? Values; the manager alone changes a member."""
+"""The roster: members and what is known of each. The manager alone changes a member."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from contexthall.guild.members.manifest import Manifest
+from contexthall.core.catalog import JsonObject
+from contexthall.guild.members.manifest import MemberManifest
 
-JsonObject: TypeAlias = Mapping[str, Any]
 Status: TypeAlias = Literal["disconnected", "connected", "error"]
 
 
@@ -20,7 +19,7 @@ class Freshness(NamedTuple):
 MISSING = Freshness("missing")
 
 
-class Change(NamedTuple):
+class ToolChange(NamedTuple):
     """A tool that is not what it was when its member was last trusted."""
 
     tool: str
@@ -37,7 +36,7 @@ class Member:
     key: str
     """Its directory, relative to the guild's: `echo`, or `collection/echo`."""
     directory: str
-    manifest: Manifest | None = None
+    manifest: MemberManifest | None = None
     """None if it has none that can be used; `error` then says why."""
     status: Status = "disconnected"
     error: str = ""
@@ -51,7 +50,7 @@ class Member:
     """How it failed when it was last asked, if it did, whoever asked."""
     left_out: tuple[str, ...] = ()
     """What was wrong with tools that are not offered, a sentence each."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ToolChange, ...] = ()
     """What changed since the definitions were approved: without a new version, or with one where they are held."""
     is_held: bool = False
     """Whether the definitions in force are older than those the server offers, until somebody approves."""

@@ -1,4 +1,4 @@
-"""How does a program without an event loop ask the guild? Its calls wait while a loop in a thread does the work.
+"""The guild for programs without an event loop: calls block while a loop in a thread does the work.
 
 Any number of threads may call at once. A program that has an event loop must not be held up by a call, and in a forked
 child no loop would ever answer: both are refused, and told what to do instead.
@@ -39,10 +39,10 @@ class GuildAtWork:
 
 
 @contextmanager
-def put_to_work(manager: MCPManager) -> Iterator[GuildAtWork]:
-    """Let the servers of a guild run while this is entered; at the end every one is stopped."""
+def start_sync(manager: MCPManager) -> Iterator[GuildAtWork]:
+    """Run the guild in a thread while this is entered; at the end every server is stopped."""
     _check_may_wait()
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(manager.at_work()):
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(manager.running()):
         guild = GuildAtWork(manager, portal)
         try:
             yield guild

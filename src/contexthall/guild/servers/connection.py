@@ -30,9 +30,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from contexthall.core.catalog import JsonObject, Progress
 from contexthall.core.errors import MemberError
 from contexthall.guild.lists.tools_cache import MOST_BYTES
-from contexthall.guild.members.manifest import Manifest
+from contexthall.guild.members.manifest import MemberManifest
 from contexthall.guild.members.roster import Member
-from contexthall.guild.servers.process import LONGEST_LINE, Warden
+from contexthall.guild.servers.process import LONGEST_LINE, OrphanReaper
 from contexthall.guild.servers.transport import NOT_READ, TOO_LARGE, Log, Transport
 
 _MOST_TOOLS = 100_000
@@ -63,14 +63,14 @@ class Connector:
         self._client = {"name": "context-hall", "title": "Context Hall", "version": version}
         self._environment = environment
         self._log_of = log_of
-        self._warden = Warden()
+        self._reaper = OrphanReaper()
 
     async def spawn(self, member: Member) -> "Connection":
         """Start or reach the server of `member` and shake hands with it; MemberError if that cannot be."""
         if member.manifest is None:
             raise MemberError(f"its manifest cannot be used: {member.error}")
         log = self._log_of(member)
-        transport = Transport(member.manifest, member.directory, log, self._environment, self._warden)
+        transport = Transport(member.manifest, member.directory, log, self._environment, self._reaper)
         connection = Connection(member.manifest, transport)
         await connection.open(self._client)
         return connection
@@ -79,7 +79,7 @@ class Connector:
 class Connection:
     """A server that is being spoken with."""
 
-    def __init__(self, manifest: Manifest, transport: Transport) -> None:
+    def __init__(self, manifest: MemberManifest, transport: Transport) -> None:
         self.on_tools_changed: Callable[[], None] = _nothing
         """Called when the server says that its tools have changed."""
         self.on_gone: Callable[[str, str], None] = _nothing_more
@@ -301,7 +301,7 @@ class Connection:
         *,
         task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
-        await dispatcher.run(_answer, self._heed, task_status=task_status)
+        await dispatcher.run(_answer, self._on_notification, task_status=task_status)
         if self._transport.process is not None:  # one that ends closes its output a moment before
             await self._transport.process.ends_within(_GRACE_SECONDS)
         self._note_end()
@@ -358,7 +358,7 @@ class Connection:
         name = {MCP_NAME_HEADER: encode_header_value(params["name"])} if "name" in params else {}
         return {MCP_PROTOCOL_VERSION_HEADER: LATEST_MODERN_VERSION, MCP_METHOD_HEADER: method, **name}
 
-    async def _heed(self, _context: DispatchContext[TransportContext], method: str, _params: object) -> None:
+    async def _on_notification(self, _context: DispatchContext[TransportContext], method: str, _params: object) -> None:
         if method == "notifications/tools/list_changed":
             self.on_tools_changed()
 

@@ -1,4 +1,4 @@
-"""What did a member say on standard error?
+"""The log of a member's standard error.
 
 The newest of it is kept, and never more than twice the size agreed on, however much it says. A silent member leaves no
 file, and a log that cannot be written stops nobody.
@@ -47,16 +47,16 @@ class BoundedLog:
             self._fail(error)
 
     def tail(self, lines: int = 200) -> str:
-        """Give the last lines, whoever wrote them."""
+        """Return the last lines, whichever run wrote them."""
         everything = (self._read(self._older_name) + self._read(self._name)).splitlines(keepends=True)
         return b"".join(everything[max(0, len(everything) - lines) :]).decode("utf-8", "replace")
 
     def last_line(self) -> str:
-        """Give the last line of this run that is not empty, without colours and controls; of a long one, the start."""
+        """Return the last line of this run that is not empty, without colours and controls, cut if it is long."""
         return _readable(self._unfinished) or _readable(self._last)
 
     def close(self) -> None:
-        """Let go of the file; who writes again opens it again."""
+        """Close the file; the next write opens it again."""
         file, self._file = self._file, None
         directory, self._directory = self._directory, None
         for opened in (file, directory):
@@ -85,7 +85,7 @@ class BoundedLog:
         return self._disk.enter(self._path)
 
     def _in_place(self, directory: Directory) -> File | None:
-        """Give the open file if it still has its name: another hall may have begun a new one, or people removed it."""
+        """Return the open file if it still has its name: another hall may have rotated it, or people removed it."""
         if self._file is None:
             return None
         try:

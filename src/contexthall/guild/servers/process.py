@@ -1,9 +1,9 @@
-"""How does a member's server run? In a session of its own, and never longer than the hall.
+"""The process of a member's server: in a session of its own, and never alive for longer than the hall.
 
-Each server is started by a fixed line of shell that leaves a watcher beside it. The watcher waits on a pipe whose other
-end only the hall holds; when that closes, because the hall closed it or because the hall is gone, however it went, the
-watcher ends the whole process group. What has left its group carries the hall's mark in its environment, and a warden
-ends it once the hall is gone; so does it with servers whose watcher somebody has killed or stopped.
+Each server is started by a fixed line of shell that leaves a watcher beside it. The watcher reads from a parent-death
+pipe whose other end only the hall holds; when that closes, because the hall closed it or has ended in whatever way, the
+watcher kills the whole process group. Processes that left their group carry the hall's mark in their environment: an
+orphan reaper kills them once the hall has ended, and servers whose watcher was killed or stopped as well.
 """
 
 import asyncio
@@ -16,22 +16,22 @@ from contextlib import suppress
 
 from contexthall.core.lines import LineSplitter
 
-Say = Callable[[bytes], None]
+OnStderr = Callable[[bytes], None]
 
 _MARK = "CONTEXTHALL_MARK"
 LAUNCHER = "context-hall"
 """As what the shell that becomes a server speaks of itself, if it cannot become one."""
-# The first argument is the descriptor of the lifeline, `$$` the server: `exec` keeps the process. The watcher outlives
-# the signals that ask the group to end, so that it can still end what ignores them; its mark is another one.
-_LAUNCH = f"""lifeline=$1; {_MARK}=$2; shift 2
+# `$1` is the descriptor of the parent-death pipe, `$$` the server: `exec` keeps the process. The watcher ignores the
+# signals that ask the group to end, so that it can still kill what ignores them; its mark is another one.
+_LAUNCH = f"""parent_pipe=$1; {_MARK}=$2; shift 2
 {{
-  trap '' TERM INT HUP; read -r _ <"/dev/fd/$lifeline"; kill -s KILL $$; kill -s KILL 0
+  trap '' TERM INT HUP; read -r _ <"/dev/fd/$parent_pipe"; kill -s KILL $$; kill -s KILL 0
 }} </dev/null >/dev/null 2>&1 &
 export {_MARK}; exec "$@\""""
-# Standard input is the lifeline. Whoever was just being started when the hall went has the mark a moment later, and who
-# is found may have a child before it is ended: hence more than one look. Watchers have until the last one to do their
-# work: they know of processes in their groups that have no mark any more.
-_WARD = """exec 3<&0
+# Standard input is the parent-death pipe. A server that was being started when the hall ended has the mark a moment
+# later, and a marked process may fork before it is killed: hence several rounds. Watchers are killed last: they know
+# of processes in their groups that have dropped the mark.
+_REAP = """exec 3<&0
 { trap '' TERM INT HUP; read -r _ <&3; watchers=$1
 for look in 1 2 3 4 5 6 7 8 9; do
   found=$(grep -lsxzF -e "$1" -e "$watchers" /proc/[0-9]*/environ)
@@ -44,7 +44,7 @@ _INHERITED = ("PATH", "HOME", "LANG", "LANGUAGE")
 LONGEST_LINE = 16 << 20
 _ENDS_OF_LINE = 4096
 _MOST_WAITING = 8 << 20
-_MOST_SAID = 256 << 10
+_MOST_STDERR = 256 << 10
 _PAUSE_SECONDS = 0.1
 _END_OF_INPUT_SECONDS = 2.0
 _TERM_SECONDS = 1.0
@@ -52,48 +52,48 @@ _KILL_SECONDS = 2.0
 
 
 def clean_environment(environment: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
-    """Give what a server may know of the hall's environment, and what its manifest names; nothing else."""
+    """Return the part of the hall's environment that a server inherits, and the variables its manifest names."""
     kept = {name: value for name, value in environment.items() if name in _INHERITED or name.startswith("LC_")}
     return kept | dict(named)
 
 
-class Warden:
-    """Who ends all that carries the hall's mark when the hall is gone; where there is no /proc, nobody is found."""
+class OrphanReaper:
+    """A shell that kills every process with the hall's mark once the hall has ended; without /proc it finds none."""
 
     def __init__(self) -> None:
         self.mark = os.urandom(16).hex()
         self.watchers_mark = f"watcher-{self.mark}"
-        self._lifeline = -1
+        self._parent_pipe = -1
 
-    def stand_by(self) -> None:
-        """See to it that there is a process that waits for the end of the hall. OSError if that cannot be."""
-        if self._lifeline < 0 or _is_deserted(self._lifeline):
-            self._let_go()
-            far_end, self._lifeline = os.pipe()
+    def ensure_running(self) -> None:
+        """Start the reaper unless it runs; OSError if it cannot be started."""
+        if self._parent_pipe < 0 or _has_no_reader(self._parent_pipe):
+            self._close()
+            far_end, self._parent_pipe = os.pipe()
             try:
                 marks = (f"{_MARK}={self.mark}", f"{_MARK}={self.watchers_mark}")
-                _start_apart(("/bin/sh", "-c", _WARD, LAUNCHER, *marks), far_end)
+                _start_detached(("/bin/sh", "-c", _REAP, LAUNCHER, *marks), far_end)
             finally:
                 os.close(far_end)
 
-    def _let_go(self) -> None:
-        if self._lifeline >= 0:
-            os.close(self._lifeline)
-            self._lifeline = -1
+    def _close(self) -> None:
+        if self._parent_pipe >= 0:
+            os.close(self._parent_pipe)
+            self._parent_pipe = -1
 
     def __del__(self) -> None:
-        self._let_go()
+        self._close()
 
 
-def _is_deserted(pipe: int) -> bool:
-    """Say whether nobody reads from a pipe any more."""
+def _has_no_reader(pipe: int) -> bool:
+    """Return whether no process reads from a pipe any more."""
     poll = select.poll()
     poll.register(pipe, 0)
     return bool(poll.poll(0))
 
 
-def _start_apart(command: tuple[str, ...], standard_input: int) -> None:
-    """Start a shell in a session of its own that ends at once; what it leaves behind is nobody's child."""
+def _start_detached(command: tuple[str, ...], standard_input: int) -> None:
+    """Start a shell in a session of its own that exits at once, so that its background job is reparented."""
     started = os.posix_spawn(
         command[0],
         command,
@@ -101,55 +101,61 @@ def _start_apart(command: tuple[str, ...], standard_input: int) -> None:
         file_actions=[(os.POSIX_SPAWN_DUP2, standard_input, 0)],
         setsid=True,
     )
-    with suppress(ChildProcessError):  # whoever started the hall may want no word of children
+    with suppress(ChildProcessError):  # SIGCHLD may be ignored, so waitpid can fail with ECHILD
         os.waitpid(started, 0)
 
 
 class MemberProcess(asyncio.SubprocessProtocol):
-    """A server that runs: lines out of it, bytes into it, and its end."""
+    """A running server: lines from its standard output, bytes to its standard input, its exit code."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, on_stderr: OnStderr) -> None:
         self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         """Its exit code, once it has ended; below 0 for a signal."""
-        self._say = say
-        self._said = 0
+        self._on_stderr = on_stderr
+        self._stderr_bytes = 0
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._has_output = asyncio.Event()
         self._output_ended = False
-        self.said_all = asyncio.Event()
-        """Set once it can say no more on standard error."""
+        self.stderr_closed = asyncio.Event()
+        """Set once it has closed its standard error."""
         self._may_write = asyncio.Event()
         self._may_write.set()
-        self._lifeline = -1
+        self._parent_pipe = -1
         self._transport: asyncio.SubprocessTransport | None = None
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], *, directory: str, environment: Mapping[str, str], warden: Warden, say: Say
+        cls,
+        command: Sequence[str],
+        *,
+        directory: str,
+        environment: Mapping[str, str],
+        reaper: OrphanReaper,
+        on_stderr: OnStderr,
     ) -> "MemberProcess":
-        """Start a server in `directory`; what it says on standard error goes to `say`. OSError if that cannot be."""
-        warden.stand_by()
-        far_end, lifeline = os.pipe()
+        """Start a server in `directory`, or raise OSError; its standard error goes to `on_stderr`."""
+        reaper.ensure_running()
+        far_end, parent_pipe = os.pipe()
         try:
             _, process = await asyncio.get_running_loop().subprocess_exec(
-                lambda: cls(say),
-                *("/bin/sh", "-c", _LAUNCH, LAUNCHER, str(far_end), warden.mark, *command),
+                lambda: cls(on_stderr),
+                *("/bin/sh", "-c", _LAUNCH, LAUNCHER, str(far_end), reaper.mark, *command),
                 cwd=directory,
-                env={**environment, _MARK: warden.watchers_mark},
+                env={**environment, _MARK: reaper.watchers_mark},
                 pass_fds=(far_end,),
                 start_new_session=True,
             )
         except BaseException:
-            os.close(lifeline)
+            os.close(parent_pipe)
             raise
         finally:
             os.close(far_end)
-        process._lifeline = lifeline  # noqa: SLF001 - its own class
+        process._parent_pipe = parent_pipe  # noqa: SLF001 - its own class
         return process
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Give what it prints, line by line, until it closes its standard output; of a line beyond all bounds, Ends."""
+        """Yield the lines it prints until it closes its standard output; of a line over LONGEST_LINE, its Ends."""
         splitter = LineSplitter(LONGEST_LINE, ends=_ENDS_OF_LINE)
         while True:
             while self._waiting:
@@ -174,7 +180,7 @@ class MemberProcess(asyncio.SubprocessProtocol):
         pipe.write(data)
 
     async def stop(self, *, reads_input: bool = True, in_haste: bool = False) -> None:
-        """End it and all that it started: by end of input if it reads that, then by asking, then by force."""
+        """Stop it and its process group: by end of input if it reads that, then SIGTERM, then SIGKILL."""
         patience = 0.25 if in_haste else 1.0
         try:
             if (pipe := self._transport and self._transport.get_pipe_transport(0)) is not None:
@@ -189,25 +195,25 @@ class MemberProcess(asyncio.SubprocessProtocol):
             self._transport.close()
 
     async def ends_within(self, seconds: float) -> bool:
-        """Wait for its end, but not for long; say whether it has ended."""
+        """Return whether it ends within that time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.shield(self.ended)
         return self.ended.done()
 
     def kill(self) -> None:
-        """End the whole group, now."""
+        """Kill the whole process group now."""
         self._signal_group(signal.SIGKILL)
-        if self._lifeline >= 0:
-            os.close(self._lifeline)
-            self._lifeline = -1
+        if self._parent_pipe >= 0:
+            os.close(self._parent_pipe)
+            self._parent_pipe = -1
 
     def _signal_group(self, number: signal.Signals) -> None:
-        # As long as the lifeline is open the watcher lives, so no other group can have got this number.
-        if self._transport is None or self._lifeline < 0:
+        # As long as the parent-death pipe is open the watcher lives, so no other group can have got this number.
+        if self._transport is None or self._parent_pipe < 0:
             return
-        # First the server, which may have left its group. Its transport would look whether it lives, and so take its
-        # exit code from the event loop, which waits for that.
+        # First the server, which may have left its group. Not through its transport, whose check by waitpid would
+        # take the exit code from the event loop.
         for send in (os.kill, os.killpg):
             with suppress(ProcessLookupError, PermissionError):
                 send(self._transport.get_pid(), number)
@@ -218,7 +224,7 @@ class MemberProcess(asyncio.SubprocessProtocol):
         assert isinstance(pipe, asyncio.ReadTransport)
         return pipe
 
-    # What the event loop tells us:
+    # Callbacks of the event loop:
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.SubprocessTransport)
@@ -228,17 +234,17 @@ class MemberProcess(asyncio.SubprocessProtocol):
         if fd == 1:
             self._take_output(data)
         else:
-            self._take_words(data)
+            self._take_stderr(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         del exc
         if fd == 0:
-            self._may_write.set()  # whoever waits is to find out
+            self._may_write.set()  # wakes waiting writers, which then fail
         if fd == 1:
             self._output_ended = True
             self._has_output.set()
         if fd == 2:  # noqa: PLR2004 - standard error
-            self.said_all.set()
+            self.stderr_closed.set()
 
     def process_exited(self) -> None:
         if self._transport is not None and not self.ended.done():
@@ -257,15 +263,15 @@ class MemberProcess(asyncio.SubprocessProtocol):
             self._pipe(1).pause_reading()
         self._has_output.set()
 
-    def _take_words(self, data: bytes) -> None:
-        """Pass on what it says; one that says too much waits until we have listened to others."""
-        self._say(data)
-        self._said += len(data)
-        if self._said > _MOST_SAID:
-            self._said = 0
-            words = self._pipe(2)
-            words.pause_reading()
-            asyncio.get_running_loop().call_later(_PAUSE_SECONDS, _resume, words)
+    def _take_stderr(self, data: bytes) -> None:
+        """Pass on its standard error, with a pause after every 256 KiB so that it cannot starve the event loop."""
+        self._on_stderr(data)
+        self._stderr_bytes += len(data)
+        if self._stderr_bytes > _MOST_STDERR:
+            self._stderr_bytes = 0
+            stderr = self._pipe(2)
+            stderr.pause_reading()
+            asyncio.get_running_loop().call_later(_PAUSE_SECONDS, _resume, stderr)
 
 
 def _resume(pipe: asyncio.ReadTransport) -> None:

@@ -1,4 +1,4 @@
-"""What of a member's words may be shown, logged or kept? All but values that the hall filled in from its environment.
+"""Redaction of a member's words: values that the hall filled in from its environment are neither shown nor kept.
 
 They may be secrets, and servers print them. Each becomes `${NAME}` again, which says more than stars would. Pure.
 """
@@ -68,7 +68,7 @@ def _longest_first(forms: Mapping[AnyStr, str]) -> list[AnyStr]:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """Give the ways in which a value may be printed; its lines one by one too, and its longer words."""
+    """Return the ways in which a value may be printed; its lines one by one too, and its longer words."""
     words = [word for word in value.split() if len(word) >= _SHORTEST_WORD]
     for part in dict.fromkeys((value, value.strip(), *value.splitlines(), *words)):
         if len(part.strip()) >= _SHORTEST:

@@ -1,18 +1,20 @@
-"""When does a member's server run? From the first moment that somebody needs it until nobody has for a while.
+"""The supervisor of a member's server: it runs from the first moment it is needed until it has been idle for a while.
 
-A keeper looks after one member: it starts the server once, whoever asks and however many; stops it when it is idle;
-and after a failure lets some time pass before it tries again.
+A supervisor starts the server once, whoever asks and however many; stops it when it is idle; and after a failure backs
+off before it tries again.
 """
 
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from enum import Enum, auto
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
+from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import MemberError
-from contexthall.guild.members.roster import JsonObject, Member
+from contexthall.guild.members.roster import Member
 
 _T = TypeVar("_T")
 
@@ -24,7 +26,7 @@ _TURN_SECONDS = 1.0
 
 
 class Handle(Protocol):
-    """A server that runs. One that can do more has `on_gone`, `on_tools_changed` and `in_haste` as well."""
+    """A running server. One that can do more has `on_gone`, `on_tools_changed` and `in_haste` as well."""
 
     def list_tools(self) -> Awaitable[list[Any]]: ...
 
@@ -34,7 +36,7 @@ class Handle(Protocol):
 
 
 class ServerFactory(Protocol):
-    """Who starts servers."""
+    """Starts servers."""
 
     def spawn(self, member: Member, /) -> Awaitable[Handle]: ...
 
@@ -50,8 +52,22 @@ class Event(NamedTuple):
     """The tools in force, if they were updated."""
 
 
-class Keeper:
-    """Looks after the server of one member."""
+class ServerState(Enum):
+    """What a supervisor does with its server."""
+
+    STOPPED = auto()
+    STARTING = auto()
+    """Perhaps once the one before has stopped, or its back-off is over."""
+    RUNNING = auto()
+    STOPPING = auto()
+    FAILED = auto()
+    """It could not be started, or has ended by itself: the next start may have to back off."""
+    CLOSED = auto()
+    """Nothing is started any more."""
+
+
+class Supervisor:
+    """Starts and stops the server of one member."""
 
     def __init__(
         self,
@@ -62,47 +78,42 @@ class Keeper:
         on_tools_changed: Callable[[str], None],
     ) -> None:
         self.member = member
+        self.state = ServerState.STOPPED
         self._factory = factory
         self._turns = turns
         self._tell = tell
         self._on_tools_changed = on_tools_changed
         self._handle: Handle | None = None
-        self._gone: Handle | None = None
         self._starting: asyncio.Task[Handle] | None = None
         self._stopping: asyncio.Task[None] | None = None
-        self._idle: asyncio.TimerHandle | None = None
         self._users = 0
-        self._was_called = False
-        self._last_call = 0.0
+        self._last_call: float | None = None
+        """None if this server was never called."""
+        self._idle: asyncio.TimerHandle | None = None
         self._failures = 0
         self._reason = ""
         self._next_start = 0.0
-        self.is_closed = False
-        """Set when nothing is to be started any more."""
 
     @asynccontextmanager
-    async def attending(self, *, for_call: bool) -> AsyncIterator[Handle]:
-        """Have the server run, started now if need be; it is not stopped for idleness while anybody is here."""
+    async def running_server(self, *, for_call: bool) -> AsyncIterator[Handle]:
+        """Have the server run, started now if need be; it is not stopped for idleness while this is entered."""
+        clock = asyncio.get_running_loop().time
         self._users += 1
         self._cancel_idle()
         if for_call:
-            self._was_called = True
+            self._last_call = clock()
         try:
-            yield await self._running(for_call=for_call)
+            yield await self._running_handle(for_call=for_call)
         finally:
             self._users -= 1
-            if for_call:
-                self._last_call = asyncio.get_running_loop().time()
-            self._rest()
-
-    @property
-    def is_running(self) -> bool:
-        return self._handle is not None
+            if for_call and self._last_call is not None:
+                self._last_call = clock()
+            self._stop_if_unused()
 
     def note_success(self) -> None:
-        """Somebody got an answer: the server is well."""
+        """Forget past failures, because a call was answered."""
         self._failures = 0
-        if self._handle is not None and self.member.status == "error":  # its list could not be had, for one
+        if self.state is ServerState.RUNNING and self.member.status == "error":  # its list could not be had, for one
             self.member.status, self.member.error = "connected", ""
 
     async def stop(self) -> None:
@@ -114,9 +125,13 @@ class Keeper:
         if self._stopping is not None:
             await asyncio.wait([self._stopping])
 
+    def forbid_starts(self) -> None:
+        """Start nothing any more."""
+        self.state = ServerState.CLOSED
+
     async def close(self) -> None:
-        """Stop the server for good, however far it has come."""
-        self.is_closed = True
+        """Stop the server for good, even while it is being started."""
+        self.forbid_starts()
         self._cancel_idle()
         if self._starting is not None:
             self._starting.cancel()
@@ -125,32 +140,37 @@ class Keeper:
         if self._stopping is not None:
             await asyncio.wait([self._stopping])
 
-    async def _running(self, *, for_call: bool) -> Handle:
-        if self.is_closed:
+    async def _running_handle(self, *, for_call: bool) -> Handle:
+        if self.state is ServerState.CLOSED:
             raise MemberError("the hall is closing")
         if self._handle is not None:
             return self._handle
         if self._starting is None:
+            self.state = ServerState.STARTING
             self._starting = asyncio.create_task(self._start(for_call=for_call), name=f"start of {self.member.name}")
-            self._starting.add_done_callback(self._note_started)
-        # Whoever gives up waiting gives up for himself only.
+        # Cancelling one waiter must not cancel the shared start.
         return await asyncio.shield(self._starting)
 
     async def _start(self, *, for_call: bool) -> Handle:
-        if self._stopping is not None:
-            await asyncio.wait([self._stopping])
-        await self._pause()
-        if not for_call:  # whoever refreshes has waited for a turn already
-            return await self._spawn()
-        has_turn = await _acquired(self._turns, _TURN_SECONDS)
         try:
-            return await self._spawn()
+            if self._stopping is not None:
+                await asyncio.wait([self._stopping])
+            await self._back_off()
+            handle = await self._spawn_in_turn() if for_call else await self._spawn()  # a refresh has its turn already
+        except MemberError:
+            self._become(ServerState.FAILED)
+            raise
         finally:
-            if has_turn:
-                self._turns.release()
+            self._starting = None
+        self._handle = handle
+        self._become(ServerState.RUNNING)
+        self.member.status, self.member.error = "connected", ""
+        self._tell(Event("started", self.member.name))
+        self._stop_if_unused()
+        return handle
 
-    async def _pause(self) -> None:
-        """Wait until it is time to try again; if that is too far away, say so."""
+    async def _back_off(self) -> None:
+        """Wait until the next start is due; MemberError if that is too far away."""
         seconds = self._next_start - asyncio.get_running_loop().time()
         if seconds > _LONGEST_WAIT_SECONDS:
             raise MemberError(
@@ -158,6 +178,14 @@ class Keeper:
             )
         if seconds > 0:
             await asyncio.sleep(seconds)
+
+    async def _spawn_in_turn(self) -> Handle:
+        has_turn = await _acquired(self._turns, _TURN_SECONDS)
+        try:
+            return await self._spawn()
+        finally:
+            if has_turn:
+                self._turns.release()
 
     async def _spawn(self) -> Handle:
         try:
@@ -175,39 +203,29 @@ class Keeper:
             handle.on_tools_changed = lambda: self._on_tools_changed(self.member.name)
         return handle
 
-    def _note_started(self, starting: asyncio.Task[Handle]) -> None:
-        self._starting = None
-        if starting.cancelled() or starting.exception() is not None:
-            return
-        if starting.result() is self._gone:
-            return
-        self._handle = starting.result()
-        self.member.status, self.member.error = "connected", ""
-        self._tell(Event("started", self.member.name))
-        self._rest()
-
     def _note_gone(self, handle: Handle, reason: str, more: str) -> None:
-        self._gone = handle  # perhaps before its start was noted
-        self._handle = None
-        self._was_called = False
+        if handle is not self._handle:
+            return
+        self._handle = self._last_call = None
         self._cancel_idle()
+        self._become(ServerState.FAILED)
         self._note_failure(MemberError(reason, more=more))
 
     def _note_failure(self, error: MemberError) -> None:
-        # The first time nobody has to wait; from then on ever longer.
-        pause = _FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, _MOST_DOUBLINGS) if self._failures else 0.0
+        # No back-off after the first failure; then it doubles with each.
+        seconds = _FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, _MOST_DOUBLINGS) if self._failures else 0.0
         self._failures += 1
         self._reason = error.detail
-        self._next_start = asyncio.get_running_loop().time() + min(pause, _LONGEST_PAUSE_SECONDS)
+        self._next_start = asyncio.get_running_loop().time() + min(seconds, _LONGEST_PAUSE_SECONDS)
         self.member.status, self.member.error = "error", error.sentence
         self._tell(Event("error", self.member.name, error=self.member.error))
 
-    def _rest(self) -> None:
-        """If nobody needs the server any more, stop it: at once if nobody ever called it, else after a while."""
-        if self._users or self._handle is None or self.is_closed:
+    def _stop_if_unused(self) -> None:
+        """Stop a server that nobody uses: at once if it was never called, else when it has been idle."""
+        if self._users or self.state is not ServerState.RUNNING:
             return
-        if not self._was_called:
-            self._stop(in_haste=True)  # whoever calls now has to wait for it
+        if self._last_call is None:
+            self._stop(in_haste=True)  # the next call has to wait for it
             return
         self._cancel_idle()
         manifest = self.member.manifest
@@ -215,17 +233,19 @@ class Keeper:
         self._idle = asyncio.get_running_loop().call_at(end, self._stop)
 
     def _stop(self, *, in_haste: bool = False) -> None:
-        handle, self._handle = self._handle, None
-        self._was_called = False
+        handle, self._handle, self._last_call = self._handle, None, None
         if handle is not None:
             if hasattr(handle, "in_haste"):
                 handle.in_haste = in_haste
+            self._become(ServerState.STOPPING)
             self._stopping = asyncio.create_task(settled(handle.stop()), name=f"end of {self.member.name}")
             self._stopping.add_done_callback(self._note_stopped)
 
     def _note_stopped(self, stopping: asyncio.Task[None]) -> None:
         if self._stopping is stopping:
             self._stopping = None
+        if self.state is ServerState.STOPPING:
+            self.state = ServerState.STOPPED
         error = None if stopping.cancelled() else stopping.exception()
         if error is not None:
             self.member.status, self.member.error = "error", f"it could not be stopped: {error}"
@@ -234,6 +254,10 @@ class Keeper:
             self.member.status = "disconnected"
             self._tell(Event("stopped", self.member.name))
 
+    def _become(self, state: ServerState) -> None:
+        if self.state is not ServerState.CLOSED:
+            self.state = state
+
     def _cancel_idle(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
@@ -241,13 +265,13 @@ class Keeper:
 
 
 async def settled(value: Awaitable[_T]) -> _T:
-    """Wait for a value, or take it if somebody's factory gave it at once."""
+    """Return what an awaitable gives, or the value itself if a plain function gave it."""
     given: object = value
     return await value if inspect.isawaitable(given) else cast("_T", given)
 
 
 async def _acquired(turns: asyncio.Semaphore, seconds: float) -> bool:
-    """Wait for a turn; whoever waits too long goes ahead without one, for a call must not hang on other servers."""
+    """Return whether a turn was had in time: a call goes ahead without one, so that it cannot hang on other servers."""
     try:
         async with asyncio.timeout(seconds):
             return await turns.acquire()

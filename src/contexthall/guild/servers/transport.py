@@ -28,8 +28,15 @@ from contexthall.core import wire
 from contexthall.core.density import has_too_many_values
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends
-from contexthall.guild.members.manifest import PORT, Manifest, ManifestError, filled_in, filled_in_headers, variables
-from contexthall.guild.servers.process import LAUNCHER, LONGEST_LINE, MemberProcess, Warden, clean_environment
+from contexthall.guild.members.manifest import (
+    PORT,
+    ManifestError,
+    MemberManifest,
+    filled_in,
+    filled_in_headers,
+    variables,
+)
+from contexthall.guild.servers.process import LAUNCHER, LONGEST_LINE, MemberProcess, OrphanReaper, clean_environment
 from contexthall.guild.servers.redaction import Redactor
 
 # What the SDK logs of a server is in its errors as well, where values of variables are taken out.
@@ -88,7 +95,7 @@ class Transport:
     """The way to one server."""
 
     def __init__(
-        self, manifest: Manifest, directory: str, log: Log, environment: Mapping[str, str], warden: Warden
+        self, manifest: MemberManifest, directory: str, log: Log, environment: Mapping[str, str], reaper: OrphanReaper
     ) -> None:
         self.in_haste = False
         """Set if a server that does not end by itself shall be given little time."""
@@ -104,7 +111,7 @@ class Transport:
         self._words = _RedactedLog(log, self.redactor)
         """What it says on standard error, which comes in pieces."""
         self._environment = environment
-        self._warden = warden
+        self._reaper = reaper
         self.http_status = 0
         """The status of the last HTTP answer that was none of success."""
         self._was_stopped = False
@@ -170,8 +177,8 @@ class Transport:
                 [launch.command, *args],
                 directory=self._directory,
                 environment=environment,
-                warden=self._warden,
-                say=self._words.write,
+                reaper=self._reaper,
+                on_stderr=self._words.write,
             )
         except ManifestError as error:
             raise MemberError(f"the server {error}") from None
@@ -255,9 +262,9 @@ class Transport:
                 event_hooks={"response": [self._note_response]},
             ) as client,
             streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST_LINE) as (incoming, outgoing),
-            _sifted(incoming) as sifted,
+            _validated(incoming) as validated,
         ):
-            yield sifted, outgoing
+            yield validated, outgoing
 
     async def _note_response(self, response: httpx2.Response) -> None:
         if response.status_code >= _FIRST_BAD_STATUS:
@@ -289,7 +296,7 @@ class Transport:
                 writer.close()
                 return
         with anyio.move_on_after(_LAST_SECONDS):
-            await process.said_all.wait()
+            await process.stderr_closed.wait()
         raise MemberError(self.ending("before it listened", is_starting=True), more=self.evidence())
 
 
@@ -315,19 +322,19 @@ class _BoundedBody(httpx2.AsyncByteStream):
 
 
 @asynccontextmanager
-async def _sifted(incoming: AsyncIterable[Incoming]) -> AsyncIterator[MemoryObjectReceiveStream[Incoming]]:
+async def _validated(incoming: AsyncIterable[Incoming]) -> AsyncIterator[MemoryObjectReceiveStream[Incoming]]:
     """Pass on what comes over HTTP, but for what the SDK would break at or take for something else."""
-    to_hall, sifted = anyio.create_memory_object_stream[Incoming](0)
+    to_hall, validated = anyio.create_memory_object_stream[Incoming](0)
 
-    async def sift() -> None:
+    async def validate() -> None:
         async with to_hall:
             async for item in incoming:
                 if isinstance(item, Exception) or _is_for_us(item.message):
                     await to_hall.send(item)
 
-    async with sifted, anyio.create_task_group() as tasks:
-        tasks.start_soon(sift)
-        yield sifted
+    async with validated, anyio.create_task_group() as tasks:
+        tasks.start_soon(validate)
+        yield validated
         tasks.cancel_scope.cancel()
 
 
@@ -392,7 +399,7 @@ def _answer_instead(value: object) -> types.JSONRPCError | None:
 def _encoded(message: types.JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8") + b"\n"
-    except PydanticSerializationError:  # half of a surrogate pair: only an escape can carry it
+    except PydanticSerializationError:  # a lone surrogate: only an escape can carry it
         return wire.escaped(message.model_dump(by_alias=True, exclude_unset=True)).encode("ascii") + b"\n"
 
 

@@ -16,7 +16,7 @@ from tests.guild.making import make_http_member, make_member, tool, write_cache
 from tests.processes import RawServer
 from tests.waiting import until, wait_until
 
-from contexthall.guild.servers.process import MemberProcess, Warden
+from contexthall.guild.servers.process import MemberProcess, OrphanReaper
 
 GONE_SECONDS = 5.0
 STUBBORN = ("--ignore-term", "--grandchild")
@@ -228,13 +228,13 @@ def test_what_a_server_started_is_asked_to_end_as_well(tmp_path: Path) -> None:
     """Many a command only starts the real server and waits for it; that one gets a moment to tidy up."""
 
     async def work() -> None:
-        warden = Warden()  # who would end everybody if nobody held on to it
+        reaper = OrphanReaper()  # who would end everybody if nobody held on to it
         process = await MemberProcess.start(
             ["/bin/sh", "-c", WRAPPED],
             directory=str(tmp_path),
             environment={"PATH": os.environ["PATH"]},
-            warden=warden,
-            say=lambda _words: None,
+            reaper=reaper,
+            on_stderr=lambda _words: None,
         )
         await until((tmp_path / "ready").exists)
         await process.stop(reads_input=False)
