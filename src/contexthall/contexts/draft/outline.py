@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.credentials import looks_like_a_key
 from contexthall.contexts.draft.languages.source import Export, Source
 from contexthall.contexts.draft.layout import ROOT, Layout
 from contexthall.contexts.draft.manifest import framework
 from contexthall.contexts.draft.material import Material, language_of
 from contexthall.contexts.draft.prose import first_sentence, is_boilerplate
 from contexthall.contexts.files.yaml_text import Value
+from contexthall.core.secrets import may_be_key
 from contexthall.core.text import is_name
 
 MAINTENANCE = (
@@ -93,7 +93,7 @@ def _words_about(material: Material) -> str:
 def _sentence(text: str) -> str:
     """Give the first sentence of what somebody wrote, unless it says nothing or may hold a secret."""
     sentence = first_sentence(text)
-    return "" if is_boilerplate(sentence) or looks_like_a_key(sentence) else sentence
+    return "" if is_boilerplate(sentence) or may_be_key(sentence) else sentence
 
 
 def is_test(name: str) -> bool:

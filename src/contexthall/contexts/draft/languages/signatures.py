@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from contexthall.contexts.draft.credentials import is_secret_name, looks_like_a_key
 from contexthall.contexts.draft.languages.parsing import LEFT_OUT, MOST_NODES, children, first_child, text, visible
+from contexthall.core.secrets import is_secret_name, may_be_key
 
 LONGEST_SIGNATURE = 400
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "html_comment"})
@@ -80,7 +80,7 @@ def _plain(written: bytes) -> str | None:
     if _NEEDS_CARE.search(written):
         return None
     plain = visible(written.decode("utf-8", "replace")).strip()
-    if _QUOTES.search(written) and (is_secret_name(plain) or looks_like_a_key(plain)):
+    if _QUOTES.search(written) and (is_secret_name(plain) or may_be_key(plain)):
         return None
     return plain
 
@@ -151,7 +151,7 @@ class _Walk:
 
     def _string(self, node: Node) -> str:
         literal = self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
-        return LEFT_OUT if "\n" in literal or looks_like_a_key(literal) else literal
+        return LEFT_OUT if "\n" in literal or may_be_key(literal) else literal
 
     def _prepare(self, node: Node, kind: str) -> None:
         """Decide about tokens below `node` that only their surroundings tell something about."""
