@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from contexthall.caches.library import Library
     from contexthall.caches.query.resolution import Resolution
     from contexthall.clients.register import Found, Register
-    from contexthall.contexts.draft.drafting import Order
-    from contexthall.contexts.draft.drafting import Progress as Drafted
-    from contexthall.contexts.project import Answer, Context, Outcome, Project, Projects, Report, Turn
+    from contexthall.contexts.draft.drafting import DraftProgress, Order
+    from contexthall.contexts.project import Answer, Context, Outcome, Project, Projects, Report, StateChange
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
@@ -301,14 +300,14 @@ class Hall:
 
         return rehash(self.project, place)
 
-    def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "Drafted") -> "Outcome":
+    def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "DraftProgress") -> "Outcome":
         """Draft a context for every directory that lacks one, and AGENTS.md."""
         from contexthall.contexts.draft.drafting import draft_missing
 
         return draft_missing(self.project, _order(full=full, dry_run=dry_run, agents=agents), progress)
 
     def regen_contexts(
-        self, scopes: Sequence[str] | None, *, full: bool, dry_run: bool, agents: bool, progress: "Drafted"
+        self, scopes: Sequence[str] | None, *, full: bool, dry_run: bool, agents: bool, progress: "DraftProgress"
     ) -> "Outcome":
         """Draft the machine's fields of some contexts again; None for those that are stale."""
         from contexthall.contexts.draft.drafting import draft_again
@@ -330,7 +329,7 @@ class Hall:
         overview = project.overview()
         return overview.entries, validate(project.disk, project.base, overview.census.kept, is_strict=False)
 
-    def watch_contexts(self) -> "Iterator[list[Turn]]":
+    def watch_contexts(self) -> "Iterator[list[StateChange]]":
         """Tell which contexts become fresh, stale or missing, until interrupted."""
         from contexthall.contexts.freshness.watcher import turns
 

@@ -25,7 +25,7 @@ from contexthall.contexts.files.writing import readable_contents, rehash
 from contexthall.contexts.freshness.answers import Outcome
 from contexthall.contexts.freshness.verdict import Contents
 from contexthall.contexts.project import Project
-from contexthall.contexts.scan.directories import Directory
+from contexthall.contexts.scan.directories import ScannedDirectory
 from contexthall.system.disk import Disk
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -393,7 +393,7 @@ def test_a_directory_that_is_swapped_for_a_symlink_is_not_written_through(
     (tmp_path / "outside").mkdir()
     read = readable_contents
 
-    def swapping(disk: Disk, directory: Directory) -> Contents:
+    def swapping(disk: Disk, directory: ScannedDirectory) -> Contents:
         contents = read(disk, directory)
         if directory.scope == "web":
             (Path(shop.root) / "web").rename(tmp_path / "elsewhere")

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
 from contexthall.contexts.files.context_file import MOST_BYTES
@@ -21,7 +21,7 @@ from contexthall.contexts.freshness.answers import (
     Outcome,
     Report,
     Selection,
-    Turn,
+    StateChange,
     failed_listing,
     listing,
     refused_listing,
@@ -30,7 +30,7 @@ from contexthall.contexts.freshness.answers import (
 from contexthall.contexts.freshness.heads import FAULTS, Head, SecondReader, read_context_of, read_head
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.freshness.verdict import FRESH, MISSING, STALE, STATES, add_up, changes, judge, read_contents
-from contexthall.contexts.scan.directories import ROOT, Census, Directory, count, look_at_one, walk
+from contexthall.contexts.scan.directories import ROOT, Census, ScannedDirectory, count, look_at_one, walk
 from contexthall.core.errors import (
     ContextCorruptError,
     ContextMissingError,
@@ -56,7 +56,7 @@ __all__ = [
     "Projects",
     "Report",
     "Selection",
-    "Turn",
+    "StateChange",
     "as_yaml",
 ]
 
@@ -65,14 +65,12 @@ as_yaml = write
 
 _MOST_PROJECTS = 8
 
-MayRead: TypeAlias = Callable[[str, str], bool]
-
 
 class Overview(NamedTuple):
     """A project as it was seen: every directory, which of them are kept, and what there is to say of those."""
 
     config: Config
-    directories: Sequence[Directory]
+    directories: Sequence[ScannedDirectory]
     census: Census
     entries: Sequence[Answer]
     refused: Mapping[str, str]
@@ -95,7 +93,7 @@ class Projects:
         """Say which project root `path` names."""
         return self.home if path is None else absolute(path, self._working_directory)
 
-    def open(self, root: str, may_read: MayRead) -> "Project | None":
+    def open(self, root: str, may_read: Callable[[str, str], bool]) -> "Project | None":
         """Open the project at `root`; None if the caller may not read where that really is."""
         base = real_root(self._disk, root)
         return self._open(root, base) if may_read(base, self.home) else None
@@ -136,9 +134,9 @@ class Project:
         """Where the root really is. All that is opened is opened from here, and no symlink is followed to it."""
         self.disk = disk.opened_by(open_straight)
         self.ledger = ledger
-        self._known: dict[str, Directory] = {}
+        self._known: dict[str, ScannedDirectory] = {}
         """The directories that were seen at last, as far as they can be told from what comes after."""
-        self._told: dict[str, tuple[Directory, Answer]] = {}
+        self._told: dict[str, tuple[ScannedDirectory, Answer]] = {}
         """What was said of them."""
         self._refused: dict[str, str] = {}
 
@@ -204,7 +202,7 @@ class Project:
                 self.disk.survey(directory)
             raise
 
-    def look_around(self) -> list[Directory]:
+    def look_around(self) -> list[ScannedDirectory]:
         """Look at every directory that may be entered."""
         return [*walk(self.disk, self.base, self.config())]
 
@@ -234,22 +232,22 @@ class Project:
         in_order = sorted(entries, key=lambda entry: str(entry["scope"]))
         return Overview(config, directories, census, in_order, self._refused)
 
-    def look(self, place: str) -> Directory:
+    def look(self, place: str) -> ScannedDirectory:
         """Look at one directory, wherever in the project that really is."""
         try:
             return look_at_one(self.disk, self.base, self._real_place(place))
         except PathMissingError as error:
             raise ContextMissingError(place) from error
 
-    def head(self, directory: Directory) -> Head:
+    def head(self, directory: ScannedDirectory) -> Head:
         """Give the head of a directory's context; ContextError says why there is none."""
         return self._head(directory, self.ledger.now())
 
-    def _look_at_all(self, config: Config, seen_at: int) -> list[Directory]:
+    def _look_at_all(self, config: Config, seen_at: int) -> list[ScannedDirectory]:
         """Look at every directory, and see to it that their contexts and files are known, as far as they can be."""
-        directories: list[Directory] = []
-        settled: dict[str, Directory] = {}
-        unknown: dict[str, Directory] = {}
+        directories: list[ScannedDirectory] = []
+        settled: dict[str, ScannedDirectory] = {}
+        unknown: dict[str, ScannedDirectory] = {}
         with SecondReader() as second:
             for directory in walk(self.disk, self.base, config, self._known):
                 directories.append(directory)
@@ -264,11 +262,11 @@ class Project:
         self._known = settled
         return directories
 
-    def _is_unread(self, directory: Directory) -> bool:
+    def _is_unread(self, directory: ScannedDirectory) -> bool:
         context = directory.context
         return context is not None and context.kind == "file" and self.ledger.head(directory.scope, context) is None
 
-    def _learn(self, unknown: Mapping[str, Directory], second: SecondReader, seen_at: int) -> None:
+    def _learn(self, unknown: Mapping[str, ScannedDirectory], second: SecondReader, seen_at: int) -> None:
         """Read the files of directories while somebody else reads their contexts."""
         for directory in unknown.values():
             if self.ledger.fingerprint(directory.scope, directory.files) is None:
@@ -277,7 +275,7 @@ class Project:
         for path, (context, head) in second.answers().items():
             self.ledger.learn_head(unknown[path].scope, context, head, seen_at)
 
-    def _entry(self, directory: Directory, seen_at: int) -> Answer:
+    def _entry(self, directory: ScannedDirectory, seen_at: int) -> Answer:
         """Say what there is to say of a directory, or what was said when it was the same."""
         known, told = self._told.get(directory.scope, (None, {}))
         if known is directory:
@@ -287,7 +285,7 @@ class Project:
             self._told[directory.scope] = (directory, entry)
         return entry
 
-    def _new_entry(self, directory: Directory, seen_at: int) -> Answer:
+    def _new_entry(self, directory: ScannedDirectory, seen_at: int) -> Answer:
         scope = shown(directory.scope)
         try:
             head = self._head(directory, seen_at)
@@ -327,7 +325,7 @@ class Project:
             answer["changed"] = changes(written.files, read_contents(self.disk, directory).digests)
         return answer | ({"error": verdict.error} if verdict.error else {})
 
-    def _head(self, directory: Directory, seen_at: int) -> Head:
+    def _head(self, directory: ScannedDirectory, seen_at: int) -> Head:
         """Give what is needed of a directory's context, which is read only if it is not known."""
         context = directory.context
         if context is None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contexthall.contexts.draft.languages import parsing, python, signatures
 from contexthall.contexts.draft.languages import table as languages
-from contexthall.contexts.draft.languages.source import Source
+from contexthall.contexts.draft.languages.source import SourceOutline
 from contexthall.contexts.draft.languages.table import NAMES, read
 
 FILES = ["a.py", "a.ts", "a.tsx", "a.js", "a.go", "a.rs"]
@@ -47,7 +47,7 @@ HOSTILE = {
 def test_hostile_files_are_read_without_harm(name: str, kind: str) -> None:
     started = time.thread_time()
     found = read(name, HOSTILE[kind])
-    assert isinstance(found, Source)
+    assert isinstance(found, SourceOutline)
     assert time.thread_time() - started < 3
 
 
@@ -70,25 +70,25 @@ def test_marks_and_line_ends_change_nothing(name: str, marked: bytes) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_too_large_says_nothing(name: str) -> None:
-    assert read(name, GOOD[name] + b"\n" * parsing.MOST_BYTES) == Source()
+    assert read(name, GOOD[name] + b"\n" * parsing.MOST_BYTES) == SourceOutline()
 
 
 def test_a_file_that_keeps_the_parser_busy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "MOST_SECONDS", -1.0)
-    assert read("a.py", GOOD["a.py"] + b"x = 1\n" * 20_000) == Source()
+    assert read("a.py", GOOD["a.py"] + b"x = 1\n" * 20_000) == SourceOutline()
 
 
 def test_a_language_is_known_by_the_end_of_the_name() -> None:
     assert {NAMES[extension] for extension in NAMES} == {"python", "typescript", "javascript", "go", "rust"}
     assert (NAMES["py"], NAMES["tsx"], NAMES["mjs"]) == ("python", "typescript", "javascript")
     assert read("A.PY", GOOD["a.py"]) == read("a.py", GOOD["a.py"])
-    assert read("README.md", b"# Title") == read("Makefile", b"all:") == read("py", b"") == Source()
+    assert read("README.md", b"# Title") == read("Makefile", b"all:") == read("py", b"") == SourceOutline()
 
 
 def test_a_reader_that_fails_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_data: bytes) -> Source:
+    def fail(_data: bytes) -> SourceOutline:
         raise RecursionError
 
     monkeypatch.setitem(languages._READERS, "py", fail)
-    assert read("a.py", GOOD["a.py"]) == Source()
-    assert python.read(GOOD["a.py"]) != Source()
+    assert read("a.py", GOOD["a.py"]) == SourceOutline()
+    assert python.read(GOOD["a.py"]) != SourceOutline()

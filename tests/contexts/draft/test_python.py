@@ -3,7 +3,7 @@
 import pytest
 
 from contexthall.contexts.draft.languages.python import read
-from contexthall.contexts.draft.languages.source import Source
+from contexthall.contexts.draft.languages.source import SourceOutline
 
 MODULE = b'''\
 """Runs jobs.
@@ -61,7 +61,7 @@ if __name__ == "__main__":
 '''
 
 
-def source(text: str) -> Source:
+def source(text: str) -> SourceOutline:
     return read(text.encode())
 
 

@@ -33,7 +33,7 @@ from contexthall.config import settings
 from contexthall.contexts.capability import contexts_capability
 from contexthall.contexts.draft import manifest, prose
 from contexthall.contexts.draft.languages import go, python, rust, typescript
-from contexthall.contexts.draft.languages.source import Source
+from contexthall.contexts.draft.languages.source import SourceOutline
 from contexthall.contexts.files import config, context_file, edit, yaml_text
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.scan import ignore
@@ -329,7 +329,7 @@ def contexts_ledger(data: bytes) -> None:
         ledger.fingerprint(scope, ())
 
 
-_LANGUAGES: Sequence[Callable[[bytes], Source]] = (
+_LANGUAGES: Sequence[Callable[[bytes], SourceOutline]] = (
     python.read,
     lambda data: typescript.read(data, extension="ts"),
     lambda data: typescript.read(data, extension="tsx"),

@@ -35,13 +35,13 @@ from contexthall.contexts.freshness.answers import Outcome
 from contexthall.contexts.freshness.heads import read_bytes_of, read_context_of
 from contexthall.contexts.freshness.ledger import Written
 from contexthall.contexts.project import Overview, Project
-from contexthall.contexts.scan.directories import ROOT, Directory
+from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
 from contexthall.core.errors import ContextError, DiskError, HallError, PathMissingError
 from contexthall.core.paths import shown
 from contexthall.system.disk import Disk
 from contexthall.system.processes import run_shares
 
-Progress: TypeAlias = Callable[[int, int], None]
+DraftProgress: TypeAlias = Callable[[int, int], None]
 Result = TypeVar("Result")
 
 _WORTH_SHARING = 100
@@ -57,7 +57,7 @@ class Order(NamedTuple):
     with_agents: bool = True
 
 
-def draft_missing(project: Project, order: Order, progress: Progress) -> Outcome:
+def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Outcome:
     """Draft a context for every directory that lacks one, and give those that were moved their new scope."""
     overview = project.overview()
     missing = [each.scope for each in overview.census.kept if _lacks_context(each)]
@@ -72,7 +72,7 @@ def draft_missing(project: Project, order: Order, progress: Progress) -> Outcome
     return run.run([*missing, *again], moved, progress)
 
 
-def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, progress: Progress) -> Outcome:
+def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, progress: DraftProgress) -> Outcome:
     """Draft the contexts of some directories again; None for those that are stale."""
     overview = project.overview()
     if scopes is None:
@@ -82,16 +82,16 @@ def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, pr
     return run.run(scopes, [], progress) if scopes else run.only_tidy()
 
 
-def _lacks_context(directory: Directory) -> bool:
+def _lacks_context(directory: ScannedDirectory) -> bool:
     return (directory.context is None or _is_emptied(directory)) and not directory.error
 
 
-def _is_emptied(directory: Directory) -> bool:
+def _is_emptied(directory: ScannedDirectory) -> bool:
     """Say whether a context holds nobody's words: drafts are not synced, and a power cut may empty one."""
     return directory.context is not None and directory.context.kind == "file" and directory.context.size == 0
 
 
-def _is_moved(project: Project, directory: Directory) -> bool:
+def _is_moved(project: Project, directory: ScannedDirectory) -> bool:
     try:
         return project.head(directory).scope != shown(directory.scope)
     except ContextError:
@@ -128,7 +128,7 @@ class _Drafting:
             if directory.cause or reason:
                 self._refuse(directory.scope, reason or f"{directory.error}: {directory.cause}")
 
-    def run(self, scopes: Sequence[str], moved: Sequence[str], progress: Progress) -> Outcome:
+    def run(self, scopes: Sequence[str], moved: Sequence[str], progress: DraftProgress) -> Outcome:
         self._tidy()
         self._workspace = self._read_if_allowed(ROOT, cargo_workspace) or b""
         self._layout = self._find_layout()
@@ -204,7 +204,7 @@ class _Drafting:
         unruled = self._unruled
         return [scope for scope in scopes if scope not in self.refused and unruled.isdisjoint((ROOT, *_lineage(scope)))]
 
-    def _read_if_allowed(self, scope: str, read: Callable[[Disk, Directory], Result]) -> Result | None:
+    def _read_if_allowed(self, scope: str, read: Callable[[Disk, ScannedDirectory], Result]) -> Result | None:
         try:
             return read(self._project.disk, self._directories[scope])
         except DiskError as error:
@@ -235,7 +235,7 @@ class _Drafting:
         is_ours = not values or ("summary" in derived_fields(values) and "summary" not in self._edited(scope, values))
         return _Draft(fields, _first_of(fields if is_ours else values))
 
-    def _values(self, directory: Directory) -> Mapping[str, Value]:
+    def _values(self, directory: ScannedDirectory) -> Mapping[str, Value]:
         """Give the fields of the context that a directory has; none if it has none that can be read."""
         try:
             return read_context_of(self._project.disk, directory.path)[1]
@@ -261,7 +261,7 @@ class _Drafting:
         _, before = read_bytes_of(self._project.disk, directory.path)
         return self._write_again(directory, before, self._merge(scope, before, fields))
 
-    def _write_new(self, directory: Directory, fields: Mapping[str, Value]) -> str:
+    def _write_new(self, directory: ScannedDirectory, fields: Mapping[str, Value]) -> str:
         contents = readable_contents(self._project.disk, directory)
         values = {
             "version": 1,
@@ -285,7 +285,7 @@ class _Drafting:
         values = read_context(before)
         return merge(as_text(before), values, fields, self._edited(scope, values))
 
-    def _write_again(self, directory: Directory, before: bytes, merged: str) -> str:
+    def _write_again(self, directory: ScannedDirectory, before: bytes, merged: str) -> str:
         contents, values = readable_contents(self._project.disk, directory), read_context(before)
         is_moved = values["scope"] != shown(directory.scope)
         if merged == as_text(before) and not is_moved and values["fingerprint"] == contents.fingerprint:
@@ -353,7 +353,7 @@ class _Drafting:
         files = {scope: {file.name for file in each.files} for scope, each in self._directories.items()}
         return Layout(files, packages, os.path.basename(self._project.root))
 
-    def _share(self, scopes: Sequence[str], act: Callable[[str], Result], progress: Progress) -> dict[str, Result]:
+    def _share(self, scopes: Sequence[str], act: Callable[[str], Result], progress: DraftProgress) -> dict[str, Result]:
         """Do something for every directory, in two processes if there are many."""
         done = 0
 

@@ -19,7 +19,7 @@ _LONGEST_NAME = 214
 _LONGEST_DESCRIPTION = 500
 
 
-class Manifest(NamedTuple):
+class ProjectManifest(NamedTuple):
     """What a project says of itself."""
 
     name: str = ""
@@ -30,19 +30,19 @@ class Manifest(NamedTuple):
     """The path by which Go imports it."""
 
 
-def read_manifest(name: str, data: bytes, workspace: bytes = b"") -> Manifest:
+def read_manifest(name: str, data: bytes, workspace: bytes = b"") -> ProjectManifest:
     """Give what the manifest `data`, whose file is called `name`, says; nothing if it cannot be read.
 
     `workspace` is the Cargo.toml at the root, from which members may inherit.
     """
     read = _READERS.get(name)
     if not read or max(len(data), len(workspace)) > LARGEST:
-        return Manifest()
+        return ProjectManifest()
     try:
         return read(data, workspace)
     # A deep nesting ends the reader of TOML, not us.
     except (ValueError, RecursionError):
-        return Manifest()
+        return ProjectManifest()
 
 
 _NAME = re.compile(r"@?[A-Za-z0-9_][\w.~/-]*+", re.ASCII)
@@ -122,7 +122,7 @@ def _add_requirement(found: _Dependencies, line: str, inside: Collection[str] = 
         found.add(name, "".join(rest.strip("() ").split()))
 
 
-def _pyproject(data: bytes, _workspace: bytes) -> Manifest:
+def _pyproject(data: bytes, _workspace: bytes) -> ProjectManifest:
     tables = _toml(data)
     project, poetry = _table(tables, "project"), _table(tables, "tool", "poetry")
     name = _name(project.get("name") or poetry.get("name"))
@@ -134,7 +134,7 @@ def _pyproject(data: bytes, _workspace: bytes) -> Manifest:
             _add_requirement(found, str(line), inside)
     else:
         _add_poetry(found, _table(poetry, "dependencies"))
-    return Manifest(name, _description(project.get("description") or poetry.get("description")), found.all())
+    return ProjectManifest(name, _description(project.get("description") or poetry.get("description")), found.all())
 
 
 def _inside(sources: Mapping[str, object]) -> set[str]:
@@ -150,13 +150,13 @@ def _add_poetry(found: _Dependencies, wanted: Mapping[str, object]) -> None:
             found.add(name, table.get("version") if table else choice)
 
 
-def _setup_cfg(data: bytes, _workspace: bytes) -> Manifest:
+def _setup_cfg(data: bytes, _workspace: bytes) -> ProjectManifest:
     values = _ini(data.decode("utf-8-sig").splitlines())
     name = _literal(values.get("metadata.name", []))
     found = _Dependencies(own=name)
     for line in values.get("options.install_requires", []):
         _add_requirement(found, line)
-    return Manifest(_name(name), _description(_literal(values.get("metadata.description", []))), found.all())
+    return ProjectManifest(_name(name), _description(_literal(values.get("metadata.description", []))), found.all())
 
 
 def _literal(lines: Sequence[str]) -> str:
@@ -183,7 +183,7 @@ def _ini(lines: Iterable[str]) -> dict[str, list[str]]:
     return values
 
 
-def _requirements(data: bytes, _workspace: bytes) -> Manifest:
+def _requirements(data: bytes, _workspace: bytes) -> ProjectManifest:
     found = _Dependencies()
     for line in data.decode("utf-8-sig").replace("\\\r\n", " ").replace("\\\n", " ").splitlines():
         wanted = _OPTION_OF_A_LINE.split(f" {line}", maxsplit=1)[0].strip()
@@ -191,7 +191,7 @@ def _requirements(data: bytes, _workspace: bytes) -> Manifest:
             found.add(egg[1])
         else:
             _add_requirement(found, wanted)
-    return Manifest(dependencies=found.all())
+    return ProjectManifest(dependencies=found.all())
 
 
 # JavaScript
@@ -199,7 +199,7 @@ def _requirements(data: bytes, _workspace: bytes) -> Manifest:
 _NOT_A_RANGE = ("file:", "link:", "portal:", "workspace:", ".", "/", "~/")
 
 
-def _package_json(data: bytes, _workspace: bytes) -> Manifest:
+def _package_json(data: bytes, _workspace: bytes) -> ProjectManifest:
     package = _table(wire.parse(data.removeprefix(BOM_UTF8), halves=True))
     name = _name(package.get("name"))
     found = _Dependencies(own=name)
@@ -208,7 +208,7 @@ def _package_json(data: bytes, _workspace: bytes) -> Manifest:
     for wanted, spec in _table(package, "peerDependencies").items():
         if not _table(package, "peerDependenciesMeta", wanted).get("optional"):
             _add_npm(found, wanted, spec)
-    return Manifest(name, _description(package.get("description")), found.all())
+    return ProjectManifest(name, _description(package.get("description")), found.all())
 
 
 def _add_npm(found: _Dependencies, name: str, spec: object) -> None:
@@ -222,7 +222,7 @@ def _add_npm(found: _Dependencies, name: str, spec: object) -> None:
 # Rust
 
 
-def _cargo(data: bytes, workspace: bytes) -> Manifest:
+def _cargo(data: bytes, workspace: bytes) -> ProjectManifest:
     tables = _toml(data)
     root = _table(_toml(workspace) if workspace else tables, "workspace")
     package, shared = _table(tables, "package"), _table(root, "dependencies")
@@ -233,7 +233,9 @@ def _cargo(data: bytes, workspace: bytes) -> Manifest:
                 _add_crate(found, name, value)
             elif name in shared:
                 _add_crate(found, name, shared[name])
-    return Manifest(_name(package.get("name")), _description(_inherited(package, "description", root)), found.all())
+    return ProjectManifest(
+        _name(package.get("name")), _description(_inherited(package, "description", root)), found.all()
+    )
 
 
 def _crates(tables: Mapping[str, object], shared: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
@@ -261,7 +263,7 @@ def _inherited(package: Mapping[str, object], key: str, root: Mapping[str, objec
 _MAJOR = re.compile(r"/v\d{1,4}$")
 
 
-def _go_mod(data: bytes, _workspace: bytes) -> Manifest:
+def _go_mod(data: bytes, _workspace: bytes) -> ProjectManifest:
     found, module, local = _Dependencies(), "", set[str]()
     required = list[tuple[str, str]]()
     for verb, words, comment in _directives(data.decode("utf-8-sig").splitlines()):
@@ -274,7 +276,7 @@ def _go_mod(data: bytes, _workspace: bytes) -> Manifest:
     for path, version in required:
         if path not in local:
             found.add(path, version)
-    return Manifest(_MAJOR.sub("", module).rpartition("/")[2], "", found.all(), module)
+    return ProjectManifest(_MAJOR.sub("", module).rpartition("/")[2], "", found.all(), module)
 
 
 def _directives(lines: Iterable[str]) -> Iterator[tuple[str, list[str], str]]:
@@ -291,7 +293,7 @@ def _directives(lines: Iterable[str]) -> Iterator[tuple[str, list[str], str]]:
             yield (block, words, comment.strip()) if block else (words[0], words[1:], comment.strip())
 
 
-_READERS: dict[str, Callable[[bytes, bytes], Manifest]] = {
+_READERS: dict[str, Callable[[bytes, bytes], ProjectManifest]] = {
     "pyproject.toml": _pyproject,
     "setup.cfg": _setup_cfg,
     "package.json": _package_json,

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from contexthall.contexts.draft.agents import AGENTS_FILE
 from contexthall.contexts.draft.languages import table as languages
-from contexthall.contexts.draft.languages.source import Source
-from contexthall.contexts.draft.manifest import MANIFESTS, Manifest, package_manager, read_manifest
+from contexthall.contexts.draft.languages.source import SourceOutline
+from contexthall.contexts.draft.manifest import MANIFESTS, ProjectManifest, package_manager, read_manifest
 from contexthall.contexts.draft.prose import readme_sentence
-from contexthall.contexts.scan.directories import Directory, is_source
+from contexthall.contexts.scan.directories import ScannedDirectory, is_source
 from contexthall.core.errors import PathMissingError
 from contexthall.core.paths import shown
 from contexthall.system.disk import Disk
@@ -28,15 +28,15 @@ class Material(NamedTuple):
 
     names: tuple[str, ...]
     """Its source files, sorted, as they can be told."""
-    sources: Mapping[str, Source]
+    sources: Mapping[str, SourceOutline]
     """Those whose language is understood."""
-    manifests: tuple[Manifest, ...]
+    manifests: tuple[ProjectManifest, ...]
     readme: str
     """The first sentence of its README."""
     package_manager: str
 
 
-def gather(disk: Disk, directory: Directory, workspace: bytes = b"") -> Material:
+def gather(disk: Disk, directory: ScannedDirectory, workspace: bytes = b"") -> Material:
     """Read a directory; `workspace` is the Cargo.toml of the root."""
     every_name = sorted(file.name for file in directory.files)
     # AGENTS.md is made of the summaries: it cannot be what one is made of.
@@ -49,14 +49,14 @@ def gather(disk: Disk, directory: Directory, workspace: bytes = b"") -> Material
     return Material(tuple(map(shown, names)), told, manifests, readme, package_manager(every_name))
 
 
-def manifests_of(disk: Disk, directory: Directory, workspace: bytes = b"") -> tuple[Manifest, ...]:
+def manifests_of(disk: Disk, directory: ScannedDirectory, workspace: bytes = b"") -> tuple[ProjectManifest, ...]:
     """Read the manifests of a directory, the one that says most about it first."""
     present = {file.name for file in directory.files}
     found = [(name, _read(disk, directory, name)) for name in MANIFESTS if name in present]
     return tuple(read_manifest(name, data, workspace) for name, data in found)
 
 
-def cargo_workspace(disk: Disk, root: Directory) -> bytes:
+def cargo_workspace(disk: Disk, root: ScannedDirectory) -> bytes:
     """Give the Cargo.toml of the root, from which those below may inherit; empty if there is none."""
     return _read(disk, root, "Cargo.toml")
 
@@ -66,7 +66,7 @@ def language_of(name: str) -> str:
     return languages.NAMES.get(name.rpartition(".")[2].lower(), "")
 
 
-def language_sizes(directories: Iterable[Directory]) -> dict[str, int]:
+def language_sizes(directories: Iterable[ScannedDirectory]) -> dict[str, int]:
     """Say how many bytes there are of each language."""
     sizes: dict[str, int] = {}
     for directory in directories:
@@ -77,7 +77,7 @@ def language_sizes(directories: Iterable[Directory]) -> dict[str, int]:
     return sizes
 
 
-def _read(disk: Disk, directory: Directory, name: str) -> bytes:
+def _read(disk: Disk, directory: ScannedDirectory, name: str) -> bytes:
     try:
         _, data = disk.read_small(os.path.join(directory.path, name), _LARGEST_FILE)
     except PathMissingError:

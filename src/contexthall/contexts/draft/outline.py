@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.languages.source import Export, Source
+from contexthall.contexts.draft.languages.source import Export, SourceOutline
 from contexthall.contexts.draft.layout import ROOT, Layout
 from contexthall.contexts.draft.manifest import framework
 from contexthall.contexts.draft.material import Material, language_of
@@ -133,7 +133,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
-def _sources(material: Material) -> Iterable[tuple[str, Source]]:
+def _sources(material: Material) -> Iterable[tuple[str, SourceOutline]]:
     """Give the files that others may use: what stands at the front first, what is meant to be private last.
 
     Where a stub says what a module offers, the module itself need not.
@@ -161,7 +161,7 @@ def _files(material: Material) -> list[Value]:
     """Say what each file is for, where it says so itself or by what it defines."""
     entries = []
     for name in material.names:
-        source = material.sources.get(name, Source())
+        source = material.sources.get(name, SourceOutline())
         purpose, names = _sentence(source.doc), [each.name for each in source.exports if is_name(each.name)]
         if not purpose and names:
             purpose = f"Defines {_listed(names)}."

@@ -200,7 +200,7 @@ def _without_margin(text: str) -> str:
 _TOLD = re.compile(r"^[@\\](?:file|fileoverview|overview|brief|description|desc|summary)[ \t]", re.MULTILINE)
 
 
-class _Block(NamedTuple):
+class _ProseBlock(NamedTuple):
     """A stretch of text: a title if it has a level."""
 
     text: str
@@ -366,14 +366,14 @@ def _interrupts(line: str) -> bool:
     return any(known.match(line) for known in (_ITEM, _HEADING, _FENCE, _FIELD, _EXAMPLE, _MARKER, _DEFINITION))
 
 
-def _blocks(lines: Sequence[str], *, markdown: bool) -> Iterator[_Block]:
+def _blocks(lines: Sequence[str], *, markdown: bool) -> Iterator[_ProseBlock]:
     """Give titles, paragraphs, quotations and lists; the rest is not for reading aloud."""
     at, adornments = 0, list[str]()
     while (at := _until(lines, at, lambda line: not _is_blank(line))) < len(lines):
         text, marks, end = _title(lines, at, markdown=markdown)
         if end > at:
             adornments += [] if marks in adornments or marks[0] == "#" else [marks]
-            yield _Block(text, level=len(marks) if marks[0] == "#" else adornments.index(marks) + 1)
+            yield _ProseBlock(text, level=len(marks) if marks[0] == "#" else adornments.index(marks) + 1)
         elif (end := _end(_SKIPPED, lines, at)) == at:
             end = _end((_after_list, _after_quotation, _after_paragraph), lines, at)
             yield _block(lines[at:end])
@@ -384,12 +384,12 @@ def _end(kinds: Iterable[Callable[[Sequence[str], int], int]], lines: Sequence[s
     return next((end for after in kinds if (end := after(lines, at)) > at), at)
 
 
-def _block(lines: Sequence[str]) -> _Block:
+def _block(lines: Sequence[str]) -> _ProseBlock:
     """Give a paragraph, or what the first item of a list or the first paragraph of a quotation says."""
     opening = _ITEM.match(lines[0]) or _MARKER.match(lines[0])
     rest = [_MARKER.sub("", line, count=1) for line in lines[1:]]
     said = [lines[0][opening.end() :] if opening else lines[0], *rest[: _until(rest, 0, _interrupts)]]
-    return _Block(" ".join(line.rstrip("\\") for line in said), is_list=bool(_ITEM.match(lines[0])))
+    return _ProseBlock(" ".join(line.rstrip("\\") for line in said), is_list=bool(_ITEM.match(lines[0])))
 
 
 _FRONT_MATTER = ("---", "+++")
@@ -489,7 +489,7 @@ def _body(lines: list[str], *, markdown: bool) -> list[str]:
     return lines[end + 1 :]
 
 
-def _of_the_whole(blocks: Iterable[_Block]) -> Iterator[_Block]:
+def _of_the_whole(blocks: Iterable[_ProseBlock]) -> Iterator[_ProseBlock]:
     """Give the paragraphs that may speak of the whole: those before the sections that do not, and those that say so."""
     level, is_aside, is_over = 0, False, False
     for index, block in enumerate(blocks):

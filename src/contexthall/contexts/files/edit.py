@@ -21,7 +21,7 @@ _DEEPEST = 2
 _LEAVES, _ENDS = {ScalarEvent, AliasEvent}, {MappingEndEvent, SequenceEndEvent}
 
 
-class _Block(NamedTuple):
+class _YamlBlock(NamedTuple):
     """The lines of a field: where they begin and end in the text, and how far its key is indented."""
 
     start: int
@@ -112,7 +112,7 @@ class _Blocks:
     """Finds the fields that stand on lines of their own, and those of their fields that do."""
 
     def __init__(self, text: str) -> None:
-        self.found: dict[Path, _Block] = {}
+        self.found: dict[Path, _YamlBlock] = {}
         self._text = yaml_text.mask(text)
         self._next = CParser(self._text).get_event
         for _ in range(2):  # the starts of stream and document
@@ -130,7 +130,7 @@ class _Blocks:
             self._skip(key)
             end = self._line_end(self._value(place))
             if not self._text[start : start + column].strip():
-                self.found[place] = _Block(start, end, column)
+                self.found[place] = _YamlBlock(start, end, column)
         return end
 
     def _value(self, place: Path) -> int:

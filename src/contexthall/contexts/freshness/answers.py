@@ -50,7 +50,7 @@ EVERYTHING = Selection()
 VIOLATION, NOTE = "violation", "note"
 
 
-class Finding(NamedTuple):
+class ContextFinding(NamedTuple):
     """Something about a context: a violation, or a note that breaks nothing."""
 
     scope: str
@@ -65,10 +65,10 @@ class Report(NamedTuple):
     valid: int
     invalid: int
     missing: int
-    findings: Sequence[Finding]
+    findings: Sequence[ContextFinding]
 
 
-class Turn(NamedTuple):
+class StateChange(NamedTuple):
     """A directory whose state is another one now; None for one that is not, or no longer, there."""
 
     scope: str

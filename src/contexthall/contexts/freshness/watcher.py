@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from watchfiles import Change, watch
 
-from contexthall.contexts.freshness.answers import Turn
+from contexthall.contexts.freshness.answers import StateChange
 from contexthall.contexts.project import Project
 from contexthall.core.errors import DiskError, HallError
 
@@ -19,7 +19,7 @@ _POLL_MILLISECONDS = 500
 _GATHER_MILLISECONDS = 200
 
 
-def turns(project: Project) -> Iterator[list[Turn]]:
+def turns(project: Project) -> Iterator[list[StateChange]]:
     """Give what is the case at first, then what changes, each time something does. Ends when it is interrupted."""
     known = _states(project)
     yield _difference({}, known)
@@ -30,9 +30,9 @@ def turns(project: Project) -> Iterator[list[Turn]]:
         known = found
 
 
-def _difference(before: States, after: States) -> list[Turn]:
+def _difference(before: States, after: States) -> list[StateChange]:
     scopes = sorted(before.keys() | after.keys())
-    turned = [Turn(scope, before.get(scope), after.get(scope)) for scope in scopes]
+    turned = [StateChange(scope, before.get(scope), after.get(scope)) for scope in scopes]
     return [turn for turn in turned if turn.was != turn.state]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from contexthall.contexts.project import FIELDS, FRESH, STALE, Answer, Project, Report, Turn, as_yaml
+from contexthall.contexts.project import FIELDS, FRESH, STALE, Answer, Project, Report, StateChange, as_yaml
 from contexthall.core.errors import CheckFailedError, DiskError, HallError, UsageError
 from contexthall.core.paths import shown
 from contexthall.core.wire import compact
@@ -199,7 +199,7 @@ def _findings(report: Report) -> str:
     return "".join(f"{on_one_line(line)}\n" for line in lines)
 
 
-def _tell_turn(turn: Turn, *, as_json: bool) -> None:
+def _tell_turn(turn: StateChange, *, as_json: bool) -> None:
     if as_json:
         print_json(compact(turn._asdict()))
         return

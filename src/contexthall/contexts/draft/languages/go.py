@@ -21,7 +21,7 @@ from contexthall.contexts.draft.languages.parsing import (
     unique,
 )
 from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.contexts.draft.languages.source import Export, Source
+from contexthall.contexts.draft.languages.source import Export, SourceOutline
 
 EXTENSIONS = frozenset({"go"})
 
@@ -34,7 +34,7 @@ _STARTS = re.compile(rb"^(?:func|type|var|const|import)\b", re.MULTILINE)
 _BODIES = {"struct_type": "struct", "interface_type": "interface"}
 
 
-def read(data: bytes) -> Source:
+def read(data: bytes) -> SourceOutline:
     """Read a file of a package."""
     doc = ""
     exports: dict[str, Export] = {}
@@ -51,7 +51,7 @@ def read(data: bytes) -> Source:
             imports += _imports(piece.data, node)
             for export in _exports(piece, node, comment_prose(above)):
                 exports.setdefault(export.name, export)
-    return Source(doc, tuple(exports.values()), unique(imports))
+    return SourceOutline(doc, tuple(exports.values()), unique(imports))
 
 
 def _package_doc(comments: list[str]) -> str:

@@ -22,7 +22,7 @@ from contexthall.contexts.draft.languages.parsing import (
     unique,
 )
 from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.contexts.draft.languages.source import Export, Source
+from contexthall.contexts.draft.languages.source import Export, SourceOutline
 
 EXTENSIONS = frozenset({"py", "pyi", "pyw"})
 
@@ -66,15 +66,15 @@ _ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": " ", "\n": "", "\r\n": "", "\\": "\\", '"': '"', "'": "'"}
 
 
-def read(data: bytes) -> Source:
+def read(data: bytes) -> SourceOutline:
     """Read a module."""
-    module = _Module()
+    module = _PythonModule()
     for piece in pieces(tree_sitter_python.language, data, _STARTS):
         module.read(piece)
     return module.source()
 
 
-class _Module:
+class _PythonModule:
     """What was found so far."""
 
     def __init__(self) -> None:
@@ -84,8 +84,8 @@ class _Module:
         self._listed: list[str] | None = None
         self._imports: list[str] = []
 
-    def source(self) -> Source:
-        return Source(self._doc or "", tuple(self._exports()), unique(self._imports))
+    def source(self) -> SourceOutline:
+        return SourceOutline(self._doc or "", tuple(self._exports()), unique(self._imports))
 
     def _exports(self) -> Iterator[Export]:
         if self._listed is None:
@@ -231,13 +231,13 @@ class _Module:
 
 
 _READERS = {
-    "function_definition": _Module.read_definition,
-    "class_definition": _Module.read_definition,
-    "decorated_definition": _Module.read_decorated,
-    "type_alias_statement": _Module.read_alias,
-    "import_statement": _Module.read_import,
-    "import_from_statement": _Module.read_import_from,
-    "future_import_statement": _Module.read_future,
+    "function_definition": _PythonModule.read_definition,
+    "class_definition": _PythonModule.read_definition,
+    "decorated_definition": _PythonModule.read_decorated,
+    "type_alias_statement": _PythonModule.read_alias,
+    "import_statement": _PythonModule.read_import,
+    "import_from_statement": _PythonModule.read_import_from,
+    "future_import_statement": _PythonModule.read_future,
 }
 
 

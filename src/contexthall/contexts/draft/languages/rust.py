@@ -22,7 +22,7 @@ from contexthall.contexts.draft.languages.parsing import (
     unique,
 )
 from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.contexts.draft.languages.source import Export, Source
+from contexthall.contexts.draft.languages.source import Export, SourceOutline
 
 EXTENSIONS = frozenset({"rs"})
 
@@ -53,15 +53,15 @@ _ITEMS = frozenset(
 _HIDDEN = re.compile(rb"#\[\s*(?:doc\s*\(\s*hidden|cfg\s*\(\s*test\s*\))")
 
 
-def read(data: bytes) -> Source:
+def read(data: bytes) -> SourceOutline:
     """Read a file of a crate."""
-    crate = _File()
+    crate = _RustFile()
     for piece in pieces(tree_sitter_rust.language, data, _STARTS):
         crate.read(piece)
     return crate.source()
 
 
-class _File:
+class _RustFile:
     """What was found so far."""
 
     def __init__(self) -> None:
@@ -69,8 +69,8 @@ class _File:
         self._exports: dict[str, Export] = {}
         self._imports: list[str] = []
 
-    def source(self) -> Source:
-        return Source(comment_prose(self._doc), tuple(self._exports.values()), unique(self._imports))
+    def source(self) -> SourceOutline:
+        return SourceOutline(comment_prose(self._doc), tuple(self._exports.values()), unique(self._imports))
 
     def read(self, piece: Piece) -> None:
         above = _Above(piece.data)

@@ -68,7 +68,7 @@ def one_line(
     if not instead and not node.has_error and (plain := _plain(data[span[0] : span[1]])) is not None:
         return plain
     line = _Line(data)
-    for token, written in _Walk(data, notation, instead).tokens(node, span):
+    for token, written in _SignatureTokens(data, notation, instead).tokens(node, span):
         if written is None:
             return ""
         line.add(token, written)
@@ -111,7 +111,7 @@ class _Line:
         return visible("".join(self._parts)).strip()
 
 
-class _Walk:
+class _SignatureTokens:
     """Goes through the tokens of a signature, deciding about each what is shown of it."""
 
     def __init__(self, data: bytes, notation: Notation, instead: Mapping[int, str]) -> None:

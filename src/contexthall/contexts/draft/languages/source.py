@@ -1,6 +1,6 @@
 """What does a source file say of itself? The same few things in every language.
 
-Pure: each language's module turns the bytes of a file into a `Source`; a file that does not parse costs its own lines.
+Pure: each language turns the bytes of a file into a `SourceOutline`; a file that does not parse costs its own lines.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class Export(NamedTuple):
     """What is written about it, as prose; empty if nothing is."""
 
 
-class Source(NamedTuple):
+class SourceOutline(NamedTuple):
     """What a file says."""
 
     doc: str = ""

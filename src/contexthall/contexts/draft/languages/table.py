@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 
 from contexthall.contexts.draft.languages import go, python, rust, typescript
-from contexthall.contexts.draft.languages.source import Source
+from contexthall.contexts.draft.languages.source import SourceOutline
 
-_READERS: dict[str, Callable[[bytes], Source]] = {
+_READERS: dict[str, Callable[[bytes], SourceOutline]] = {
     **dict.fromkeys(python.EXTENSIONS, python.read),
     **{extension: partial(typescript.read, extension=extension) for extension in typescript.EXTENSIONS},
     **dict.fromkeys(go.EXTENSIONS, go.read),
@@ -26,12 +26,12 @@ NAMES: dict[str, str] = {
 """The languages by the extension of a file's name, in lower case and without the dot."""
 
 
-def read(name: str, data: bytes) -> Source:
+def read(name: str, data: bytes) -> SourceOutline:
     """Read a file by its name; nothing for a language that is not known."""
     reader = _READERS.get(name.rpartition(".")[2].lower())
     if reader is None or not data:
-        return Source()
+        return SourceOutline()
     try:
         return reader(data)
     except Exception:  # noqa: BLE001 - a file that breaks its reader costs its own lines
-        return Source()
+        return SourceOutline()

@@ -24,7 +24,7 @@ from contexthall.contexts.draft.languages.parsing import (
     unique,
 )
 from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.contexts.draft.languages.source import Export, Source
+from contexthall.contexts.draft.languages.source import Export, SourceOutline
 from contexthall.core.text import is_name
 
 TYPESCRIPT = frozenset({"ts", "mts", "cts", "tsx"})
@@ -59,9 +59,9 @@ _BEFORE_DECLARATIONS = frozenset({"import_statement", "comment"})
 _DEFAULT = "export default"
 
 
-def read(data: bytes, extension: str) -> Source:
+def read(data: bytes, extension: str) -> SourceOutline:
     """Read a module."""
-    module = _Module()
+    module = _TypeScriptModule()
     for piece in pieces(_grammar(extension), data, _STARTS):
         module.read(piece)
     return module.source()
@@ -83,7 +83,7 @@ class _Declared:
         self.comments = comments
 
 
-class _Module:
+class _TypeScriptModule:
     """What was found so far."""
 
     def __init__(self) -> None:
@@ -91,11 +91,11 @@ class _Module:
         self._exports: dict[str, Export] = {}
         self._imports: list[str] = []
 
-    def source(self) -> Source:
-        return Source(self._doc or "", tuple(self._exports.values()), unique(self._imports))
+    def source(self) -> SourceOutline:
+        return SourceOutline(self._doc or "", tuple(self._exports.values()), unique(self._imports))
 
     def read(self, piece: Piece) -> None:
-        reading = _Reading(piece)
+        reading = _ModulePiece(piece)
         if self._doc is None:
             self._doc = _file_doc(piece)
         for export in reading.exports():
@@ -104,7 +104,7 @@ class _Module:
         self._imports += reading.imports()
 
 
-class _Reading:
+class _ModulePiece:
     """One piece of a file."""
 
     def __init__(self, piece: Piece) -> None:
