@@ -6,15 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contexthall.contexts.draft.manifest import (
-    LARGEST,
-    MANIFESTS,
-    PACKAGE_MANAGERS,
-    ProjectManifest,
-    framework,
-    package_manager,
-    read_manifest,
-)
+from contexthall.contexts.draft.languages.project_manifest import ProjectManifest
+from contexthall.contexts.draft.languages.table import LARGEST_MANIFEST as LARGEST
+from contexthall.contexts.draft.languages.table import MANIFESTS, read_manifest
+from contexthall.contexts.draft.project_facts import PACKAGE_MANAGERS, framework, package_manager
 
 PYPROJECT = """
 [project]
@@ -271,7 +266,7 @@ texts = st.lists(st.sampled_from([*PIECES.split(), " ", "\n", "\n "]), max_size=
 
 
 @settings(max_examples=150)
-@given(st.sampled_from(MANIFESTS), st.one_of(st.binary(max_size=60), texts.map(str.encode)))
+@given(st.sampled_from([*MANIFESTS]), st.one_of(st.binary(max_size=60), texts.map(str.encode)))
 def test_no_manifest_raises_and_every_dependency_is_one_short_line(name: str, data: bytes) -> None:
     said = read_manifest(name, data)
     for line in (said.name, said.description, *said.dependencies):

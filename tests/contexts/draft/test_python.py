@@ -2,8 +2,8 @@
 
 import pytest
 
+from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.languages.python import read
-from contexthall.contexts.draft.languages.source import SourceOutline
 
 MODULE = b'''\
 """Runs jobs.

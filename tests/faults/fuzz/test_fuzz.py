@@ -18,8 +18,9 @@ from tests.faults.scale import IS_LONG, SEED, record, scaled
 
 from contexthall.caches import capability as caches
 from contexthall.contexts import capability as contexts
-from contexthall.contexts.draft.languages import go, parsing, python
-from contexthall.contexts.draft.languages.source import SourceOutline
+from contexthall.contexts.draft.languages import go, python
+from contexthall.contexts.draft.languages.language import SourceOutline
+from contexthall.contexts.draft.syntax import parsing
 from contexthall.contexts.files.context_file import read_value
 from contexthall.contexts.scan import ignore
 from contexthall.contexts.scan.ignore import parse_rules

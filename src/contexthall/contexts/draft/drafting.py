@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from contexthall.contexts.draft.agents import Row
 from contexthall.contexts.draft.agents_file import CHANGES, LEFT_ALONE, write_agents
-from contexthall.contexts.draft.layout import Layout
-from contexthall.contexts.draft.material import cargo_workspace, gather, language_sizes, manifests_of
+from contexthall.contexts.draft.languages.layout import Layout
+from contexthall.contexts.draft.material import gather, inherited_manifests, language_sizes, manifests_of
 from contexthall.contexts.draft.outline import Surroundings, draft, with_below
 from contexthall.contexts.draft.prose import first_sentence
 from contexthall.contexts.files import yaml_text
@@ -130,7 +130,7 @@ class _Drafting:
 
     def run(self, scopes: Sequence[str], moved: Sequence[str], progress: DraftProgress) -> Outcome:
         self._tidy()
-        self._workspace = self._read_if_allowed(ROOT, cargo_workspace) or b""
+        self._inherited = self._read_if_allowed(ROOT, inherited_manifests) or {}
         self._layout = self._find_layout()
         drafts = {
             scope: drafted
@@ -230,7 +230,7 @@ class _Drafting:
             language=max(sizes, key=lambda each: (sizes[each], each)) if sizes else "",
         )
         was_full = any(name in derived_fields(values) for name in FULL)
-        material = gather(self._project.disk, directory, self._workspace)
+        material = gather(self._project.disk, directory, self._inherited)
         fields = draft(material, around, is_full=self._is_full or was_full)
         is_ours = not values or ("summary" in derived_fields(values) and "summary" not in self._edited(scope, values))
         return _Draft(fields, _first_of(fields if is_ours else values))

@@ -4,13 +4,16 @@ Pure. Public is what begins with a capital letter.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import tree_sitter_go
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.comments import Comments, comment_prose, is_licence
-from contexthall.contexts.draft.languages.parsing import (
+from contexthall.contexts.draft.languages.language import Export, Language, SourceOutline
+from contexthall.contexts.draft.languages.layout import ImportResolver, Layout, join
+from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, name_of
+from contexthall.contexts.draft.syntax.comments import Comments, comment_prose, is_licence
+from contexthall.contexts.draft.syntax.parsing import (
     LEFT_OUT,
     LONGEST_NAME,
     Piece,
@@ -20,10 +23,7 @@ from contexthall.contexts.draft.languages.parsing import (
     text,
     unique,
 )
-from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.contexts.draft.languages.source import Export, SourceOutline
-
-EXTENSIONS = frozenset({"go"})
+from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 
 _NOTATION = Notation(
     strings=frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"}),
@@ -177,3 +177,58 @@ _READERS: dict[str, Callable[[bytes, Node, str], Iterator[Export]]] = {
     "const_declaration": _values,
     "var_declaration": _values,
 }
+
+
+def _resolver(layout: Layout) -> ImportResolver:
+    def resolve(name: str, _scope: str) -> str | None:
+        for module, scope in layout.packages.items():
+            if name == module or name.startswith(f"{module}/"):
+                return layout.known(join(scope, name[len(module) + 1 :]))
+        return None
+
+    return resolve
+
+
+_MAJOR = re.compile(r"/v\d{1,4}$")
+
+
+def _go_mod(data: bytes, _root: bytes) -> ProjectManifest:
+    found, module, local = Dependencies(), "", set[str]()
+    required = list[tuple[str, str]]()
+    for verb, words, comment in _directives(data.decode("utf-8-sig").splitlines()):
+        if verb == "module" and words:
+            module = name_of(words[0])
+        elif verb == "require" and len(words) > 1 and not comment.startswith("indirect"):
+            required.append((words[0], words[1]))
+        elif verb == "replace" and words[-1:] and words[-1].startswith((".", "/")):
+            local.add(words[0])
+    for path, version in required:
+        if path not in local:
+            found.add(path, version)
+    return ProjectManifest(_MAJOR.sub("", module).rpartition("/")[2], "", found.all(), module)
+
+
+def _directives(lines: Iterable[str]) -> Iterator[tuple[str, list[str], str]]:
+    """Give the verb, the words and the comment of every line, whether it stands in a block or alone."""
+    block = ""
+    for line in lines:
+        text, _, comment = line.partition("//")
+        words = [word.strip('"`') for word in text.split()]
+        if words[:1] == [")"]:
+            block = ""
+        elif words[1:] == ["("]:
+            block = words[0]
+        elif words:
+            yield (block, words, comment.strip()) if block else (words[0], words[1:], comment.strip())
+
+
+GO = Language(
+    name="go",
+    title="Go",
+    extensions=frozenset({"go"}),
+    read=lambda data, _extension: read(data),
+    resolver=_resolver,
+    manifests=(ManifestFile("go.mod", 4, _go_mod),),
+    front_files=("doc.go",),
+    has_package_doc=True,
+)

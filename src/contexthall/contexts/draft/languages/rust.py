@@ -4,13 +4,24 @@ Pure. Public is what is `pub` without a restriction.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import tree_sitter_rust
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.comments import comment_prose
-from contexthall.contexts.draft.languages.parsing import (
+from contexthall.contexts.draft.languages.language import Export, Language, SourceOutline
+from contexthall.contexts.draft.languages.layout import ROOT, ImportResolver, Layout, join
+from contexthall.contexts.draft.languages.project_manifest import (
+    Dependencies,
+    ManifestFile,
+    ProjectManifest,
+    description_of,
+    name_of,
+    read_toml,
+    table_at,
+)
+from contexthall.contexts.draft.syntax.comments import comment_prose
+from contexthall.contexts.draft.syntax.parsing import (
     DEEPEST,
     LEFT_OUT,
     LONGEST_NAME,
@@ -21,10 +32,7 @@ from contexthall.contexts.draft.languages.parsing import (
     text,
     unique,
 )
-from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.contexts.draft.languages.source import Export, SourceOutline
-
-EXTENSIONS = frozenset({"rs"})
+from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 
 _NOTATION = Notation(
     strings=frozenset({"string_literal", "raw_string_literal", "char_literal"}),
@@ -228,3 +236,75 @@ def _joined(prefix: str, path: str) -> str:
     if path == "self" and prefix:
         return prefix
     return f"{prefix}::{path}" if prefix else path.removeprefix("::")
+
+
+def _resolver(layout: Layout) -> ImportResolver:
+    def resolve(name: str, scope: str) -> str | None:
+        first, *parts = name.split("::")
+        bases = {"crate": _crate(layout, scope), "self": scope, "super": join(scope, "..")}
+        base = bases.get(first, layout.packages.get(first.replace("_", "-"), layout.packages.get(first)))
+        if base is None or base not in layout.files:
+            return None
+        for part in parts if first in bases else ():
+            below = join(base, part)
+            if below not in layout.files:
+                break
+            base = below
+        return base
+
+    return resolve
+
+
+def _crate(layout: Layout, scope: str) -> str | None:
+    while not {"lib.rs", "main.rs"} & set(layout.files.get(scope, ())):
+        if scope == ROOT:
+            return None
+        scope = join(scope, "..")
+    return scope
+
+
+def _cargo(data: bytes, root: bytes) -> ProjectManifest:
+    tables = read_toml(data)
+    workspace = table_at(read_toml(root) if root else tables, "workspace")
+    package, shared = table_at(tables, "package"), table_at(workspace, "dependencies")
+    found = Dependencies()
+    for wanted in _crates(tables, shared):
+        for name, value in wanted.items():
+            if table_at(value).get("workspace") is not True:
+                _add_crate(found, name, value)
+            elif name in shared:
+                _add_crate(found, name, shared[name])
+    return ProjectManifest(
+        name_of(package.get("name")), description_of(_inherited(package, "description", workspace)), found.all()
+    )
+
+
+def _crates(tables: Mapping[str, object], shared: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    if "package" not in tables:
+        yield shared
+    yield table_at(tables, "dependencies")
+    for platform in table_at(tables, "target").values():
+        yield table_at(platform, "dependencies")
+
+
+def _add_crate(found: Dependencies, name: str, value: object) -> None:
+    table = table_at(value)
+    real = table.get("package", name)
+    if "path" not in table and isinstance(real, str):
+        found.add(real, table.get("version") if table else value)
+
+
+def _inherited(package: Mapping[str, object], key: str, root: Mapping[str, object]) -> object:
+    value = package.get(key)
+    return table_at(root, "package").get(key) if table_at(value).get("workspace") is True else value
+
+
+RUST = Language(
+    name="rust",
+    title="Rust",
+    extensions=frozenset({"rs"}),
+    read=lambda data, _extension: read(data),
+    resolver=_resolver,
+    manifests=(ManifestFile("Cargo.toml", 3, _cargo, inherits=True),),
+    front_files=("lib.rs", "mod.rs", "main.rs"),
+)

@@ -4,14 +4,25 @@ Pure. Public is what is exported, the way of ECMAScript or of CommonJS.
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.comments import Comments, comment_prose, is_apart, is_licence
-from contexthall.contexts.draft.languages.parsing import (
+from contexthall.contexts.draft.languages.language import Export, Language, SourceOutline
+from contexthall.contexts.draft.languages.layout import ImportResolver, Layout, join
+from contexthall.contexts.draft.languages.project_manifest import (
+    Dependencies,
+    ManifestFile,
+    ProjectManifest,
+    description_of,
+    name_of,
+    table_at,
+)
+from contexthall.contexts.draft.syntax.comments import Comments, comment_prose, is_apart, is_licence
+from contexthall.contexts.draft.syntax.parsing import (
     LEFT_OUT,
     LONGEST_NAME,
     Grammar,
@@ -23,13 +34,12 @@ from contexthall.contexts.draft.languages.parsing import (
     text,
     unique,
 )
-from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.contexts.draft.languages.source import Export, SourceOutline
+from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
+from contexthall.core import wire
 from contexthall.core.text import is_name
 
-TYPESCRIPT = frozenset({"ts", "mts", "cts", "tsx"})
-JAVASCRIPT = frozenset({"js", "jsx", "mjs", "cjs"})
-EXTENSIONS = TYPESCRIPT | JAVASCRIPT
+_TYPESCRIPT = frozenset({"ts", "mts", "cts", "tsx"})
+_JAVASCRIPT = frozenset({"js", "jsx", "mjs", "cjs"})
 
 _NOTATION = Notation(
     strings=frozenset({"string", "template_string", "template_literal_type", "regex"}),
@@ -68,7 +78,7 @@ def read(data: bytes, extension: str) -> SourceOutline:
 
 
 def _grammar(extension: str) -> Grammar:
-    if extension in JAVASCRIPT:
+    if extension in _JAVASCRIPT:
         return tree_sitter_javascript.language
     return tree_sitter_typescript.language_tsx if extension == "tsx" else tree_sitter_typescript.language_typescript
 
@@ -448,3 +458,58 @@ def _doc_of_file(data: bytes, comment: Node, following: Node | None) -> str:
     if _FILE_TAGS.search(written) or (is_free and not _NO_FILE_DOC.search(written)):
         return comment_prose([written])
     return ""
+
+
+def _resolver(layout: Layout) -> ImportResolver:
+    def resolve(name: str, scope: str) -> str | None:
+        if name.startswith("."):
+            target = join(scope, name)
+            return target if target in layout.files else layout.known(join(target, ".."))
+        published = next((each for each in layout.packages if name == each or name.startswith(f"{each}/")), None)
+        return layout.known(layout.packages[published]) if published else None
+
+    return resolve
+
+
+_NOT_A_RANGE = ("file:", "link:", "portal:", "workspace:", ".", "/", "~/")
+
+
+def _package_json(data: bytes, _root: bytes) -> ProjectManifest:
+    package = table_at(wire.parse(data.removeprefix(BOM_UTF8), halves=True))
+    name = name_of(package.get("name"))
+    found = Dependencies(own=name)
+    for wanted, spec in table_at(package, "dependencies").items():
+        _add_npm(found, wanted, spec)
+    for wanted, spec in table_at(package, "peerDependencies").items():
+        if not table_at(package, "peerDependenciesMeta", wanted).get("optional"):
+            _add_npm(found, wanted, spec)
+    return ProjectManifest(name, description_of(package.get("description")), found.all())
+
+
+def _add_npm(found: Dependencies, name: str, spec: object) -> None:
+    if not isinstance(spec, str) or spec.startswith(_NOT_A_RANGE):
+        return
+    if spec.startswith("npm:"):
+        name, _, spec = spec.removeprefix("npm:").rpartition("@") if "@" in spec[5:] else (spec[4:], "", "")
+    found.add(name, spec)
+
+
+TYPESCRIPT = Language(
+    name="typescript",
+    title="TypeScript",
+    extensions=_TYPESCRIPT,
+    read=read,
+    resolver=_resolver,
+    manifests=(ManifestFile("package.json", 2, _package_json),),
+    front_files=("index.ts", "index.tsx"),
+    generated_suffixes=(".d.ts", ".d.mts", ".d.cts"),
+)
+JAVASCRIPT = Language(
+    name="javascript",
+    title="JavaScript",
+    extensions=_JAVASCRIPT,
+    read=read,
+    resolver=_resolver,
+    front_files=("index.js", "index.mjs"),
+    generated_suffixes=(".min.js", ".bundle.js"),
+)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.parsing import LEFT_OUT, visible
+from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, visible
 from contexthall.core.text import known
 
 LONGEST_DOC = 1000

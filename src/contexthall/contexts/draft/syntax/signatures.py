@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.parsing import LEFT_OUT, MOST_NODES, children, first_child, text, visible
+from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, MOST_NODES, children, first_child, text, visible
 from contexthall.core.secrets import is_secret_name, may_be_key
 
 LONGEST_SIGNATURE = 400

@@ -1,0 +1,1 @@
+"""Parsing of source code within limits, its comments and its signatures."""
