@@ -439,20 +439,20 @@ def _add_poetry(found: Dependencies, wanted: Mapping[str, object]) -> None:
 
 
 def _setup_cfg(data: bytes, _root: bytes) -> ProjectManifest:
-    parser = RawConfigParser(strict=False, allow_no_value=True)
+    parser = RawConfigParser(strict=False)
     try:
         parser.read_string(_LONG_BLANK.sub(" ", data.decode("utf-8-sig")))
     except ConfigError as error:
         raise ValueError(error) from error
     name = _literal(parser, "metadata", "name")
     found = Dependencies(own=name)
-    for line in (parser.get("options", "install_requires", fallback="") or "").splitlines():
+    for line in parser.get("options", "install_requires", fallback="").splitlines():
         _add_requirement(found, line)
     return ProjectManifest(name_of(name), description_of(_literal(parser, "metadata", "description")), found.all())
 
 
 def _literal(parser: RawConfigParser, section: str, key: str) -> str:
-    text = " ".join((parser.get(section, key, fallback="") or "").split("\n")).strip()
+    text = " ".join(parser.get(section, key, fallback="").split("\n")).strip()
     return "" if text.startswith(("attr:", "file:")) else text
 
 
