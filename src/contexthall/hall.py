@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from contexthall.caches.query.resolution import Resolution
     from contexthall.clients.register import Found, Register
     from contexthall.contexts.draft.drafting import DraftProgress, Order
-    from contexthall.contexts.project import Answer, Context, Outcome, Project, Projects, Report, StateChange
+    from contexthall.contexts.project import Context, ContextEntry, Outcome, Project, Projects, Report, StateChange
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
@@ -321,7 +321,7 @@ class Hall:
         project = self.project
         return validate(project.disk, project.base, project.overview().census.kept, is_strict=strict)
 
-    def survey_contexts(self) -> "tuple[Sequence[Answer], Report]":
+    def survey_contexts(self) -> "tuple[Sequence[ContextEntry], Report]":
         """Say of every directory how its context is, and judge every context; what is seen is not remembered."""
         from contexthall.contexts.files.validation import validate
 

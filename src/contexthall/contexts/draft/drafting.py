@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
+from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft.agents import Row
 from contexthall.contexts.draft.agents_file import CHANGES, LEFT_ALONE, write_agents
 from contexthall.contexts.draft.languages.layout import Layout
@@ -31,10 +32,9 @@ from contexthall.contexts.files.writing import (
     tidy,
 )
 from contexthall.contexts.files.yaml_text import Value
-from contexthall.contexts.freshness.answers import Outcome
 from contexthall.contexts.freshness.heads import read_bytes_of, read_context_of
 from contexthall.contexts.freshness.ledger import Written
-from contexthall.contexts.project import Overview, Project
+from contexthall.contexts.project import FRESH, STALE, Overview, Project
 from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
 from contexthall.core.errors import ContextError, DiskError, HallError, PathMissingError
 from contexthall.core.paths import shown
@@ -65,8 +65,8 @@ def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Ou
     run = _Drafting(project, overview, order)
     drafted = {shown(scope) for scope in (*missing, *run.refused)}
     for entry in overview.entries:
-        if "error" in entry and not entry["has_context"] and entry["scope"] not in drafted:
-            run.note(entry["scope"], "", entry["error"])
+        if entry.error and not entry.has_context and entry.scope not in drafted:
+            run.note(entry.scope, "", entry.error)
     new = {*missing, *moved}
     again = [each.scope for each in overview.census.kept if each.scope not in new and run.is_outdated(each.scope, new)]
     return run.run([*missing, *again], moved, progress)
@@ -76,7 +76,7 @@ def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, pr
     """Draft the contexts of some directories again; None for those that are stale."""
     overview = project.overview()
     if scopes is None:
-        stale = {entry["scope"] for entry in overview.entries if entry["state"] == "stale"}
+        stale = {entry.scope for entry in overview.entries if entry.state == STALE}
         scopes = [each.scope for each in overview.census.kept if shown(each.scope) in stale]
     run = _Drafting(project, overview, order)
     return run.run(scopes, [], progress) if scopes else run.only_tidy()
@@ -118,8 +118,8 @@ class _Drafting:
         for scope in self._kept:
             if scope != ROOT:
                 self._below.setdefault(os.path.dirname(scope) or ROOT, []).append(scope)
-        self._summaries = {entry["scope"]: _first_of(entry) for entry in overview.entries}
-        self._root_was_fresh = any(each["scope"] == ROOT and each["state"] == "fresh" for each in overview.entries)
+        self._summaries = {entry.scope: first_sentence(str(entry.summary or "")) for entry in overview.entries}
+        self._root_was_fresh = any(each.scope == ROOT and each.state == FRESH for each in overview.entries)
         self._outcome = Outcome([], [], [], [], "unchanged")
         self.refused: set[str] = set()
         self._unruled = {each.scope for each in overview.directories if each.cause}

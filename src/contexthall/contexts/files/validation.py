@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Iterator
 
 from jsonschema import Draft202012Validator, ValidationError
 
+from contexthall.contexts.answers import NOTE, VIOLATION, ContextFinding, Report
 from contexthall.contexts.files.context_file import MOST_BYTES, read_context, read_mapping
 from contexthall.contexts.files.schema import CONTEXT_FILE, json_schema
 from contexthall.contexts.files.yaml_text import Value, finite
-from contexthall.contexts.freshness.answers import NOTE, VIOLATION, ContextFinding, Report
 from contexthall.contexts.scan.directories import ScannedDirectory, is_source
 from contexthall.core.errors import ContextError, ContextVersionError, DiskError, PathMissingError
 from contexthall.core.paths import native, shown

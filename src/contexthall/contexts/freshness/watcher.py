@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from watchfiles import Change, watch
 
-from contexthall.contexts.freshness.answers import StateChange
+from contexthall.contexts.answers import StateChange
 from contexthall.contexts.project import Project
 from contexthall.core.errors import DiskError, HallError
 
@@ -77,10 +77,10 @@ def _changes(root: str, folders: Folders) -> Iterator[set[tuple[Change, str]]]:
 
 
 def _states(project: Project) -> States:
-    answer = project.list_contexts()
-    if "error" in answer:
-        raise DiskError(answer["error"])
-    return {entry["scope"]: entry["state"] for entry in answer["entries"]}
+    listing = project.list_contexts()
+    if listing.error:
+        raise DiskError(listing.error)
+    return {entry.scope: entry.state for entry in listing.entries}
 
 
 def _states_if_possible(project: Project, known: States) -> States:
