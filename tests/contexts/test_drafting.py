@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from tests.contexts.making import open_project, write_context, write_files
 
 from contexthall.contexts.answers import Outcome
-from contexthall.contexts.draft import drafting
+from contexthall.contexts.draft import apply
 from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
 from contexthall.contexts.files import yaml_text
 from contexthall.contexts.files.schema import json_schema
@@ -400,7 +400,7 @@ def test_a_directory_that_is_swapped_for_a_symlink_is_not_written_through(
             (Path(shop.root) / "web").symlink_to(tmp_path / "outside")
         return contents
 
-    monkeypatch.setattr(drafting, "readable_contents", swapping)
+    monkeypatch.setattr(apply, "readable_contents", swapping)
     outcome = init(shop)
     assert [scope for scope, _ in outcome.failed] == ["web"]
     assert [*(tmp_path / "outside").iterdir()] == []

@@ -31,9 +31,9 @@ from contexthall.caches.capability import INSPECT_OUTPUT, LIST_OUTPUT, caches_ca
 from contexthall.caches.library import Library
 from contexthall.config import settings
 from contexthall.contexts.capability import contexts_capability
-from contexthall.contexts.draft import prose
 from contexthall.contexts.draft.languages import go, python, rust, table, typescript
 from contexthall.contexts.draft.languages.language import SourceOutline
+from contexthall.contexts.draft.syntax import prose
 from contexthall.contexts.files import config, context_file, edit, yaml_text
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.scan import ignore

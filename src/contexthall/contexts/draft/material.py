@@ -13,7 +13,7 @@ from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.languages.project_manifest import ProjectManifest
 from contexthall.contexts.draft.languages.table import LANGUAGES, MANIFESTS, language_of, read, read_manifest
 from contexthall.contexts.draft.project_facts import package_manager
-from contexthall.contexts.draft.prose import readme_sentence
+from contexthall.contexts.draft.syntax.prose import readme_sentence
 from contexthall.contexts.scan.directories import ScannedDirectory, is_source
 from contexthall.core.errors import PathMissingError
 from contexthall.core.paths import shown
@@ -37,31 +37,28 @@ class Material(NamedTuple):
     package_manager: str
 
 
-def gather(disk: Disk, directory: ScannedDirectory, inherited: Mapping[str, bytes]) -> Material:
-    """Read a directory; `inherited` are the manifests of the root by name, as far as others inherit from them."""
+def gather(disk: Disk, directory: ScannedDirectory, manifests: tuple[ProjectManifest, ...]) -> Material:
+    """Read a directory, but for its manifests."""
     every_name = sorted(file.name for file in directory.files)
     # AGENTS.md is made of the summaries: it cannot be what one is made of.
     names = tuple(name for name in every_name if is_source(name) and name != AGENTS_FILE)
-    sources = {name: read(name, _read(disk, directory, name)) for name in names if language_of(name)}
+    sources = {shown(name): read(name, _read(disk, directory, name)) for name in names if language_of(name)}
     readmes = [name for wanted in _READMES for name in every_name if name.lower() == wanted]
     readme = next((readme_sentence(_read(disk, directory, name), name) for name in readmes), "")
-    told = {shown(name): source for name, source in sources.items()}
-    manifests = manifests_of(disk, directory, inherited)
-    return Material(tuple(map(shown, names)), told, manifests, readme, package_manager(every_name))
+    return Material(tuple(map(shown, names)), sources, manifests, readme, package_manager(every_name))
 
 
-def manifests_of(
-    disk: Disk, directory: ScannedDirectory, inherited: Mapping[str, bytes] = MappingProxyType({})
-) -> tuple[ProjectManifest, ...]:
-    """Read the manifests of a directory, the one that says most about it first."""
+def read_manifests(disk: Disk, directory: ScannedDirectory) -> dict[str, bytes]:
+    """Return the texts of a directory's manifests by name, the one that says most about it first."""
     present = {file.name for file in directory.files}
-    found = [(name, _read(disk, directory, name)) for name in MANIFESTS if name in present]
-    return tuple(read_manifest(name, data, inherited.get(name, b"")) for name, data in found)
+    return {name: _read(disk, directory, name) for name in MANIFESTS if name in present}
 
 
-def inherited_manifests(disk: Disk, root: ScannedDirectory) -> dict[str, bytes]:
-    """Return the manifests of the root from which those below may inherit, by name."""
-    return {name: _read(disk, root, name) for name, kind in MANIFESTS.items() if kind.inherits}
+def parse_manifests(
+    texts: Mapping[str, bytes], inherited: Mapping[str, bytes] = MappingProxyType({})
+) -> tuple[ProjectManifest, ...]:
+    """Return what manifests say; `inherited` are those of the root by name, as far as others inherit from them."""
+    return tuple(read_manifest(name, data, inherited.get(name, b"")) for name, data in texts.items())
 
 
 def language_sizes(directories: Iterable[ScannedDirectory]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from contexthall.contexts.draft.languages.layout import ROOT, Layout
 from contexthall.contexts.draft.languages.table import FRONT_FILES, language_of
 from contexthall.contexts.draft.material import Material
 from contexthall.contexts.draft.project_facts import framework
-from contexthall.contexts.draft.prose import first_sentence, is_boilerplate
+from contexthall.contexts.draft.syntax.prose import first_sentence, is_boilerplate
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.core.secrets import may_be_key
 from contexthall.core.text import is_name

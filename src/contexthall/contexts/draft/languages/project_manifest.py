@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from contexthall.contexts.draft.prose import is_boilerplate, one_line, shorten
+from contexthall.contexts.draft.syntax.prose import is_boilerplate, one_line, shorten
 
 _LONGEST_NAME = 214
 _LONGEST_DESCRIPTION = 500

@@ -1,1 +1,1 @@
-"""Parsing of source code within limits, its comments and its signatures."""
+"""Source code, comments, signatures and README files, read within limits."""
