@@ -316,24 +316,21 @@ class Hall:
 
     def validate_contexts(self, *, strict: bool = False) -> "Report":
         """Judge every context of the project by its schema, and if `strict` by the code as well."""
-        from contexthall.contexts.files.validation import validate
+        from contexthall.contexts.files.validation import validate_project
 
-        project = self.project
-        return validate(project.disk, project.base, project.overview().census.kept, is_strict=strict)
+        return validate_project(self.project, is_strict=strict)
 
     def survey_contexts(self) -> "tuple[Sequence[ContextEntry], Report]":
         """Say of every directory how its context is, and judge every context; what is seen is not remembered."""
-        from contexthall.contexts.files.validation import validate
+        from contexthall.contexts.files.validation import survey
 
-        project = open_contexts(replace(self.settings, user_cache=""), self._disk).at(self.settings.project_root)
-        overview = project.overview()
-        return overview.entries, validate(project.disk, project.base, overview.census.kept, is_strict=False)
+        return survey(open_contexts(replace(self.settings, user_cache=""), self._disk).at(self.settings.project_root))
 
     def watch_contexts(self) -> "Iterator[list[StateChange]]":
         """Tell which contexts become fresh, stale or missing, until interrupted."""
-        from contexthall.contexts.freshness.watcher import turns
+        from contexthall.contexts.freshness.watcher import state_changes
 
-        return turns(self.project)
+        return state_changes(self.project)
 
     async def try_members(self, on_tried: "Callable[[Trial], None]") -> None:
         """Start every member's server, ask it for its tools, and stop it; tell of each how that went."""

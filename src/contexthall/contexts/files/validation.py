@@ -5,14 +5,15 @@ Each context is judged on its own; what is wrong with one is told and the next i
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from jsonschema import Draft202012Validator, ValidationError
 
-from contexthall.contexts.answers import NOTE, VIOLATION, ContextFinding, Report
+from contexthall.contexts.answers import NOTE, VIOLATION, ContextEntry, ContextFinding, Report
 from contexthall.contexts.files.context_file import MOST_BYTES, read_context, read_mapping
 from contexthall.contexts.files.schema import CONTEXT_FILE, json_schema
 from contexthall.contexts.files.yaml_text import Value, finite
+from contexthall.contexts.project import Project
 from contexthall.contexts.scan.directories import ScannedDirectory, is_source
 from contexthall.core.errors import ContextError, ContextVersionError, DiskError, PathMissingError
 from contexthall.core.paths import native, shown
@@ -37,6 +38,17 @@ _FILE: tuple[str, ...] = ("file",)
 _DIRECTORY: tuple[str, ...] = ("directory",)
 _ANYTHING = (*_FILE, *_DIRECTORY)
 _MANIFESTS = ("package.json", "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "Cargo.toml", "go.mod")
+
+
+def validate_project(project: Project, *, is_strict: bool) -> Report:
+    """Judge every context of a project by its schema, and if `is_strict` by the code as well."""
+    return validate(project.disk, project.base, project.overview().census.kept, is_strict=is_strict)
+
+
+def survey(project: Project) -> tuple[Sequence[ContextEntry], Report]:
+    """Return how the context of every directory is, and what is wrong with each by its schema."""
+    overview = project.overview()
+    return overview.entries, validate(project.disk, project.base, overview.census.kept, is_strict=False)
 
 
 def validate(disk: Disk, root: str, directories: Iterable[ScannedDirectory], *, is_strict: bool) -> Report:

@@ -19,7 +19,7 @@ _POLL_MILLISECONDS = 500
 _GATHER_MILLISECONDS = 200
 
 
-def turns(project: Project) -> Iterator[list[StateChange]]:
+def state_changes(project: Project) -> Iterator[list[StateChange]]:
     """Give what is the case at first, then what changes, each time something does. Ends when it is interrupted."""
     known = _states(project)
     yield _difference({}, known)
@@ -32,8 +32,8 @@ def turns(project: Project) -> Iterator[list[StateChange]]:
 
 def _difference(before: States, after: States) -> list[StateChange]:
     scopes = sorted(before.keys() | after.keys())
-    turned = [StateChange(scope, before.get(scope), after.get(scope)) for scope in scopes]
-    return [turn for turn in turned if turn.was != turn.state]
+    changed = [StateChange(scope, before.get(scope), after.get(scope)) for scope in scopes]
+    return [each for each in changed if each.was != each.state]
 
 
 def _moments(project: Project) -> Iterator[None]:
