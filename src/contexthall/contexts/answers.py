@@ -195,7 +195,7 @@ class Context(NamedTuple):
 
 
 def sentence(error: HallError, scope: str) -> str:
-    """Say what is wrong with a scope."""
+    """Return what is wrong with a scope."""
     kind = next(each for each in type(error).__mro__ if each in _SENTENCES)
     return _SENTENCES[kind].format(scope=scope, detail=error.detail)
 

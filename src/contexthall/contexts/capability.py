@@ -1,4 +1,4 @@
-"""What does an agent see of the contexts? The tools of the room, declared."""
+"""The tools that agents see of the contexts, declared."""
 
 from contexthall.contexts.answers import ContextReading, FreshnessReport, failed_listing, sentence
 from contexthall.contexts.files.schema import FILTERABLE

@@ -1,4 +1,4 @@
-"""What do the contexts of a project say, and are they still true? The room's public module.
+"""The contexts of a project, and whether they are still true. The room's public module.
 
 Its answers are those of the three tools, errors included: one bad directory never costs the others theirs.
 """
@@ -96,7 +96,7 @@ class Projects:
         self._lock = threading.Lock()
 
     def root_of(self, path: str | None) -> str:
-        """Say which project root `path` names."""
+        """Return which project root `path` names."""
         return self.home if path is None else absolute(path, self._working_directory)
 
     def open(self, root: str, may_read: Callable[[str, str], bool]) -> "Project | None":
@@ -124,7 +124,7 @@ class Projects:
 
 
 def real_root(disk: Disk, root: str) -> str:
-    """Say where a root really is; what cannot be a path stays as it is, for whoever opens it to refuse."""
+    """Return where a root really is; what cannot be a path stays as it is, for whoever opens it to refuse."""
     try:
         return disk.real(root)
     except DiskError:
@@ -175,7 +175,7 @@ class Project:
         return Context.of(self._reading(scope, (), with_freshness=True))
 
     def locate(self, scope: str) -> str:
-        """Say which directory `scope` names, as a path from the root; ScopeError if it is not in the project."""
+        """Return which directory `scope` names, as a path from the root; ScopeError if it is not in the project."""
         text = native(scope).replace("\\", "/")
         target = absolute(text, self.root)
         base = self.root.rstrip("/") + "/"
@@ -188,7 +188,7 @@ class Project:
         return place
 
     def _real_place(self, place: str) -> str:
-        """Say where a place really is, as a path from the root; ScopeError if that is not in the project."""
+        """Return where a place really is, as a path from the root; ScopeError if that is not in the project."""
         base = self.base.rstrip("/") + "/"
         real = self.disk.real(os.path.join(base, place))
         if not f"{real}/".startswith(base):
@@ -210,7 +210,7 @@ class Project:
         return [*walk(self.disk, self.base, self.config())]
 
     def places(self) -> list[str]:
-        """Name every directory that has a context, as paths from the root."""
+        """Return every directory that has a context, as paths from the root."""
         return sorted(directory.scope for directory in self.look_around() if directory.context is not None)
 
     def config(self) -> Config:
@@ -243,7 +243,7 @@ class Project:
             raise ContextMissingError(place) from error
 
     def head(self, directory: ScannedDirectory) -> Head:
-        """Give the head of a directory's context; ContextError says why there is none."""
+        """Return the head of a directory's context; ContextError says why there is none."""
         return self._head(directory, self.ledger.now())
 
     def _look_at_all(self, config: Config, seen_at: int) -> list[ScannedDirectory]:
@@ -320,7 +320,7 @@ class Project:
         )
 
     def _head(self, directory: ScannedDirectory, seen_at: int) -> Head:
-        """Give what is needed of a directory's context, which is read only if it is not known."""
+        """Return what is needed of a directory's context, which is read only if it is not known."""
         context = directory.context
         if context is None:
             raise ContextMissingError(directory.scope)

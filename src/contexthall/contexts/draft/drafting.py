@@ -1,4 +1,4 @@
-"""How do contexts come to be, and how are they kept true? Drafted from the code, without touching what people wrote.
+"""Drafting runs: `init` and `regen` write contexts from the code without touching what people wrote.
 
 A run makes a plan, drafts every directory by it, then writes the drafts. Workers get the plan and give back values;
 what happened is noted by the parent alone. One directory that cannot be written costs the others nothing.
@@ -142,7 +142,7 @@ class _Drafting:
         return self._outcome
 
     def is_outdated(self, scope: str, new: Collection[str]) -> bool:
-        """Say whether a draft names a directory below it that is gone, or does not yet name one, or has a `new` one."""
+        """Return whether a draft names a directory below it that is gone, lacks one, or has a `new` one."""
         try:
             values, below = values_of(self._project, self._directories[scope]), self._below.get(scope, ())
         except ContextError as error:
@@ -175,7 +175,7 @@ class _Drafting:
         return False
 
     def _said_above(self, scope: str) -> str:
-        """Give what the directory above says about one."""
+        """Return what the directory above says about one."""
         parent = self._directories.get(os.path.dirname(scope) or ROOT)
         if parent is None:  # which does not count itself, when one below it was asked for by name
             return ""
@@ -245,7 +245,7 @@ def _share(scopes: Sequence[str], act: Callable[[str], Result], progress: DraftP
 
 
 def _lineage(scope: str) -> list[str]:
-    """Name a directory and those above it, but for the root."""
+    """Return a directory and those above it, but for the root."""
     parts = scope.split("/")
     return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
 

@@ -1,4 +1,4 @@
-"""What is a draft made of? The files of one directory, read once, as far as they say something.
+"""The material of a draft: the files of one directory, read once, as far as they say something.
 
 The disk is an argument; nothing larger than a source file should be is read.
 """
@@ -62,7 +62,7 @@ def parse_manifests(
 
 
 def language_sizes(directories: Iterable[ScannedDirectory]) -> dict[str, int]:
-    """Say how many bytes there are of each language."""
+    """Return how many bytes there are of each language."""
     sizes: dict[str, int] = {}
     for directory in directories:
         for file in directory.files:

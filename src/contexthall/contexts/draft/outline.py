@@ -1,4 +1,4 @@
-"""What can be said of a directory without asking anybody? A draft of its context.
+"""The draft of a context: what can be said of a directory without asking anybody.
 
 Pure. What cannot be said truthfully is left out.
 """
@@ -69,7 +69,7 @@ def with_below(fields: Mapping[str, Value], scope: str, below: Mapping[str, str]
 
 
 def _words_about(material: Material) -> str:
-    """Say in a sentence what a directory is for, in the words of those who wrote it; empty if they did not."""
+    """Return in a sentence what a directory is for, in the words of those who wrote it; empty if they did not."""
     fronts = [material.sources[name].doc for name in FRONT_FILES if name in material.sources]
     docs = [source.doc for name, source in material.sources.items() if not is_test(name) and source.doc]
     others = docs if len(material.sources) == 1 or _is_one_package(material) else []
@@ -81,18 +81,18 @@ def _words_about(material: Material) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Give the first sentence of what somebody wrote, unless it says nothing or may hold a secret."""
+    """Return the first sentence of what somebody wrote, unless it says nothing or may hold a secret."""
     sentence = first_sentence(text)
     return "" if is_boilerplate(sentence) or may_be_key(sentence) else sentence
 
 
 def is_test(name: str) -> bool:
-    """Say whether a file holds tests, by its name."""
+    """Return whether a file holds tests, by its name."""
     return _TEST.search(name) is not None
 
 
 def is_test_directory(scope: str) -> bool:
-    """Say whether a directory is one of tests, by its path."""
+    """Return whether a directory is one of tests, by its path."""
     return any(part.lower().strip("_") in _TEST_DIRECTORIES for part in scope.split("/"))
 
 
@@ -103,7 +103,7 @@ def _is_one_package(material: Material) -> bool:
 
 
 def _inventory(material: Material, below: Sequence[str]) -> str:
-    """Say what is in a directory."""
+    """Return a sentence that lists what is in a directory."""
     if not material.names:
         return f"Holds {_listed([f'{name}/' for name in below])}." if below else "Holds no source files."
     kinds = {language_of(name) for name in material.names}
@@ -123,7 +123,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _sources(material: Material) -> Iterable[tuple[str, SourceOutline]]:
-    """Give the files that others may use: what stands at the front first, what is meant to be private last.
+    """Return the files that others may use: what stands at the front first, what is meant to be private last.
 
     Where a stub says what a module offers, the module itself need not.
     """
@@ -138,7 +138,7 @@ def _has_stub(name: str, material: Material) -> bool:
 
 
 def _signatures(exports: Sequence[Export]) -> list[str]:
-    """Give the signatures, and how many more there are than are told."""
+    """Return the signatures, and how many more there are than are told."""
     told = [export.signature for export in exports[:_MOST_EXPORTS]]
     return [*told, f"… and {len(exports) - _MOST_EXPORTS} more"] if len(exports) > _MOST_EXPORTS else told
 
@@ -152,7 +152,7 @@ def _exports(material: Material) -> list[Export]:
 
 
 def _files(material: Material) -> list[Value]:
-    """Say what each file is for, where it says so itself or by what it defines."""
+    """Return the purpose of each file, where it says so itself or by what it defines."""
     entries = []
     for name in material.names:
         source = material.sources.get(name, SourceOutline())

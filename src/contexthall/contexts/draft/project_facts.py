@@ -1,4 +1,4 @@
-"""Which package manager and which framework does a project use? Tables of lock files and dependencies.
+"""The package manager and the framework of a project, by tables of lock files and dependencies.
 
 Pure.
 """
@@ -36,7 +36,7 @@ PACKAGE_MANAGERS: dict[str, str] = {
 
 
 def package_manager(names: Collection[str]) -> str:
-    """Give the package manager whose lock file is among `names`; pip if only requirements.txt is; else nothing."""
+    """Return the package manager whose lock file is among `names`; pip if only requirements.txt is; else nothing."""
     found = (manager for lock, manager in PACKAGE_MANAGERS.items() if lock in names)
     return next(found, "pip" if "requirements.txt" in names else "")
 
@@ -98,7 +98,7 @@ FRAMEWORKS: dict[str, tuple[str, str]] = {
 
 
 def framework(dependencies: Sequence[str]) -> str:
-    """Give the one framework among `dependencies`, as `read_manifest` names them; nothing if there is none, or two.
+    """Return the one framework among `dependencies`, as `read_manifest` names them; nothing if there is none, or two.
 
     A framework that another one is built on does not count beside it.
     """

@@ -1,4 +1,4 @@
-"""How does one field of a context change without another one changing? By its lines, where libyaml saw them.
+"""Editing one field of a context without changing another: by its lines, where libyaml saw them.
 
 Pure. Comments, order, quoting and white space outside of the fields that change are the same bytes afterwards.
 """
@@ -60,7 +60,7 @@ def _reads_as(text: str, expected: Value) -> bool:
 
 
 def _ways(before: Value, expected: Value, path: Path, value: Value) -> list[tuple[Path, Value]]:
-    """Give what may be written where, the least intrusive way first."""
+    """Return what may be written where, the least intrusive way first."""
     whole = (path[:1], expected.get(path[0], GONE))
     is_nested = len(path) == _DEEPEST and path[0] in before and path[0] in expected
     return [(path, value), whole] if is_nested else [whole]
@@ -157,7 +157,7 @@ class _Blocks:
             event = self._next()
 
     def _line_end(self, index: int) -> int:
-        """Give the end of the line in which a value ends; the empty lines below it are not its own."""
+        """Return the end of the line in which a value ends; the empty lines below it are not its own."""
         if index and self._text[index - 1] != "\n":
             line_end = self._text.find("\n", index)
             return len(self._text) if line_end < 0 else line_end + 1

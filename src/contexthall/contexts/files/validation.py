@@ -1,4 +1,4 @@
-"""Does a context keep to its schema, and does the code bear it out?
+"""Validation of contexts against their schema, and if wanted against the code.
 
 Each context is judged on its own; what is wrong with one is told and the next is judged.
 """
@@ -111,12 +111,12 @@ class _Code:
         self.words = frozenset(_WORD.findall(self.text))
 
     def has(self, name: str, kinds: Collection[str], *, anywhere: bool = False) -> bool:
-        """Say whether a path leads to something of these kinds, from the directory or, if need be, from the root."""
+        """Return whether a path leads to something of these kinds, from the directory or, if need be, from the root."""
         bases = [self.directory.path, self._root] if anywhere else [self.directory.path]
         return any(self._leads_to(os.path.normpath(os.path.join(base, native(name))), base, kinds) for base in bases)
 
     def names(self, dependency: str) -> bool:
-        """Say whether the code, or a manifest of the project, speaks of a dependency."""
+        """Return whether the code, or a manifest of the project, speaks of a dependency."""
         manifests = [self._read(base, name) or "" for base in self._bases() for name in _MANIFESTS]
         spelling = "".join("[-_]" if each in "-_" else re.escape(each) for each in dependency.lower())
         text = "\n".join([self.text, *manifests]).lower()
@@ -188,13 +188,13 @@ def _compare_files(code: _Code, scope: str, values: dict[str, Value]) -> Iterato
 
 
 def exported_name(signature: str) -> str:
-    """Give the name in a signature of whatever language; empty if it is not clear which one that is."""
+    """Return the name in a signature of whatever language; empty if it is not clear which one that is."""
     text = _MODIFIERS.sub("", known(signature).strip())
     declared = _DECLARED.match(text) or _CALLED.search(text) or _ALONE.fullmatch(text)
     return declared[1] if declared and declared[1] not in _KEYWORDS else ""
 
 
 def dependency_name(dependency: str) -> str:
-    """Give the package or the path that a dependency begins with; the rest is a version or an explanation."""
+    """Return the package or the path that a dependency begins with; the rest is a version or an explanation."""
     found = _DEPENDENCY.match(known(dependency).strip())
     return found[0].rstrip(":/") if found else ""

@@ -1,4 +1,4 @@
-"""How is a context written? In one step, never through a symlink, and never over somebody else's words."""
+"""Writing contexts: atomically, never through a symlink, never over somebody else's words."""
 
 from codecs import BOM_UTF8
 from contextlib import suppress
@@ -73,7 +73,7 @@ def put(disk: Disk, directory: ScannedDirectory, name: str, data: bytes, *, sync
 
 
 def as_text(data: bytes) -> str:
-    """Give the text of a file that shall be written again, without its byte order mark."""
+    """Return the text of a file that shall be written again, without its byte order mark."""
     try:
         return data.removeprefix(BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError:
@@ -81,7 +81,7 @@ def as_text(data: bytes) -> str:
 
 
 def as_bytes(text: str, *, like: bytes) -> bytes:
-    """Give the bytes of a text, with a byte order mark if the file had one."""
+    """Return the bytes of a text, with a byte order mark if the file had one."""
     return (BOM_UTF8 if like.startswith(BOM_UTF8) else b"") + text.encode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Is a context still true? Its fingerprint is compared with what its directory's files add up to now.
+"""Judging freshness: a context's fingerprint is compared with that of its directory's files now.
 
 The disk and the ledger are arguments.
 """
@@ -71,7 +71,7 @@ def read_contents(disk: Disk, directory: ScannedDirectory) -> Contents:
 
 
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:
-    """Name the files that were added, removed and modified."""
+    """Return the names of the files that were added, removed and modified."""
     found = {
         "added": after.keys() - before.keys(),
         "removed": before.keys() - after.keys(),

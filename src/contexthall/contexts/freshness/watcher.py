@@ -1,4 +1,4 @@
-"""Which contexts became stale, fresh or missing just now? Tells it while people work."""
+"""Watching a project: which contexts become stale, fresh or missing while people work."""
 
 import logging
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _GATHER_MILLISECONDS = 200
 
 
 def state_changes(project: Project) -> Iterator[list[StateChange]]:
-    """Give what is the case at first, then what changes, each time something does. Ends when it is interrupted."""
+    """Yield what is the case at first, then what changes, each time something does. Ends when it is interrupted."""
     known = _states(project)
     yield _difference({}, known)
     for _ in _moments(project):
@@ -37,7 +37,7 @@ def _difference(before: States, after: States) -> list[StateChange]:
 
 
 def _moments(project: Project) -> Iterator[None]:
-    """Tell when to look again: when something changed, and at first, for what happened before the watch stood."""
+    """Yield each time to look again: when something changed, and at first, for what happened before the watch stood."""
     folders = _folders(project, {})
     while True:
         is_first = True
@@ -52,7 +52,7 @@ def _moments(project: Project) -> Iterator[None]:
 
 
 def _folders(project: Project, known: Folders) -> Folders:
-    """Name the directories of the project, each with what changes when another takes its place."""
+    """Return the directories of the project, each with what changes when another takes its place."""
     try:
         return {each.path: each.survey.stamp[:1] for each in project.overview().directories if not each.error}
     except HallError:

@@ -1,4 +1,4 @@
-"""Which directories of a project count? Those with something to explain, as deep as the project wants.
+"""The directories of a project that count: those with something to explain, as deep as the project wants.
 
 The disk is an argument; what was seen on it is judged by pure rules.
 """
@@ -151,12 +151,12 @@ def count(directories: Sequence[ScannedDirectory], config: Config) -> Census:
 
 
 def is_entered(name: str) -> bool:
-    """Say whether a directory of this name is somebody's work: not hidden and not generated."""
+    """Return whether a directory of this name is somebody's work: not hidden and not generated."""
     return not (name.startswith(".") or name in _GENERATED or name.endswith(_GENERATED_SUFFIXES))
 
 
 def is_source(name: str) -> bool:
-    """Say whether a file is source, configuration or prose, by its name."""
+    """Return whether a file is source, configuration or prose, by its name."""
     _, dot, extension = name.rpartition(".")
     return (bool(dot) and extension.lower() in _EXTENSIONS and name != CONFIG_FILE) or name in _SOURCE_NAMES
 
@@ -172,7 +172,7 @@ def _with_parents(directories: Sequence[ScannedDirectory], are_wanted: Sequence[
 
 
 def _is_noted(directory: ScannedDirectory) -> bool:
-    """Say whether a directory is shown whatever its size: it has a context, or something is wrong with it."""
+    """Return whether a directory is shown whatever its size: it has a context, or something is wrong with it."""
     return directory.context is not None or bool(directory.error)
 
 
@@ -235,7 +235,7 @@ def _path(root: str, scope: str) -> str:
 
 
 def _base(scope: str) -> str:
-    """Give what the paths in a directory begin with."""
+    """Return what the paths in a directory begin with."""
     return "" if scope == ROOT else scope + "/"
 
 
@@ -244,6 +244,6 @@ def _parent(scope: str) -> str:
 
 
 def _above(scope: str) -> list[str]:
-    """Name the directories above `scope`, the root first."""
+    """Return the directories above `scope`, the root first."""
     parts = [] if scope == ROOT else scope.split("/")
     return [ROOT, *("/".join(parts[:end]) for end in range(1, len(parts)))] if parts else []

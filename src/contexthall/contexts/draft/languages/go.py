@@ -1,4 +1,4 @@
-"""What does a Go file say of itself?
+"""The language Go.
 
 Pure. Public is what begins with a capital letter.
 """
@@ -96,7 +96,7 @@ def _end(node: Node) -> int:
 
 
 def _owner(data: bytes, node: Node) -> str | None:
-    """Give the type that a method belongs to; None for a function."""
+    """Return the type that a method belongs to; None for a function."""
     receiver = node.child_by_field_name("receiver")
     if receiver is None:
         return None
@@ -139,7 +139,7 @@ def _values(data: bytes, node: Node, doc: str) -> Iterator[Export]:
 
 
 def _value_type(data: bytes, spec: Node, before: str) -> str:
-    """Give the type of a constant or variable; a constant without a value repeats what is above it."""
+    """Return the type of a constant or variable; a constant without a value repeats what is above it."""
     kind = spec.child_by_field_name("type")
     if kind is not None:
         written = one_line(data, kind, kind.byte_range, _NOTATION)
@@ -151,7 +151,7 @@ _SPECS = frozenset({"type_spec", "type_alias", "const_spec", "var_spec"})
 
 
 def _specs(data: bytes, node: Node, doc: str) -> Iterator[tuple[Node, str]]:
-    """Give what a declaration declares, each with what is written about it: above it, if it is one of several."""
+    """Yield what a declaration declares, each with what is written about it: above it, if it is one of several."""
     is_group = False
     comments = Comments(data)
     for child in _flat(node):
@@ -209,7 +209,7 @@ def _go_mod(data: bytes, _root: bytes) -> ProjectManifest:
 
 
 def _directives(lines: Iterable[str]) -> Iterator[tuple[str, list[str], str]]:
-    """Give the verb, the words and the comment of every line, whether it stands in a block or alone."""
+    """Yield the verb, the words and the comment of every line, whether it stands in a block or alone."""
     block = ""
     for line in lines:
         text, _, comment = line.partition("//")

@@ -67,7 +67,7 @@ def normal_name(name: str) -> str:
 
 
 def table_at(value: object, *path: str) -> Mapping[str, object]:
-    """Give the table at `path` inside `value`; an empty one if there is none."""
+    """Return the table at `path` inside `value`; an empty one if there is none."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""What does a Python module say of itself?
+"""The language Python.
 
 Pure. Public is what `__all__` lists; without one, what has no leading underscore.
 """
@@ -254,7 +254,7 @@ _READERS = {
 
 
 def _statements(piece: Piece) -> Iterator[Node]:
-    """Give what runs when the module is imported, under `if` and `try` too."""
+    """Yield what runs when the module is imported, under `if` and `try` too."""
     for node in piece.statements():
         if node.type in _BRANCHES:
             yield from _below(piece.data, node, DEEPEST)
@@ -285,7 +285,7 @@ def _end_of_signature(node: Node, name: Node) -> int:
 
 
 def _assigned(data: bytes, node: Node, name: str, value: Node | None) -> tuple[str, bool]:
-    """Give what is shown of an assignment and whether it makes something public; a constant's value never is shown."""
+    """Return what is shown of an assignment, never a constant's value, and whether it makes something public."""
     annotation = node.child_by_field_name("type")
     is_constant = _CONSTANT.fullmatch(name) is not None
     if annotation is not None:
@@ -303,12 +303,12 @@ def _assigned(data: bytes, node: Node, name: str, value: Node | None) -> tuple[s
 
 
 def _maker(data: bytes, value: Node) -> str:
-    """Give the last name of what is called, for a value that is a call."""
+    """Return the last name of what is called, for a value that is a call."""
     return text(data, value.child_by_field_name("function")).rsplit(".", 1)[-1] if value.type == "call" else ""
 
 
 def _is_type(data: bytes, value: Node, maker: str) -> bool:
-    """Say whether a value can only be a type; in doubt it is not, as it would be shown."""
+    """Return whether a value can only be a type; in doubt it is not, as it would be shown."""
     written = data[value.start_byte : value.end_byte][: LONGEST_SIGNATURE + 1]
     return maker in _TYPE_MAKERS or (
         (value.type == "subscript" and _GENERIC.match(written) is not None)
@@ -317,7 +317,7 @@ def _is_type(data: bytes, value: Node, maker: str) -> bool:
 
 
 def _string_prose(data: bytes, node: Node | None) -> str:
-    """Give a statement that is nothing but a string as prose; empty for any other."""
+    """Return a statement that is nothing but a string as prose; empty for any other."""
     if node is None or node.type not in {"expression_statement", "string"}:
         return ""
     string = node if node.type == "string" else first_named_child(node)
@@ -325,7 +325,7 @@ def _string_prose(data: bytes, node: Node | None) -> str:
 
 
 def _string(data: bytes, node: Node) -> str:
-    """Give what a string literal holds; nothing for bytes and f-strings."""
+    """Return what a string literal holds; nothing for bytes and f-strings."""
     start = first_child(node)
     end = node.child(node.child_count - 1) if start is not None else None
     if start is None or end is None or end.type != "string_end":
@@ -426,7 +426,7 @@ def _pyproject(data: bytes, _root: bytes) -> ProjectManifest:
 
 
 def _inside(sources: Mapping[str, object]) -> set[str]:
-    """Give the names that a table of sources finds in the same repository."""
+    """Return the names that a table of sources finds in the same repository."""
     return {normal_name(name) for name, source in sources.items() if table_at(source).keys() & {"path", "workspace"}}
 
 

@@ -1,4 +1,4 @@
-"""What does a Rust file say of itself?
+"""The language Rust.
 
 Pure. Public is what is `pub` without a restriction.
 """
@@ -187,7 +187,7 @@ def _imports(data: bytes, node: Node) -> Iterator[str]:
 
 
 def _module(path: str) -> str:
-    """Give a path up to the last part that looks like a module."""
+    """Return a path up to the last part that looks like a module."""
     parts: list[str] = []
     for part in path.split("::"):
         if part == "*" or part[:1].isupper():
@@ -197,7 +197,7 @@ def _module(path: str) -> str:
 
 
 def _names(data: bytes, node: Node) -> Iterator[tuple[str, str]]:
-    """Give what a `pub use` offers: a name, or everything of a module."""
+    """Yield what a `pub use` offers: a name, or everything of a module."""
     for path, alias in _paths(data, node):
         name = alias or path.rsplit("::", 1)[-1]
         if name == "*":
@@ -207,7 +207,7 @@ def _names(data: bytes, node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _paths(data: bytes, node: Node) -> Iterator[tuple[str, str]]:
-    """Give the paths of a use, each with its other name if it has one."""
+    """Yield the paths of a use, each with its other name if it has one."""
     argument = node.child_by_field_name("argument")
     waiting = [] if argument is None or node.has_error else [("", argument, 0)]
     while waiting:

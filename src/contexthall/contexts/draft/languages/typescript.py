@@ -1,4 +1,4 @@
-"""What does a module in TypeScript or JavaScript say of itself?
+"""The languages TypeScript and JavaScript.
 
 Pure. Public is what is exported, the way of ECMAScript or of CommonJS.
 """
@@ -224,7 +224,7 @@ class _ModulePiece:
         return Export(name, name)
 
     def _local(self, name: str, called: str | None = None) -> Iterator[Export]:
-        """Give what is declared in this file as `name`, under the name it is exported by."""
+        """Yield what is declared in this file as `name`, under the name it is exported by."""
         if self._locals is None:
             self._locals = self._declared_here()
         declared = self._locals.get(name)
@@ -297,7 +297,7 @@ class _ModulePiece:
                 yield self._property(property_name, value, comment_prose(declared.comments))
 
     def _value(self, value: Node | None, declared: _Declared) -> Iterator[Export]:
-        """Give what a module is set to: what is in an object, or the thing itself."""
+        """Yield what a module is set to: what is in an object, or the thing itself."""
         if value is None:
             return
         if value.type == "object":
@@ -384,7 +384,7 @@ _SHAPED = frozenset(
 
 
 def _start(node: Node) -> int:
-    """Say where a declaration begins, its decorators left out."""
+    """Return where a declaration begins, its decorators left out."""
     return next(
         (child.start_byte for child in children(node) if child.type not in {"decorator", "comment"}), node.start_byte
     )
@@ -422,7 +422,7 @@ def _declared_names(data: bytes, node: Node) -> Iterator[str]:
 
 
 def _pattern_names(data: bytes, pattern: Node) -> Iterator[str]:
-    """Give the names that a destructuring makes, of its first level."""
+    """Yield the names that a destructuring makes, of its first level."""
     for child in children(pattern):
         target: Node | None = child
         if child.type == "pair_pattern":
@@ -434,7 +434,7 @@ def _pattern_names(data: bytes, pattern: Node) -> Iterator[str]:
 
 
 def _file_doc(piece: Piece) -> str:
-    """Give the comment that is about the file: by its tag, or because it belongs to no declaration."""
+    """Return the comment that is about the file: by its tag, or because it belongs to no declaration."""
     before: Node | None = None
     for node in piece.statements():
         if before is not None and (doc := _doc_of_file(piece.data, before, node)):

@@ -1,4 +1,4 @@
-"""How is a signature written on one line? As it stands, without comments, needless commas and secrets.
+"""Signatures on one line: as they stand, without comments, needless commas and secrets.
 
 Pure. What is longer than anybody reads gets shorter; what has a syntax error in it is not written at all.
 """
@@ -76,7 +76,7 @@ def one_line(
 
 
 def _plain(written: bytes) -> str | None:
-    """Give a text as it stands if that will do; None if it takes a look at its tokens to tell."""
+    """Return a text as it stands if that will do; None if it takes a look at its tokens to tell."""
     if _NEEDS_CARE.search(written):
         return None
     plain = visible(written.decode("utf-8", "replace")).strip()
@@ -100,7 +100,7 @@ class _Line:
         self._end = token.end_byte
 
     def _space(self, gap: bytes, written: str) -> str:
-        """Say what stands between two tokens: brackets on lines of their own come back to their content."""
+        """Return what stands between two tokens: brackets on lines of their own come back to their content."""
         if not gap:
             return ""
         is_plain = gap.isspace() and b"\n" not in gap
@@ -120,7 +120,7 @@ class _SignatureTokens:
         self._instead = dict(instead)
 
     def tokens(self, node: Node, span: tuple[int, int]) -> Iterator[tuple[Node, str | None]]:
-        """Give the tokens and what is written for them; None for a syntax error."""
+        """Yield the tokens and what is written for them; None for a syntax error."""
         cursor = node.walk()
         for _ in range(MOST_NODES):
             node = cursor.node or node
@@ -136,7 +136,7 @@ class _SignatureTokens:
                     return
 
     def _written(self, node: Node) -> str | None:
-        """Give the words for a token, or for a node that is shown as one; None for a node to look into."""
+        """Return the words for a token, or for a node that is shown as one; None for a node to look into."""
         if node.is_error or node.is_missing:
             return None
         kind = node.type
