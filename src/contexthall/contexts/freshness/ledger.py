@@ -158,7 +158,7 @@ class Ledger:
         try:
             self._disk.make_directories(directory)
             with self._disk.enter(directory) as opened:
-                # ASCII, because a name that is not UTF-8 has halves of surrogate pairs in it.
+                # ASCII, because a name that is not UTF-8 has lone surrogates in it.
                 opened.replace(name, json.dumps(value, separators=(",", ":")).encode("ascii"))
         except DiskError as error:
             logger.info("cannot remember: %s", error)

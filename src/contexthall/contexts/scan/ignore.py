@@ -99,7 +99,7 @@ class Rules:
         yield from self._expressions
 
     def _may_match(self, path: str, name: str) -> bool:
-        """Say, in one step for all patterns, whether any is worth a closer look: for most files none is."""
+        """Return, by one search for all patterns, whether any needs a closer look: for most files none does."""
         return (
             name in self._names
             or name.endswith(self._suffixes)

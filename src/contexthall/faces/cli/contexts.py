@@ -148,10 +148,10 @@ def watch(as_json: bool, hall: HallChoice) -> None:
     opened.project.config()  # so that a bad one is told as such
     show_log()
     say(on_one_line(f"watching {opened.project.root}; press Ctrl+C to end"))
-    for turns in opened.watch_contexts():
-        for turn in turns:
-            if as_json or turn.was is not None or turn.state != FRESH:
-                _tell_turn(turn, as_json=as_json)
+    for changes in opened.watch_contexts():
+        for change in changes:
+            if as_json or change.was is not None or change.state != FRESH:
+                _print_change(change, as_json=as_json)
 
 
 def _listing(project: Project) -> ContextListing:
@@ -210,9 +210,9 @@ def _findings(report: Report) -> str:
     return "".join(f"{on_one_line(line)}\n" for line in lines)
 
 
-def _tell_turn(turn: StateChange, *, as_json: bool) -> None:
+def _print_change(change: StateChange, *, as_json: bool) -> None:
     if as_json:
-        print_json(compact(turn._asdict()))
+        print_json(compact(change._asdict()))
         return
-    was = f" (was {turn.was})" if turn.was else ""
-    print_data(on_one_line(f"{turn.state or 'gone':<8} {turn.scope}{was}"))
+    was = f" (was {change.was})" if change.was else ""
+    print_data(on_one_line(f"{change.state or 'gone':<8} {change.scope}{was}"))
