@@ -544,7 +544,7 @@ def second_reader(family: Family) -> int:
 
     def is_found() -> int:
         nonlocal found
-        found = next(iter(family.find("contexts.heads")), 0)
+        found = next(iter(family.find("freshness.heads")), 0)
         return found
 
     wait_until(is_found)
