@@ -115,7 +115,7 @@ SURVIVED_ONCE = (
         tests=_NEIGHBOURS,
     ),
     Mutant(
-        module="contexts/freshness/answers.py",
+        module="contexts/answers.py",
         old='scope.startswith(f"{under}/")',
         new="scope.startswith(str(under))",
         breaks="a listing under a directory has its neighbours too",
@@ -570,7 +570,7 @@ CHOSEN = (
         tests=("tests/contexts/test_drafting.py",),
     ),
     Mutant(
-        module="contexts/freshness/answers.py",
+        module="contexts/answers.py",
         old="selection.offset + selection.limit",
         new="selection.limit",
         breaks="the second page of a listing is short",

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from contexthall.caches.library import Library
     from contexthall.caches.query.resolution import Resolution
     from contexthall.clients.register import Found, Register
-    from contexthall.contexts.draft.drafting import Order
-    from contexthall.contexts.draft.drafting import Progress as Drafted
-    from contexthall.contexts.project import Answer, Context, Outcome, Project, Projects, Report, Turn
+    from contexthall.contexts.draft.drafting import DraftProgress, Order
+    from contexthall.contexts.project import Context, ContextEntry, Outcome, Project, Projects, Report, StateChange
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
@@ -277,14 +276,14 @@ class Hall:
 
         return rehash(self.project, place)
 
-    def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "Drafted") -> "Outcome":
+    def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "DraftProgress") -> "Outcome":
         """Draft a context for every directory that lacks one, and AGENTS.md."""
         from contexthall.contexts.draft.drafting import draft_missing
 
         return draft_missing(self.project, _order(full=full, dry_run=dry_run, agents=agents), progress)
 
     def regen_contexts(
-        self, scopes: Sequence[str] | None, *, full: bool, dry_run: bool, agents: bool, progress: "Drafted"
+        self, scopes: Sequence[str] | None, *, full: bool, dry_run: bool, agents: bool, progress: "DraftProgress"
     ) -> "Outcome":
         """Draft the machine's fields of some contexts again; None for those that are stale."""
         from contexthall.contexts.draft.drafting import draft_again
@@ -293,24 +292,21 @@ class Hall:
 
     def validate_contexts(self, *, strict: bool = False) -> "Report":
         """Judge every context of the project by its schema, and if `strict` by the code as well."""
-        from contexthall.contexts.files.validation import validate
+        from contexthall.contexts.files.validation import validate_project
 
-        project = self.project
-        return validate(project.disk, project.base, project.overview().census.kept, is_strict=strict)
+        return validate_project(self.project, is_strict=strict)
 
-    def survey_contexts(self) -> "tuple[Sequence[Answer], Report]":
+    def survey_contexts(self) -> "tuple[Sequence[ContextEntry], Report]":
         """Say of every directory how its context is, and judge every context; what is seen is not remembered."""
-        from contexthall.contexts.files.validation import validate
+        from contexthall.contexts.files.validation import survey
 
-        project = open_contexts(replace(self.settings, user_cache=""), self._disk).at(self.settings.project_root)
-        overview = project.overview()
-        return overview.entries, validate(project.disk, project.base, overview.census.kept, is_strict=False)
+        return survey(open_contexts(replace(self.settings, user_cache=""), self._disk).at(self.settings.project_root))
 
-    def watch_contexts(self) -> "Iterator[list[Turn]]":
+    def watch_contexts(self) -> "Iterator[list[StateChange]]":
         """Tell which contexts become fresh, stale or missing, until interrupted."""
-        from contexthall.contexts.freshness.watcher import turns
+        from contexthall.contexts.freshness.watcher import state_changes
 
-        return turns(self.project)
+        return state_changes(self.project)
 
     async def try_members(self, on_tried: "Callable[[Trial], None]") -> None:
         """Start every member's server, ask it for its tools, and stop it; tell of each how that went."""

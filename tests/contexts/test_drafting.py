@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.contexts.making import open_project, write_context, write_files
 
-from contexthall.contexts.draft import drafting
+from contexthall.contexts.answers import Outcome
+from contexthall.contexts.draft import apply
 from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
 from contexthall.contexts.files import yaml_text
 from contexthall.contexts.files.schema import json_schema
 from contexthall.contexts.files.writing import readable_contents, rehash
-from contexthall.contexts.freshness.answers import Outcome
 from contexthall.contexts.freshness.verdict import Contents
 from contexthall.contexts.project import Project
-from contexthall.contexts.scan.directories import Directory
+from contexthall.contexts.scan.directories import ScannedDirectory
 from contexthall.system.disk import Disk
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -59,7 +59,7 @@ def context(root: Path, scope: str = ".") -> dict[str, Any]:
 
 
 def states(project: Project) -> dict[str, str]:
-    return {entry["scope"]: entry["state"] for entry in project.list_contexts()["entries"]}
+    return {entry["scope"]: entry["state"] for entry in project.list_contexts().to_json()["entries"]}
 
 
 @pytest.fixture
@@ -316,7 +316,7 @@ def test_a_draft_that_a_power_cut_has_emptied_is_drafted_anew(shop: Project) -> 
     emptied = Path(shop.root) / "web/.context.yaml"
     before = emptied.read_bytes()
     emptied.write_bytes(b"")
-    assert shop.check_freshness("web")["state"] == "missing"
+    assert shop.check_freshness("web").to_json()["state"] == "missing"
     assert init(shop).written == ["web"]
     assert emptied.read_bytes() == before
 
@@ -393,14 +393,14 @@ def test_a_directory_that_is_swapped_for_a_symlink_is_not_written_through(
     (tmp_path / "outside").mkdir()
     read = readable_contents
 
-    def swapping(disk: Disk, directory: Directory) -> Contents:
+    def swapping(disk: Disk, directory: ScannedDirectory) -> Contents:
         contents = read(disk, directory)
         if directory.scope == "web":
             (Path(shop.root) / "web").rename(tmp_path / "elsewhere")
             (Path(shop.root) / "web").symlink_to(tmp_path / "outside")
         return contents
 
-    monkeypatch.setattr(drafting, "readable_contents", swapping)
+    monkeypatch.setattr(apply, "readable_contents", swapping)
     outcome = init(shop)
     assert [scope for scope, _ in outcome.failed] == ["web"]
     assert [*(tmp_path / "outside").iterdir()] == []

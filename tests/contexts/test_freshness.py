@@ -22,7 +22,7 @@ FILES = {"a.py": "print(1)\n", "b.md": "# b\n", "src/core.py": "x = 1\n"}
 
 
 def state(project: Project, scope: str = ".") -> str:
-    return str(project.check_freshness(scope)["state"])
+    return str(project.check_freshness(scope).to_json()["state"])
 
 
 def git(directory: Path, *arguments: str) -> None:
@@ -40,7 +40,7 @@ def test_a_clone_is_as_fresh_as_what_was_cloned(tmp_path: Path) -> None:
     git(Path(project.root), "init", "--quiet")
     commit(Path(project.root))
     git(tmp_path, "clone", "--quiet", project.root, "clone")
-    entries = open_project(tmp_path / "clone").list_contexts()["entries"]
+    entries = open_project(tmp_path / "clone").list_contexts().to_json()["entries"]
     assert [(entry["scope"], entry["state"]) for entry in entries] == [(".", "fresh"), ("src", "fresh")]
 
 
@@ -122,13 +122,13 @@ def test_only_a_change_of_content_is_a_change(
     assert state(project) == "fresh"
     change(root)
     assert state(project) == expected
-    assert project.list_contexts()["entries"][0]["state"] == expected
+    assert project.list_contexts().to_json()["entries"][0]["state"] == expected
 
 
 def test_what_has_not_changed_is_not_read_again(tmp_path: Path) -> None:
     make_project(tmp_path / "p", FILES)
     later = time.time_ns() + 10**12
-    open_project(tmp_path / "p", tmp_path / "memory", later).list_contexts()
+    open_project(tmp_path / "p", tmp_path / "memory", later).list_contexts().to_json()
     read: list[str] = []
 
     def watched(call: Callable[..., object], *arguments: object, **options: object) -> object:
@@ -136,7 +136,11 @@ def test_what_has_not_changed_is_not_read_again(tmp_path: Path) -> None:
         return call(*arguments, **options)
 
     disk = Disk(watched)
-    answer = Project(disk, str(tmp_path / "p"), Ledger(disk, str(tmp_path / "memory"), lambda: later)).list_contexts()
+    answer = (
+        Project(disk, str(tmp_path / "p"), Ledger(disk, str(tmp_path / "memory"), lambda: later))
+        .list_contexts()
+        .to_json()
+    )
     assert [entry["state"] for entry in answer["entries"]] == ["fresh", "fresh"]
     assert "digests" not in read
     assert read.count("read_small") == 1  # the configuration
@@ -161,7 +165,7 @@ def test_an_edit_within_the_same_tick_of_the_clock_is_seen(tmp_path: Path) -> No
     project.disk = Disk(within_the_tick)
     edited.write_text("2")
     assert state(project) == "stale"
-    assert project.list_contexts()["entries"][0]["state"] == "stale"
+    assert project.list_contexts().to_json()["entries"][0]["state"] == "stale"
 
 
 def test_a_project_with_many_contexts_is_read_by_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,10 +206,10 @@ def test_the_fingerprint_of_another_tool_is_accepted(tmp_path: Path) -> None:
     lines = ".gitignore:0:5\na.txt:1700000000123:6\nb.log:5:0"
     stored = sha256(lines.encode()).hexdigest()[:8]
     write_context(tmp_path, ".", stored)
-    answer = open_project(tmp_path).check_freshness(".")
+    answer = open_project(tmp_path).check_freshness(".").to_json()
     assert (answer["state"], answer["fingerprint"]) == ("fresh", {"stored": stored, "computed": stored})
     os.utime(tmp_path / "a.txt", ns=(0, 0))
-    answer = open_project(tmp_path).check_freshness(".")
+    answer = open_project(tmp_path).check_freshness(".").to_json()
     expected = {"stored": stored, "computed": fingerprint_of(tmp_path)}
     assert (answer["state"], answer["fingerprint"]) == ("stale", expected)
 
@@ -218,20 +222,20 @@ def test_a_stale_context_says_what_changed_where_that_is_known(tmp_path: Path) -
     delete(tmp_path / "p")
     add(tmp_path / "p")
     changed = {"added": ["new.bin"], "removed": ["b.md"], "modified": ["a.py"]}
-    assert project.check_freshness(".")["changed"] == changed
-    assert project.query_context(".", with_freshness=True)["changed"] == changed
-    assert "changed" not in open_project(tmp_path / "p").check_freshness(".")
+    assert project.check_freshness(".").to_json()["changed"] == changed
+    assert project.query_context(".", with_freshness=True).to_json()["changed"] == changed
+    assert "changed" not in open_project(tmp_path / "p").check_freshness(".").to_json()
     write_context(tmp_path / "p", ".", "00000000")  # written by somebody else meanwhile
-    assert "changed" not in project.check_freshness(".")
+    assert "changed" not in project.check_freshness(".").to_json()
 
 
 @pytest.mark.usefixtures("bound_by_permissions")
 def test_a_file_that_cannot_be_read_makes_a_context_stale_and_says_so(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", FILES)
     (tmp_path / "p" / "a.py").chmod(0)
-    answer = project.check_freshness(".")
+    answer = project.check_freshness(".").to_json()
     assert (answer["state"], answer["error"]) == ("stale", 'Cannot read "a.py"')
-    first, second = project.list_contexts()["entries"]
+    first, second = project.list_contexts().to_json()["entries"]
     assert (first["state"], first["error"]) == ("stale", 'Cannot read "a.py"')
     assert second["state"] == "fresh"
 
@@ -243,16 +247,16 @@ def test_of_a_directory_that_cannot_be_read_all_three_tools_say_the_same(tmp_pat
     (tmp_path / "p" / scope).chmod(0)
     said = f'Cannot read the directory at scope "{scope}"'
     for _ in range(2):
-        assert project.check_freshness(scope) == {"scope": scope, "state": "missing", "error": said}
+        assert project.check_freshness(scope).to_json() == {"scope": scope, "state": "missing", "error": said}
         for with_freshness in (True, False):
-            answer = project.query_context(scope, with_freshness=with_freshness)
+            answer = project.query_context(scope, with_freshness=with_freshness).to_json()
             assert answer == {"found": False, "scope": scope, "error": said}
-        entries = {entry["scope"]: entry for entry in project.list_contexts()["entries"]}
+        entries = {entry["scope"]: entry for entry in project.list_contexts().to_json()["entries"]}
         assert entries[scope] == {"scope": scope, "state": "missing", "has_context": False, "error": said}
     (tmp_path / "p" / scope).chmod(0o755)
     (tmp_path / "p" / scope / ".context.yaml").chmod(0)
     said = f'Invalid or corrupt .context.yaml at scope "{scope}"'
-    assert project.check_freshness(scope)["error"] == project.query_context(scope)["error"] == said
+    assert project.check_freshness(scope).to_json()["error"] == project.query_context(scope).to_json()["error"] == said
 
 
 def test_a_file_that_vanishes_while_it_is_read_is_not_there(tmp_path: Path) -> None:
@@ -264,7 +268,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_not_there(tmp_path: Path) -> N
         return call(*arguments, **options)
 
     project.disk = Disk(vanishing)
-    answer = project.check_freshness(".")
+    answer = project.check_freshness(".").to_json()
     assert answer["state"] == "stale"
     assert "error" not in answer
 
@@ -275,7 +279,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_not_there(tmp_path: Path) -> N
 def test_a_damaged_memory_is_forgotten(tmp_path: Path, content: bytes) -> None:
     make_project(tmp_path / "p", FILES)
     later = time.time_ns() + 10**12
-    open_project(tmp_path / "p", tmp_path / "memory", later).list_contexts()
+    open_project(tmp_path / "p", tmp_path / "memory", later).list_contexts().to_json()
     (tmp_path / "memory" / "seen.json").write_bytes(content)
     assert state(open_project(tmp_path / "p", tmp_path / "memory", later)) == "fresh"
 
@@ -284,7 +288,7 @@ def test_where_nothing_can_be_remembered_everything_works(tmp_path: Path) -> Non
     make_project(tmp_path / "p", FILES)
     (tmp_path / "memory").write_text("a file in the way")
     project = open_project(tmp_path / "p", tmp_path / "memory", time.time_ns() + 10**12)
-    assert [entry["state"] for entry in project.list_contexts()["entries"]] == ["fresh", "fresh"]
+    assert [entry["state"] for entry in project.list_contexts().to_json()["entries"]] == ["fresh", "fresh"]
     assert not rehash(project, ".")
 
 
@@ -310,7 +314,7 @@ def test_what_is_learnt_is_learnt_of_the_files_that_were_read(tmp_path: Path) ->
 
     project = open_project(root, tmp_path / "memory", later)
     project.disk = Disk(swapping)
-    project.check_freshness("a")
+    project.check_freshness("a").to_json()
     project.disk = Disk()
     assert state(project, "a") == state(open_project(root, tmp_path / "memory", later), "a") == "stale"
 
@@ -327,7 +331,7 @@ def test_what_could_not_be_read_is_not_remembered_as_corrupt(tmp_path: Path) -> 
 
     project = open_project(tmp_path / "p", tmp_path / "memory", later)
     project.disk = Disk(refusing)
-    assert "corrupt" in project.check_freshness(".")["error"]
+    assert "corrupt" in project.check_freshness(".").to_json()["error"]
     project.disk = Disk()
     assert state(project) == "fresh"
 
@@ -335,7 +339,7 @@ def test_what_could_not_be_read_is_not_remembered_as_corrupt(tmp_path: Path) -> 
 def test_a_file_too_large_to_be_read_costs_its_own_entry(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", FILES)
     os.truncate(tmp_path / "p" / "b.md", 1 << 41)
-    assert project.check_freshness(".")["error"] == 'Cannot read "b.md"'
+    assert project.check_freshness(".").to_json()["error"] == 'Cannot read "b.md"'
     assert state(project, "src") == "fresh"
 
 
@@ -344,7 +348,7 @@ def test_a_summary_that_json_cannot_spell_does_not_cost_the_memory(tmp_path: Pat
     context = tmp_path / "p" / ".context.yaml"
     context.write_text(context.read_text().replace("summary: About ..", "summary: .nan"))
     later = time.time_ns() + 10**12
-    open_project(tmp_path / "p", tmp_path / "memory", later).list_contexts()
+    open_project(tmp_path / "p", tmp_path / "memory", later).list_contexts().to_json()
     assert b"NaN" not in (tmp_path / "memory" / "seen.json").read_bytes()
 
 

@@ -73,7 +73,7 @@ def test_a_stale_context_becomes_fresh_and_keeps_its_permissions(tmp_path: Path)
     stored = before.split('"')[3]
     assert context.read_text() == before.replace(stored, fingerprint_of(tmp_path / "p/a"))
     assert context.stat().st_mode & 0o777 == 0o640
-    assert project.check_freshness("a")["state"] == "fresh"
+    assert project.check_freshness("a").to_json()["state"] == "fresh"
     assert sorted(path.name for path in (tmp_path / "p/a").iterdir()) == [".context.yaml", "x.py"]
     written = context.stat()
     assert not rehash(project, "a")
@@ -173,7 +173,7 @@ def test_where_names_cannot_be_exchanged_one_takes_the_others_place(tmp_path: Pa
 
     project.disk = Disk(unable)
     assert rehash(project, ".")
-    assert project.check_freshness(".")["state"] == "fresh"
+    assert project.check_freshness(".").to_json()["state"] == "fresh"
 
 
 def test_a_context_keeps_its_owner(tmp_path: Path) -> None:

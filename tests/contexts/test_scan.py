@@ -15,7 +15,9 @@ from contexthall.system.disk import Disk
 
 
 def entries(project: Project) -> dict[str, str]:
-    return {entry["scope"]: entry.get("error", entry["state"]) for entry in project.list_contexts()["entries"]}
+    return {
+        entry["scope"]: entry.get("error", entry["state"]) for entry in project.list_contexts().to_json()["entries"]
+    }
 
 
 def test_source_is_known_by_its_name() -> None:
@@ -81,7 +83,7 @@ def test_every_call_to_the_disk_may_fail_and_the_others_still_answer(tmp_path: P
     for place in range(1, total + 1):
         calls = 0
         project.disk = failing_at(place)
-        answer = project.list_contexts()
+        answer = project.list_contexts().to_json()
         whole = "error" in answer
         broken = [entry for entry in answer["entries"] if "error" in entry]
         assert whole or len(broken) == 1, place
@@ -123,10 +125,10 @@ def test_a_bad_configuration_is_named(text: str, reason: str, tmp_path: Path) ->
         read_config(text.encode())
     assert reason in error.value.detail
     project = make_project(tmp_path, {"x.py": "", ".context.config.yaml": text})
-    answer = project.list_contexts()
+    answer = project.list_contexts().to_json()
     assert answer["error"].startswith(f'Failed to scan project at "{tmp_path}": .context.config.yaml: ')
-    assert project.check_freshness(".")["state"] == "fresh"
-    assert project.query_context(".")["found"]
+    assert project.check_freshness(".").to_json()["state"] == "fresh"
+    assert project.query_context(".").to_json()["found"]
 
 
 def test_other_keys_of_the_configuration_are_ignored() -> None:
@@ -140,4 +142,6 @@ def test_other_keys_of_the_configuration_are_ignored() -> None:
 def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     project = make_project(tmp_path, {"x.py": ""})
     (tmp_path / ".context.config.yaml").mkdir()
-    assert project.list_contexts()["error"].endswith(": .context.config.yaml cannot be read: not a regular file")
+    assert (
+        project.list_contexts().to_json()["error"].endswith(": .context.config.yaml cannot be read: not a regular file")
+    )

@@ -8,9 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.contexts.making import make_project, write_context, write_files
 
+from contexthall.contexts.answers import NOTE, VIOLATION, Report
 from contexthall.contexts.files.schema import FIELDS, FILTERABLE, METADATA, json_schema, json_schema_text
 from contexthall.contexts.files.validation import dependency_name, exported_name, validate
-from contexthall.contexts.freshness.answers import NOTE, VIOLATION, Report
 from contexthall.contexts.project import Project
 from contexthall.system.disk import Disk
 

@@ -40,11 +40,11 @@ from tests.faults.failing import (
 from tests.faults.scale import IS_LONG, record, scaled
 
 from contexthall.caches.build import builder
+from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft import drafting
 from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
 from contexthall.contexts.files.context_file import read_context
 from contexthall.contexts.files.writing import rehash
-from contexthall.contexts.freshness.answers import Outcome
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.project import Project
 from contexthall.faces.cli.importing import written

@@ -68,15 +68,15 @@ def project_at(root: Path, disk: Disk) -> Project:
 
 
 def list_contexts(root: Path, disk: Disk) -> Any:
-    return project_at(root, disk).list_contexts()
+    return project_at(root, disk).list_contexts().to_json()
 
 
 def check_freshness(root: Path, disk: Disk) -> Any:
-    return project_at(root, disk).check_freshness("src/core")
+    return project_at(root, disk).check_freshness("src/core").to_json()
 
 
 def query_context(root: Path, disk: Disk) -> Any:
-    return project_at(root, disk).query_context("src/core", with_freshness=True)
+    return project_at(root, disk).query_context("src/core", with_freshness=True).to_json()
 
 
 def load_guild(root: Path, disk: Disk) -> Any:

@@ -219,8 +219,10 @@ DEEDS: tuple[Callable[[Hall], object], ...] = (
     lambda hall: [hall.rehash_context(place) for place in hall.project.places()],
     lambda hall: [hall.rehash_context(place) for place in ("lib", "src/again", "src/core/deep", "lib/outside")],
     lambda hall: hall.validate_contexts(strict=True),
-    lambda hall: hall.project.list_contexts(),
-    lambda hall: [hall.project.query_context(scope) for scope in (".", "src", "lib", "lib/folder", "src/core/deep")],
+    lambda hall: hall.project.list_contexts().to_json(),
+    lambda hall: [
+        hall.project.query_context(scope).to_json() for scope in (".", "src", "lib", "lib/folder", "src/core/deep")
+    ],
 )
 
 

@@ -240,7 +240,7 @@ def test_a_context_that_names_a_file_of_a_neighbour_is_found_out(tmp_path: Path)
 
 def test_a_listing_under_a_directory_has_none_of_its_neighbours(street: Street) -> None:
     hall = open_hall(street.hall)
-    entries = hall.contexts.at(str(street.hall)).list_contexts()["entries"]
+    entries = hall.contexts.at(str(street.hall)).list_contexts().to_json()["entries"]
     assert {"src", "src-evil"} <= {entry["scope"] for entry in entries}
     with RawServer(cwd=street.hall) as server:
         server.initialize()

@@ -332,9 +332,9 @@ def _locate(hall: Hall, cache: str) -> CacheRef:
 
 
 DEEDS = (
-    Deed("query", lambda hall: hall.project.query_context("src/core", with_freshness=True), _FOLDERS, 5),
-    Deed("check", lambda hall: hall.project.check_freshness("src/core"), _FOLDERS, 5),
-    Deed("list", lambda hall: hall.project.list_contexts(), _FOLDERS, 5),
+    Deed("query", lambda hall: hall.project.query_context("src/core", with_freshness=True).to_json(), _FOLDERS, 5),
+    Deed("check", lambda hall: hall.project.check_freshness("src/core").to_json(), _FOLDERS, 5),
+    Deed("list", lambda hall: hall.project.list_contexts().to_json(), _FOLDERS, 5),
     Deed("validate", lambda hall: hall.validate_contexts(strict=True), _FOLDERS, 7),
     Deed("rehash", lambda hall: hall.rehash_context("src/core"), _WRITTEN, 7),
     Deed("init", _init, _WRITTEN, 31),

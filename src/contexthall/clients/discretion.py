@@ -8,21 +8,14 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-_NAME: Final = (
-    r"token|secret|passw|passphrase|pwd|api.?key|access.?key|private.?key|credential|bearer|authorization|cookie|jwt"
-    r"|(?<![a-z])(?:auth|key|pass|pat|sig)(?![a-z])"
-)
-_SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
-_SECRET_LOOK = re.compile(
-    r"(?<![A-Za-z0-9])(?:sk[-_]|[pr]k_|gh[opsu]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|eyJ|hf_|npm_)"
-    r"(?=[-_A-Za-z]{0,40}[0-9])[-_A-Za-z0-9]{12,}"
-)
+from contexthall.core.secrets import NAME_PATTERN, holds_key, is_secret_name
+
 # In a script, in JSON, among the settings of a connection: a name and its value, or an option and what follows it. What
 # is long has bounds, so that the time is linear; `==` asks for a version. JSON within JSON has backslashes.
 _REST: Final = r"[\w-]{0,40}"
 _SECRET_WITHIN = re.compile(
-    rf"""(?:{_NAME}){_REST}\\{{0,4}}["']?\s{{0,4}}[=:](?!=)\s{{0,4}}\\{{0,4}}["']?[^\s"'\\]"""
-    rf"""|(?<![\w-])-{_REST}(?:{_NAME}){_REST}\s{{1,4}}[^\s-]""",
+    rf"""(?:{NAME_PATTERN}){_REST}\\{{0,4}}["']?\s{{0,4}}[=:](?!=)\s{{0,4}}\\{{0,4}}["']?[^\s"'\\]"""
+    rf"""|(?<![\w-])-{_REST}(?:{NAME_PATTERN}){_REST}\s{{1,4}}[^\s-]""",
     re.IGNORECASE | re.ASCII,
 )
 # `user:password@host` as drivers of databases and proxies take it, before a port, a path or `(`; but neither an image
@@ -71,8 +64,8 @@ def has_secret(text: str) -> bool:
         parts = urlsplit(text)
     except ValueError:
         return True
-    looks = (_SECRET_LOOK, _SECRET_WITHIN, _LOGIN)
-    return any(look.search(text) for look in looks) or bool(parts.netloc and _opens(parts))
+    shows = holds_key(text) or _SECRET_WITHIN.search(text) or _LOGIN.search(text)
+    return bool(shows) or bool(parts.netloc and _opens(parts))
 
 
 def _is_named(option: str, name: str, *, in_container: bool) -> bool:
@@ -80,7 +73,7 @@ def _is_named(option: str, name: str, *, in_container: bool) -> bool:
     if _GIVES_HEADER.fullmatch(option):
         return bool(_HEADER_NAME.fullmatch(name))
     # `docker run -e NAME IMAGE` gives no value: the container gets that of the environment.
-    is_variable = name.isidentifier() and (name.isupper() or _SECRET_NAME.search(name))
+    is_variable = name.isidentifier() and (name.isupper() or is_secret_name(name))
     return bool(not in_container and _GIVES_SETTING.fullmatch(option) and is_variable)
 
 
@@ -96,12 +89,12 @@ def _begin(option: str, value: str) -> int | None:
     if _AUTHORIZATION.match(value):
         return _begin_of_value(value)
     setting, header = _SETTING.match(value), _HEADER.match(value)
-    if setting and (_GIVES_SETTING.fullmatch(option) or (_SECRET_NAME.search(setting[1]) and " " not in value)):
+    if setting and (_GIVES_SETTING.fullmatch(option) or (is_secret_name(setting[1]) and " " not in value)):
         begin = setting.end()
     elif header and _GIVES_HEADER.fullmatch(option):
         begin = header.end()
     else:
-        return 0 if value and (_SECRET_NAME.search(option) or has_secret(value)) else None
+        return 0 if value and (is_secret_name(option) or has_secret(value)) else None
     return begin if begin < len(value) else None
 
 
@@ -112,6 +105,6 @@ def _opens(parts: SplitResult) -> bool:
     return bool(
         parts.password
         or (is_web and parts.username)
-        or any(_SECRET_NAME.search(each.partition("=")[0]) and each.partition("=")[2] for each in given)
+        or any(is_secret_name(each.partition("=")[0]) and each.partition("=")[2] for each in given)
         or (is_web and any(map(_OPAQUE.fullmatch, parts.path.split("/"))))
     )

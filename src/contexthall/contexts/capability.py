@@ -1,8 +1,8 @@
-"""What does an agent see of the contexts? The tools of the room, declared."""
+"""The tools that agents see of the contexts, declared."""
 
+from contexthall.contexts.answers import ContextReading, FreshnessReport, failed_listing, sentence
 from contexthall.contexts.files.schema import FILTERABLE
-from contexthall.contexts.freshness.answers import Answer, failed_listing, sentence
-from contexthall.contexts.project import STATES, Projects, Selection
+from contexthall.contexts.project import MISSING, STATES, Projects, Selection
 from contexthall.core.catalog import (
     LONGEST_PATH,
     READ_ONLY,
@@ -77,11 +77,11 @@ def _list_tool(projects: Projects) -> Tool:
         root = _root(projects, arguments)
         project = projects.open(root, caller.may_read)
         if project is None:
-            return _result(failed_listing(root))
+            return _result(failed_listing(root).to_json())
         under = whole(arguments["under"]) if "under" in arguments else None
         limit = int(arguments["limit"]) if "limit" in arguments else None
         selection = Selection(under, tuple(arguments.get("states", ())), int(arguments.get("offset", 0)), limit)
-        return _result(project.list_contexts(selection))
+        return _result(project.list_contexts(selection).to_json())
 
     return Tool(
         name="list_contexts",
@@ -101,8 +101,10 @@ def _check_tool(projects: Projects) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         project, scope = projects.open(_root(projects, arguments), caller.may_read), whole(arguments["scope"])
         if project is None:
-            return _result({"scope": scope, "state": "missing", "error": sentence(ScopeError(), scope)})
-        return _result(project.check_freshness(scope))
+            report = FreshnessReport(scope, MISSING, error=sentence(ScopeError(), scope))
+        else:
+            report = project.check_freshness(scope)
+        return _result(report.to_json())
 
     return Tool(
         name="check_freshness",
@@ -121,10 +123,10 @@ def _query_tool(projects: Projects) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         project, scope = projects.open(_root(projects, arguments), caller.may_read), whole(arguments["scope"])
         if project is None:
-            return _result({"found": False, "scope": scope, "error": sentence(ScopeError(), scope)})
+            return _result(ContextReading(scope, error=sentence(ScopeError(), scope)).to_json())
         fields, with_freshness = arguments.get("filter", ()), arguments.get("freshness", False)
-        answer = project.query_context(scope, fields, with_freshness=with_freshness)
-        return _result(answer, is_error=not answer["found"])
+        reading = project.query_context(scope, fields, with_freshness=with_freshness)
+        return _result(reading.to_json(), is_error=reading.fields is None)
 
     return Tool(
         name="query_context",
@@ -156,5 +158,5 @@ def _root(projects: Projects, arguments: JsonObject) -> str:
     return projects.root_of(native(whole(arguments["path"])) if "path" in arguments else None)
 
 
-def _result(answer: Answer, *, is_error: bool | None = None) -> ToolResult:
+def _result(answer: JsonObject, *, is_error: bool | None = None) -> ToolResult:
     return ToolResult.of_text(compact(answer), is_error="error" in answer if is_error is None else is_error)

@@ -1,4 +1,4 @@
-"""What do the contexts of a project say, and are they still true? The room's public module.
+"""The contexts of a project, and whether they are still true. The room's public module.
 
 Its answers are those of the three tools, errors included: one bad directory never costs the others theirs.
 """
@@ -8,29 +8,32 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
-from contexthall.contexts.files.context_file import MOST_BYTES
-from contexthall.contexts.files.schema import FILTERABLE, chosen
-from contexthall.contexts.files.yaml_text import Value, finite, write
-from contexthall.contexts.freshness.answers import (
+from contexthall.contexts.answers import (
     EVERYTHING,
-    Answer,
     Context,
+    ContextEntry,
+    ContextListing,
+    ContextReading,
+    FreshnessReport,
     Outcome,
     Report,
     Selection,
-    Turn,
+    StateChange,
     failed_listing,
     listing,
     refused_listing,
     sentence,
 )
+from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
+from contexthall.contexts.files.context_file import MOST_BYTES
+from contexthall.contexts.files.schema import FILTERABLE, chosen
+from contexthall.contexts.files.yaml_text import Value, finite, write
 from contexthall.contexts.freshness.heads import FAULTS, Head, SecondReader, read_context_of, read_head
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.freshness.verdict import FRESH, MISSING, STALE, STATES, add_up, changes, judge, read_contents
-from contexthall.contexts.scan.directories import ROOT, Census, Directory, count, look_at_one, walk
+from contexthall.contexts.scan.directories import ROOT, Census, ScannedDirectory, count, look_at_one, walk
 from contexthall.core.errors import (
     ContextCorruptError,
     ContextMissingError,
@@ -47,16 +50,19 @@ from contexthall.system.kernel import open_straight
 __all__ = [
     "FIELDS",
     "FRESH",
+    "MISSING",
     "STALE",
     "STATES",
-    "Answer",
     "Context",
+    "ContextEntry",
+    "ContextListing",
+    "FreshnessReport",
     "Outcome",
     "Project",
     "Projects",
     "Report",
     "Selection",
-    "Turn",
+    "StateChange",
     "as_yaml",
 ]
 
@@ -65,16 +71,14 @@ as_yaml = write
 
 _MOST_PROJECTS = 8
 
-MayRead: TypeAlias = Callable[[str, str], bool]
-
 
 class Overview(NamedTuple):
     """A project as it was seen: every directory, which of them are kept, and what there is to say of those."""
 
     config: Config
-    directories: Sequence[Directory]
+    directories: Sequence[ScannedDirectory]
     census: Census
-    entries: Sequence[Answer]
+    entries: Sequence[ContextEntry]
     refused: Mapping[str, str]
     """Whose context the system would not let be read, and why, for people."""
 
@@ -92,10 +96,10 @@ class Projects:
         self._lock = threading.Lock()
 
     def root_of(self, path: str | None) -> str:
-        """Say which project root `path` names."""
+        """Return which project root `path` names."""
         return self.home if path is None else absolute(path, self._working_directory)
 
-    def open(self, root: str, may_read: MayRead) -> "Project | None":
+    def open(self, root: str, may_read: Callable[[str, str], bool]) -> "Project | None":
         """Open the project at `root`; None if the caller may not read where that really is."""
         base = real_root(self._disk, root)
         return self._open(root, base) if may_read(base, self.home) else None
@@ -120,7 +124,7 @@ class Projects:
 
 
 def real_root(disk: Disk, root: str) -> str:
-    """Say where a root really is; what cannot be a path stays as it is, for whoever opens it to refuse."""
+    """Return where a root really is; what cannot be a path stays as it is, for whoever opens it to refuse."""
     try:
         return disk.real(root)
     except DiskError:
@@ -136,14 +140,12 @@ class Project:
         """Where the root really is. All that is opened is opened from here, and no symlink is followed to it."""
         self.disk = disk.opened_by(open_straight)
         self.ledger = ledger
-        self._known: dict[str, Directory] = {}
+        self._known: dict[str, ScannedDirectory] = {}
         """The directories that were seen at last, as far as they can be told from what comes after."""
-        self._told: dict[str, tuple[Directory, Answer]] = {}
-        """What was said of them."""
         self._refused: dict[str, str] = {}
 
-    def list_contexts(self, selection: Selection = EVERYTHING) -> Answer:
-        """Answer `list_contexts`."""
+    def list_contexts(self, selection: Selection = EVERYTHING) -> ContextListing:
+        """Return what `list_contexts` answers."""
         try:
             if selection.under is not None:
                 selection = selection._replace(under=shown(self.locate(selection.under)))
@@ -154,27 +156,26 @@ class Project:
             return failed_listing(self.root) if isinstance(error, DiskError) else refused_listing(self.root, error)
         return listing(self.root, overview.census, overview.entries, selection)
 
-    def check_freshness(self, scope: str) -> Answer:
-        """Answer `check_freshness`."""
+    def check_freshness(self, scope: str) -> FreshnessReport:
+        """Return what `check_freshness` answers."""
         try:
-            freshness = self._freshness(self.locate(scope))
+            return self._freshness(scope, self.locate(scope))
         except HallError as error:
-            return {"scope": scope, "state": MISSING, "error": sentence(error, scope)}
-        return {"scope": scope, **freshness}
+            return FreshnessReport(scope, MISSING, error=sentence(error, scope))
 
-    def query_context(self, scope: str, fields: Sequence[str] = (), *, with_freshness: bool = False) -> Answer:
-        """Answer `query_context`."""
+    def query_context(self, scope: str, fields: Sequence[str] = (), *, with_freshness: bool = False) -> ContextReading:
+        """Return what `query_context` answers."""
         try:
-            return self._answer(scope, fields, with_freshness=with_freshness)
+            return self._reading(scope, fields, with_freshness=with_freshness)
         except HallError as error:
-            return {"found": False, "scope": scope, "error": sentence(error, scope)}
+            return ContextReading(scope, error=sentence(error, scope))
 
     def query(self, scope: str) -> Context:
-        """Give what is known of a directory, and whether it is still true; HallError says why nothing is."""
-        return Context.read(self._answer(scope, (), with_freshness=True))
+        """Return what is known of a directory, and whether it is still true; HallError says why nothing is."""
+        return Context.of(self._reading(scope, (), with_freshness=True))
 
     def locate(self, scope: str) -> str:
-        """Say which directory `scope` names, as a path from the root; ScopeError if it is not in the project."""
+        """Return which directory `scope` names, as a path from the root; ScopeError if it is not in the project."""
         text = native(scope).replace("\\", "/")
         target = absolute(text, self.root)
         base = self.root.rstrip("/") + "/"
@@ -187,7 +188,7 @@ class Project:
         return place
 
     def _real_place(self, place: str) -> str:
-        """Say where a place really is, as a path from the root; ScopeError if that is not in the project."""
+        """Return where a place really is, as a path from the root; ScopeError if that is not in the project."""
         base = self.base.rstrip("/") + "/"
         real = self.disk.real(os.path.join(base, place))
         if not f"{real}/".startswith(base):
@@ -204,12 +205,12 @@ class Project:
                 self.disk.survey(directory)
             raise
 
-    def look_around(self) -> list[Directory]:
+    def look_around(self) -> list[ScannedDirectory]:
         """Look at every directory that may be entered."""
         return [*walk(self.disk, self.base, self.config())]
 
     def places(self) -> list[str]:
-        """Name every directory that has a context, as paths from the root."""
+        """Return every directory that has a context, as paths from the root."""
         return sorted(directory.scope for directory in self.look_around() if directory.context is not None)
 
     def config(self) -> Config:
@@ -231,25 +232,25 @@ class Project:
         self._refused = {}
         entries = [self._entry(directory, seen_at) for directory in census.kept]
         self.ledger.keep([directory.scope for directory in directories])
-        in_order = sorted(entries, key=lambda entry: str(entry["scope"]))
+        in_order = sorted(entries, key=lambda entry: entry.scope)
         return Overview(config, directories, census, in_order, self._refused)
 
-    def look(self, place: str) -> Directory:
+    def look(self, place: str) -> ScannedDirectory:
         """Look at one directory, wherever in the project that really is."""
         try:
             return look_at_one(self.disk, self.base, self._real_place(place))
         except PathMissingError as error:
             raise ContextMissingError(place) from error
 
-    def head(self, directory: Directory) -> Head:
-        """Give the head of a directory's context; ContextError says why there is none."""
+    def head(self, directory: ScannedDirectory) -> Head:
+        """Return the head of a directory's context; ContextError says why there is none."""
         return self._head(directory, self.ledger.now())
 
-    def _look_at_all(self, config: Config, seen_at: int) -> list[Directory]:
+    def _look_at_all(self, config: Config, seen_at: int) -> list[ScannedDirectory]:
         """Look at every directory, and see to it that their contexts and files are known, as far as they can be."""
-        directories: list[Directory] = []
-        settled: dict[str, Directory] = {}
-        unknown: dict[str, Directory] = {}
+        directories: list[ScannedDirectory] = []
+        settled: dict[str, ScannedDirectory] = {}
+        unknown: dict[str, ScannedDirectory] = {}
         with SecondReader() as second:
             for directory in walk(self.disk, self.base, config, self._known):
                 directories.append(directory)
@@ -264,11 +265,11 @@ class Project:
         self._known = settled
         return directories
 
-    def _is_unread(self, directory: Directory) -> bool:
+    def _is_unread(self, directory: ScannedDirectory) -> bool:
         context = directory.context
         return context is not None and context.kind == "file" and self.ledger.head(directory.scope, context) is None
 
-    def _learn(self, unknown: Mapping[str, Directory], second: SecondReader, seen_at: int) -> None:
+    def _learn(self, unknown: Mapping[str, ScannedDirectory], second: SecondReader, seen_at: int) -> None:
         """Read the files of directories while somebody else reads their contexts."""
         for directory in unknown.values():
             if self.ledger.fingerprint(directory.scope, directory.files) is None:
@@ -277,58 +278,49 @@ class Project:
         for path, (context, head) in second.answers().items():
             self.ledger.learn_head(unknown[path].scope, context, head, seen_at)
 
-    def _entry(self, directory: Directory, seen_at: int) -> Answer:
-        """Say what there is to say of a directory, or what was said when it was the same."""
-        known, told = self._told.get(directory.scope, (None, {}))
-        if known is directory:
-            return told
-        entry = self._new_entry(directory, seen_at)
-        if self._known.get(directory.scope) is directory and "error" not in entry:
-            self._told[directory.scope] = (directory, entry)
-        return entry
-
-    def _new_entry(self, directory: Directory, seen_at: int) -> Answer:
+    def _entry(self, directory: ScannedDirectory, seen_at: int) -> ContextEntry:
         scope = shown(directory.scope)
         try:
             head = self._head(directory, seen_at)
             verdict = judge(self.disk, self.ledger, directory, head.fingerprint, seen_at)
         except ContextMissingError:
-            error = {"error": directory.error} if directory.error else {}
-            return {"scope": scope, "state": MISSING, "has_context": False, **error}
+            return ContextEntry(scope, MISSING, error=directory.error)
         except HallError as error:
             if isinstance(error, DiskError) or isinstance(error.__cause__, DiskError):
                 self._refused[scope] = str(error)
-            return {"scope": scope, "state": MISSING, "has_context": False, "error": sentence(error, scope)}
-        entry = {"scope": scope, "state": verdict.state, "has_context": True, "last_updated": head.last_updated}
-        if head.has_summary:
-            entry["summary"] = head.summary
-        return entry | ({"error": verdict.error} if verdict.error else {})
+            return ContextEntry(scope, MISSING, error=sentence(error, scope))
+        return ContextEntry(
+            scope,
+            verdict.state,
+            has_context=True,
+            last_updated=head.last_updated,
+            summary=head.summary,
+            has_summary=head.has_summary,
+            error=verdict.error,
+        )
 
-    def _answer(self, scope: str, fields: Sequence[str], *, with_freshness: bool) -> Answer:
+    def _reading(self, scope: str, fields: Sequence[str], *, with_freshness: bool) -> ContextReading:
         place = self.locate(scope)
         values = self.read(place)
-        freshness = self._freshness(place) if with_freshness else {}
-        freshness.pop("last_updated", None)  # which the context itself says
-        return {"found": True, "scope": scope, "context": finite(chosen(values, fields)), **freshness}
+        freshness = self._freshness(scope, place) if with_freshness else None
+        return ContextReading(scope, finite(chosen(values, fields)), freshness)
 
-    def _freshness(self, place: str) -> Answer:
-        """Give the part of an answer that says whether a context is fresh."""
+    def _freshness(self, scope: str, place: str) -> FreshnessReport:
+        """Return whether the context at a place is fresh, in the words of whoever called it `scope`."""
         seen_at = self.ledger.now()
         directory = self.look(place)
         head = self._head(directory, seen_at)
         verdict = judge(self.disk, self.ledger, directory, head.fingerprint, seen_at)
-        answer: Answer = {
-            "state": verdict.state,
-            "fingerprint": {"stored": head.fingerprint, "computed": verdict.computed},
-            "last_updated": head.last_updated,
-        }
         written = self.ledger.written(directory.scope) if verdict.state == STALE else None
+        changed = {}
         if written is not None and written.fingerprint == head.fingerprint:
-            answer["changed"] = changes(written.files, read_contents(self.disk, directory).digests)
-        return answer | ({"error": verdict.error} if verdict.error else {})
+            changed = changes(written.files, read_contents(self.disk, directory).digests)
+        return FreshnessReport(
+            scope, verdict.state, head.fingerprint, verdict.computed, head.last_updated, changed, verdict.error
+        )
 
-    def _head(self, directory: Directory, seen_at: int) -> Head:
-        """Give what is needed of a directory's context, which is read only if it is not known."""
+    def _head(self, directory: ScannedDirectory, seen_at: int) -> Head:
+        """Return what is needed of a directory's context, which is read only if it is not known."""
         context = directory.context
         if context is None:
             raise ContextMissingError(directory.scope)

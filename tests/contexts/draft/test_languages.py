@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contexthall.contexts.draft.languages import parsing, python, signatures
+from contexthall.contexts.draft.languages import python
 from contexthall.contexts.draft.languages import table as languages
-from contexthall.contexts.draft.languages.source import Source
-from contexthall.contexts.draft.languages.table import NAMES, read
+from contexthall.contexts.draft.languages.language import SourceOutline
+from contexthall.contexts.draft.languages.table import BY_EXTENSION, read
+from contexthall.contexts.draft.syntax import parsing, signatures
 
 FILES = ["a.py", "a.ts", "a.tsx", "a.js", "a.go", "a.rs"]
 GOOD = {
@@ -47,7 +48,7 @@ HOSTILE = {
 def test_hostile_files_are_read_without_harm(name: str, kind: str) -> None:
     started = time.thread_time()
     found = read(name, HOSTILE[kind])
-    assert isinstance(found, Source)
+    assert isinstance(found, SourceOutline)
     assert time.thread_time() - started < 3
 
 
@@ -70,25 +71,31 @@ def test_marks_and_line_ends_change_nothing(name: str, marked: bytes) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_too_large_says_nothing(name: str) -> None:
-    assert read(name, GOOD[name] + b"\n" * parsing.MOST_BYTES) == Source()
+    assert read(name, GOOD[name] + b"\n" * parsing.MOST_BYTES) == SourceOutline()
 
 
 def test_a_file_that_keeps_the_parser_busy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "MOST_SECONDS", -1.0)
-    assert read("a.py", GOOD["a.py"] + b"x = 1\n" * 20_000) == Source()
+    assert read("a.py", GOOD["a.py"] + b"x = 1\n" * 20_000) == SourceOutline()
 
 
 def test_a_language_is_known_by_the_end_of_the_name() -> None:
-    assert {NAMES[extension] for extension in NAMES} == {"python", "typescript", "javascript", "go", "rust"}
-    assert (NAMES["py"], NAMES["tsx"], NAMES["mjs"]) == ("python", "typescript", "javascript")
+    names = {extension: language.name for extension, language in BY_EXTENSION.items()}
+    assert {*names.values()} == {"python", "typescript", "javascript", "go", "rust"}
+    assert (names["py"], names["tsx"], names["mjs"]) == ("python", "typescript", "javascript")
     assert read("A.PY", GOOD["a.py"]) == read("a.py", GOOD["a.py"])
-    assert read("README.md", b"# Title") == read("Makefile", b"all:") == read("py", b"") == Source()
+    assert read("README.md", b"# Title") == read("Makefile", b"all:") == read("py", b"") == SourceOutline()
 
 
 def test_a_reader_that_fails_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_data: bytes) -> Source:
+    def fail(_data: bytes, _extension: str) -> SourceOutline:
         raise RecursionError
 
-    monkeypatch.setitem(languages._READERS, "py", fail)
-    assert read("a.py", GOOD["a.py"]) == Source()
-    assert python.read(GOOD["a.py"]) != Source()
+    monkeypatch.setitem(BY_EXTENSION, "py", python.PYTHON._replace(read=fail))
+    assert read("a.py", GOOD["a.py"]) == SourceOutline()
+    assert python.read(GOOD["a.py"]) != SourceOutline()
+
+
+def test_an_unknown_language_has_no_record() -> None:
+    assert languages.language_of("a.cobol") is None
+    assert languages.language_of("A.Go") is languages.BY_EXTENSION["go"]

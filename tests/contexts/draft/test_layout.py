@@ -2,7 +2,8 @@
 
 import pytest
 
-from contexthall.contexts.draft.layout import Layout
+from contexthall.contexts.draft.languages.layout import Layout
+from contexthall.contexts.draft.languages.table import LANGUAGES
 
 PYTHON = Layout(
     {
@@ -73,10 +74,10 @@ RUST = Layout(
         (RUST, "rust", "crates/cli/src", "shop_core::parse", ["crates/core"]),
         (RUST, "rust", "crates/cli/src", "serde::Serialize", []),
         (Layout({".": ["__init__.py"], "db": ["__init__.py"]}, {}, "shop"), "python", ".", "shop.db", ["db"]),
-        (PYTHON, "cobol", "src/shop", "core", []),
     ],
 )
 def test_an_import_leads_to_a_directory(
     layout: Layout, language: str, scope: str, name: str, expected: list[str]
 ) -> None:
-    assert layout.internal(language, [name], scope) == expected
+    (record,) = [each for each in LANGUAGES if each.name == language]
+    assert layout.internal(record.resolver, [name], scope) == expected

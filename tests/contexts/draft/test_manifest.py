@@ -6,15 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contexthall.contexts.draft.manifest import (
-    LARGEST,
-    MANIFESTS,
-    PACKAGE_MANAGERS,
-    Manifest,
-    framework,
-    package_manager,
-    read_manifest,
-)
+from contexthall.contexts.draft.languages.project_manifest import ProjectManifest
+from contexthall.contexts.draft.languages.table import LARGEST_MANIFEST as LARGEST
+from contexthall.contexts.draft.languages.table import MANIFESTS, read_manifest
+from contexthall.contexts.draft.project_facts import PACKAGE_MANAGERS, framework, package_manager
 
 PYPROJECT = """
 [project]
@@ -137,21 +132,23 @@ bare
 SAID = {
     "pyproject.toml": (
         PYPROJECT,
-        Manifest("tool", "Reads things.", ("click >=8.2", "Mcp >=2.3,<3", "uvicorn >=0.1", "tomli >=2", "private")),
+        ProjectManifest(
+            "tool", "Reads things.", ("click >=8.2", "Mcp >=2.3,<3", "uvicorn >=0.1", "tomli >=2", "private")
+        ),
     ),
-    "setup.cfg": (SETUP_CFG, Manifest("tool", "Reads things.", ("click >=8.2", "rich"))),
+    "setup.cfg": (SETUP_CFG, ProjectManifest("tool", "Reads things.", ("click >=8.2", "rich"))),
     "package.json": (
         PACKAGE_JSON,
-        Manifest(
+        ProjectManifest(
             "@scope/tool",
             "Reads things.",
             ("react ^18.2.0", "any", "range >=1 <2 || ^3", "far", "hub", "@real/name ^1.0", "shared", "vue ^3"),
         ),
     ),
-    "Cargo.toml": (CARGO, Manifest("tool", "", ("serde 1.0", "tokio 1", "far", "real 2", "libc 0.2"))),
+    "Cargo.toml": (CARGO, ProjectManifest("tool", "", ("serde 1.0", "tokio 1", "far", "real 2", "libc 0.2"))),
     "go.mod": (
         GO_MOD,
-        Manifest(
+        ProjectManifest(
             "tool",
             "",
             ("github.com/spf13/cobra v1.8.0", "github.com/gin-gonic/gin v1.9.1"),
@@ -160,7 +157,7 @@ SAID = {
     ),
     "requirements.txt": (
         REQUIREMENTS,
-        Manifest(dependencies=("far", "click >=8.2", "rich ==13.0", "tomli >=2", "private", "bare")),
+        ProjectManifest(dependencies=("far", "click >=8.2", "rich ==13.0", "tomli >=2", "private", "bare")),
     ),
 }
 
@@ -180,7 +177,7 @@ def test_an_address_and_its_password_are_never_repeated(name: str) -> None:
 
 
 def test_poetry_is_read_where_the_standard_tables_are_not() -> None:
-    assert read_manifest("pyproject.toml", POETRY.encode()) == Manifest(
+    assert read_manifest("pyproject.toml", POETRY.encode()) == ProjectManifest(
         "tool", "Reads things.", ("click ^8.2", "rich >=13", "any", "far", "split ^1")
     )
 
@@ -212,13 +209,13 @@ def test_a_crate_inherits_what_the_workspace_says() -> None:
     ],
 )
 def test_what_cannot_be_read_says_nothing(name: str, text: str) -> None:
-    assert read_manifest(name, text.encode()) == Manifest()
+    assert read_manifest(name, text.encode()) == ProjectManifest()
 
 
 def test_a_manifest_that_is_too_large_is_not_read() -> None:
     data = b'{"name": "tool"}'
     assert read_manifest("package.json", data.ljust(LARGEST)).name == "tool"
-    assert read_manifest("package.json", data.ljust(LARGEST + 1)) == Manifest()
+    assert read_manifest("package.json", data.ljust(LARGEST + 1)) == ProjectManifest()
 
 
 @pytest.mark.parametrize(
@@ -269,7 +266,7 @@ texts = st.lists(st.sampled_from([*PIECES.split(), " ", "\n", "\n "]), max_size=
 
 
 @settings(max_examples=150)
-@given(st.sampled_from(MANIFESTS), st.one_of(st.binary(max_size=60), texts.map(str.encode)))
+@given(st.sampled_from([*MANIFESTS]), st.one_of(st.binary(max_size=60), texts.map(str.encode)))
 def test_no_manifest_raises_and_every_dependency_is_one_short_line(name: str, data: bytes) -> None:
     said = read_manifest(name, data)
     for line in (said.name, said.description, *said.dependencies):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contexthall.contexts.draft.prose import LOOKED_AT, first_sentence, is_boilerplate, readme_sentence
+from contexthall.contexts.draft.syntax.prose import LOOKED_AT, first_sentence, is_boilerplate, readme_sentence
 
 PIECES = (
     "a A b. B! ? e.g. i.e. ` `` * ** _ __ [ ] ( ) ![ ]( [x](y) <b> </b> <img < > <!-- --> &lt; &amp; \\ \\* :ref: "

@@ -2,8 +2,8 @@
 
 import pytest
 
+from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.languages.python import read
-from contexthall.contexts.draft.languages.source import Source
 
 MODULE = b'''\
 """Runs jobs.
@@ -61,7 +61,7 @@ if __name__ == "__main__":
 '''
 
 
-def source(text: str) -> Source:
+def source(text: str) -> SourceOutline:
     return read(text.encode())
 
 

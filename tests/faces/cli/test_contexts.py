@@ -51,7 +51,7 @@ def test_status_marks_what_is_wrong(project: Path, capfd: pytest.CaptureFixture[
 def test_status_as_json_is_the_answer_of_the_tool(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["status", "--json", "--path", str(project)]) == 0
     out, err = capfd.readouterr()
-    assert out == compact(open_hall(str(project)).project.list_contexts()) + "\n"
+    assert out == compact(open_hall(str(project)).project.list_contexts().to_json()) + "\n"
     assert err == ""
 
 
@@ -87,7 +87,7 @@ def test_show_prints_yaml_and_says_whether_it_is_true(capfd: pytest.CaptureFixtu
 
 def test_show_as_json_is_the_answer_of_the_tool(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["show", ".", "--json", "--field", "summary"]) == 0
-    answer = open_hall(str(project)).project.query_context(".", ["summary"], with_freshness=True)
+    answer = open_hall(str(project)).project.query_context(".", ["summary"], with_freshness=True).to_json()
     assert capfd.readouterr().out == compact(answer) + "\n"
 
 

@@ -31,9 +31,9 @@ from contexthall.caches.capability import INSPECT_OUTPUT, LIST_OUTPUT, caches_ca
 from contexthall.caches.library import CacheRef, Library
 from contexthall.config import settings
 from contexthall.contexts.capability import contexts_capability
-from contexthall.contexts.draft import manifest, prose
-from contexthall.contexts.draft.languages import go, python, rust, typescript
-from contexthall.contexts.draft.languages.source import Source
+from contexthall.contexts.draft.languages import go, python, rust, table, typescript
+from contexthall.contexts.draft.languages.language import SourceOutline
+from contexthall.contexts.draft.syntax import prose
 from contexthall.contexts.files import config, context_file, edit, yaml_text
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.scan import ignore
@@ -326,7 +326,7 @@ def contexts_ledger(data: bytes) -> None:
         ledger.fingerprint(scope, ())
 
 
-_LANGUAGES: Sequence[Callable[[bytes], Source]] = (
+_LANGUAGES: Sequence[Callable[[bytes], SourceOutline]] = (
     python.read,
     lambda data: typescript.read(data, extension="ts"),
     lambda data: typescript.read(data, extension="tsx"),
@@ -344,8 +344,8 @@ def source_file(data: bytes) -> None:
 
 def project_manifest(data: bytes) -> None:
     """Any bytes are a manifest or a README, and what they say fits on a line."""
-    for name in manifest.MANIFESTS:
-        found = manifest.read_manifest(name, data, data)
+    for name in table.MANIFESTS:
+        found = table.read_manifest(name, data, data)
         "\n".join([found.name, found.description, found.module, *found.dependencies]).encode()
         assert not any("\n" in each for each in (found.name, found.description, *found.dependencies))
     for name in ("README.md", "readme.rst", "readme.txt"):

@@ -1,4 +1,4 @@
-"""What does AGENTS.md tell an agent about the contexts? One section of it, which is ours; the rest is not.
+"""The section of AGENTS.md about the contexts; the rest of the file is not ours.
 
 Pure. The section stands between two comments, which dotcontext uses as well. Text from the project cannot end it or
 forge it, and it has a bound.
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 
 def with_section(text: str, rows: Sequence[Row]) -> str:
-    """Give the text of AGENTS.md with a section about these directories, in the place of the one it has."""
+    """Return the text of AGENTS.md with a section about these directories, in the place of the one it has."""
     section = _section(rows).replace("\n", "\r\n" if "\r\n" in text else "\n")
     found = _SECTION.search(text)
     if found:

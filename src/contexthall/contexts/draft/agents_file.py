@@ -1,4 +1,4 @@
-"""How does AGENTS.md get its section? In one step, and only that section of it."""
+"""Writing our section of AGENTS.md, atomically, and only that section of it."""
 
 import os
 from collections.abc import Sequence

@@ -1,63 +1,48 @@
-"""How do contexts come to be, and how are they kept true? Drafted from the code, without touching what people wrote.
+"""Drafting runs: `init` and `regen` write contexts from the code without touching what people wrote.
 
-One directory that cannot be written costs the others nothing.
+A run makes a plan, drafts every directory by it, then writes the drafts. Workers get the plan and give back values;
+what happened is noted by the parent alone. One directory that cannot be written costs the others nothing.
 """
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
+from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft.agents import Row
 from contexthall.contexts.draft.agents_file import CHANGES, LEFT_ALONE, write_agents
-from contexthall.contexts.draft.layout import Layout
-from contexthall.contexts.draft.material import cargo_workspace, gather, language_sizes, manifests_of
-from contexthall.contexts.draft.outline import Surroundings, draft, with_below
-from contexthall.contexts.draft.prose import first_sentence
-from contexthall.contexts.files import yaml_text
-from contexthall.contexts.files.context_file import read_context, replace_fingerprint
-from contexthall.contexts.files.edit import change_fields
-from contexthall.contexts.files.merge import FULL, derived_fields, digests, flatten, merge
-from contexthall.contexts.files.schema import CONTEXT_FILE, in_order
-from contexthall.contexts.files.writing import (
-    as_bytes,
-    as_text,
-    look_at_itself,
-    put,
-    readable_contents,
-    rehash,
-    rewrite,
-    tidy,
+from contexthall.contexts.draft.apply import is_emptied, move_context, write_draft
+from contexthall.contexts.draft.plan import (
+    Draft,
+    DraftPlan,
+    Order,
+    below_each,
+    draft_directory,
+    first_of,
+    make_plan,
+    values_of,
 )
-from contexthall.contexts.files.yaml_text import Value
-from contexthall.contexts.freshness.answers import Outcome
-from contexthall.contexts.freshness.heads import read_bytes_of, read_context_of
-from contexthall.contexts.freshness.ledger import Written
-from contexthall.contexts.project import Overview, Project
-from contexthall.contexts.scan.directories import ROOT, Directory
-from contexthall.core.errors import ContextError, DiskError, HallError, PathMissingError
+from contexthall.contexts.draft.syntax.prose import first_sentence
+from contexthall.contexts.files.merge import derived_fields
+from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
+from contexthall.contexts.project import FRESH, STALE, Overview, Project
+from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
+from contexthall.core.errors import ContextError, DiskError, HallError
 from contexthall.core.paths import shown
-from contexthall.system.disk import Disk
 from contexthall.system.processes import run_shares
 
-Progress: TypeAlias = Callable[[int, int], None]
+__all__ = ["DraftProgress", "Order", "draft_again", "draft_missing"]
+
+DraftProgress: TypeAlias = Callable[[int, int], None]
 Result = TypeVar("Result")
 
 _WORTH_SHARING = 100
 _WORKERS = 2
 
 
-class Order(NamedTuple):
-    """How drafting shall be done."""
-
-    now: str
-    is_full: bool = False
-    is_dry: bool = False
-    with_agents: bool = True
-
-
-def draft_missing(project: Project, order: Order, progress: Progress) -> Outcome:
+def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Outcome:
     """Draft a context for every directory that lacks one, and give those that were moved their new scope."""
     overview = project.overview()
     missing = [each.scope for each in overview.census.kept if _lacks_context(each)]
@@ -65,61 +50,44 @@ def draft_missing(project: Project, order: Order, progress: Progress) -> Outcome
     run = _Drafting(project, overview, order)
     drafted = {shown(scope) for scope in (*missing, *run.refused)}
     for entry in overview.entries:
-        if "error" in entry and not entry["has_context"] and entry["scope"] not in drafted:
-            run.note(entry["scope"], "", entry["error"])
+        if entry.error and not entry.has_context and entry.scope not in drafted:
+            run.note(entry.scope, "", entry.error)
     new = {*missing, *moved}
     again = [each.scope for each in overview.census.kept if each.scope not in new and run.is_outdated(each.scope, new)]
     return run.run([*missing, *again], moved, progress)
 
 
-def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, progress: Progress) -> Outcome:
+def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, progress: DraftProgress) -> Outcome:
     """Draft the contexts of some directories again; None for those that are stale."""
     overview = project.overview()
     if scopes is None:
-        stale = {entry["scope"] for entry in overview.entries if entry["state"] == "stale"}
+        stale = {entry.scope for entry in overview.entries if entry.state == STALE}
         scopes = [each.scope for each in overview.census.kept if shown(each.scope) in stale]
     run = _Drafting(project, overview, order)
     return run.run(scopes, [], progress) if scopes else run.only_tidy()
 
 
-def _lacks_context(directory: Directory) -> bool:
-    return (directory.context is None or _is_emptied(directory)) and not directory.error
+def _lacks_context(directory: ScannedDirectory) -> bool:
+    return (directory.context is None or is_emptied(directory)) and not directory.error
 
 
-def _is_emptied(directory: Directory) -> bool:
-    """Say whether a context holds nobody's words: drafts are not synced, and a power cut may empty one."""
-    return directory.context is not None and directory.context.kind == "file" and directory.context.size == 0
-
-
-def _is_moved(project: Project, directory: Directory) -> bool:
+def _is_moved(project: Project, directory: ScannedDirectory) -> bool:
     try:
         return project.head(directory).scope != shown(directory.scope)
     except ContextError:
         return False
 
 
-class _Draft(NamedTuple):
-    """The drafted fields of a directory, and what it will be said to be for, by whomever."""
-
-    fields: dict[str, Value]
-    summary: str
-
-
 class _Drafting:
-    """One run: what is known of the project, and what has been done so far."""
+    """One run: what has been done so far. The parent process alone has it."""
 
     def __init__(self, project: Project, overview: Overview, order: Order) -> None:
         self._project = project
+        self._overview = overview
         self._order = order
-        self._is_full = order.is_full or overview.config.mode == "full"
         self._directories = {each.scope: each for each in overview.directories}
-        self._kept = [each.scope for each in overview.census.kept]
-        self._below: dict[str, list[str]] = {}
-        for scope in self._kept:
-            if scope != ROOT:
-                self._below.setdefault(os.path.dirname(scope) or ROOT, []).append(scope)
-        self._summaries = {entry["scope"]: _first_of(entry) for entry in overview.entries}
-        self._root_was_fresh = any(each["scope"] == ROOT and each["state"] == "fresh" for each in overview.entries)
+        self._below = below_each(overview)
+        self._summaries = {entry.scope: first_sentence(str(entry.summary or "")) for entry in overview.entries}
         self._outcome = Outcome([], [], [], [], "unchanged")
         self.refused: set[str] = set()
         self._unruled = {each.scope for each in overview.directories if each.cause}
@@ -128,37 +96,55 @@ class _Drafting:
             if directory.cause or reason:
                 self._refuse(directory.scope, reason or f"{directory.error}: {directory.cause}")
 
-    def run(self, scopes: Sequence[str], moved: Sequence[str], progress: Progress) -> Outcome:
+    def run(self, scopes: Sequence[str], moved: Sequence[str], progress: DraftProgress) -> Outcome:
         self._tidy()
-        self._workspace = self._read_if_allowed(ROOT, cargo_workspace) or b""
-        self._layout = self._find_layout()
+        plan = make_plan(self._project, self._overview, self._order)
+        for scope, reason in plan.faults.items():
+            self._refuse(scope, reason)
         drafts = {
             scope: drafted
-            for scope, drafted in self._share(self._clear(scopes), self._attempt_draft, progress).items()
-            if isinstance(drafted, _Draft) or self._refuse(scope, drafted)
+            for scope, drafted in _share(self._clear(scopes), partial(_attempt_draft, plan), progress).items()
+            if isinstance(drafted, Draft) or self._refuse(scope, drafted)
         }
         self._summaries |= {shown(scope): each.summary for scope, each in drafts.items()}
-        scopes, moved = self._clear(scopes), self._clear(moved)
-        others = [scope for scope in scopes if scope != ROOT]
-        for scope, verdict in self._share(others, partial(self._attempt_write, drafts), _quietly).items():
-            self.note(scope, *verdict)
-        for scope in moved:
-            self.note(scope, *_attempt(partial(self._move, scope)))
+        self._write(plan, {scope: drafts[scope] for scope in self._clear(scopes)})
+        for scope in self._clear(moved):
+            self.note(scope, *_attempt(partial(move_context, plan, scope)))
         # The root is last: AGENTS.md, which tells of all the others, is one of its files.
-        if ROOT in scopes:
-            self.note(ROOT, *self._attempt_write(drafts, ROOT))
+        if ROOT in drafts and ROOT not in self.refused:
+            self.note(ROOT, *_attempt(partial(self._write_root, plan, drafts[ROOT])))
         elif self._has_written_agents() and self._root_was_fresh and not self._order.is_dry:
-            self.note(ROOT, *_attempt(partial(self._refresh, ROOT)))
+            self.note(ROOT, *_attempt(self._refresh_root))
         return self._outcome
+
+    def _write(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> None:
+        """Write all drafts but that of the root."""
+        others = [scope for scope in drafts if scope != ROOT]
+        write = partial(_attempt_write, plan, drafts, {**self._summaries})
+        for scope, verdict in _share(others, write, _quietly).items():
+            self.note(scope, *verdict)
+
+    def _write_root(self, plan: DraftPlan, root: Draft) -> str:
+        look_at_itself(self._project, ROOT)
+        self._write_agents()  # the root stays as it is if AGENTS.md must, so that both are written the next time
+        return write_draft(plan, ROOT, root.fields, self._summaries)
+
+    def _refresh_root(self) -> str:
+        rehash(self._project, ROOT)
+        return "updated"
+
+    @property
+    def _root_was_fresh(self) -> bool:
+        return any(each.scope == ROOT and each.state == FRESH for each in self._overview.entries)
 
     def only_tidy(self) -> Outcome:
         self._tidy()
         return self._outcome
 
     def is_outdated(self, scope: str, new: Collection[str]) -> bool:
-        """Say whether a draft names a directory below it that is gone, or does not yet name one, or has a `new` one."""
+        """Return whether a draft names a directory below it that is gone, lacks one, or has a `new` one."""
         try:
-            values, below = self._values(self._directories[scope]), self._below.get(scope, ())
+            values, below = values_of(self._project, self._directories[scope]), self._below.get(scope, ())
         except ContextError as error:
             return self._refuse(scope, str(error))
         if "subdirectories" not in derived_fields(values):
@@ -189,138 +175,20 @@ class _Drafting:
         return False
 
     def _said_above(self, scope: str) -> str:
-        """Give what the directory above says about one."""
+        """Return what the directory above says about one."""
         parent = self._directories.get(os.path.dirname(scope) or ROOT)
         if parent is None:  # which does not count itself, when one below it was asked for by name
             return ""
         with suppress(ContextError):
-            listed = self._values(parent).get("subdirectories")
+            listed = values_of(self._project, parent).get("subdirectories")
             named = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-            return next((_first_of(each) for each in named if each.get("name") == f"{os.path.basename(scope)}/"), "")
+            return next((first_of(each) for each in named if each.get("name") == f"{os.path.basename(scope)}/"), "")
         return ""
 
     def _clear(self, scopes: Sequence[str]) -> list[str]:
         """Leave out what was refused, and what lies below a directory whose rules are not known: it may not count."""
         unruled = self._unruled
         return [scope for scope in scopes if scope not in self.refused and unruled.isdisjoint((ROOT, *_lineage(scope)))]
-
-    def _read_if_allowed(self, scope: str, read: Callable[[Disk, Directory], Result]) -> Result | None:
-        try:
-            return read(self._project.disk, self._directories[scope])
-        except DiskError as error:
-            self._refuse(scope, str(error))
-            return None
-
-    def _attempt_draft(self, scope: str) -> "_Draft | str":
-        try:
-            return self._draft(scope)
-        except HallError as error:
-            return str(error)
-
-    def _draft(self, scope: str) -> _Draft:
-        """Draft a directory, but for what is said of those below it."""
-        directory = self._directories.get(scope) or self._project.look(scope)
-        values = self._values(directory)
-        sizes = language_sizes(self._directories.values()) if scope == ROOT else {}
-        around = Surroundings(
-            scope=shown(scope),
-            layout=self._layout,
-            below=sorted(shown(os.path.basename(each)) for each in self._below.get(scope, ())),
-            name=shown(os.path.basename(self._project.root)),
-            language=max(sizes, key=lambda each: (sizes[each], each)) if sizes else "",
-        )
-        was_full = any(name in derived_fields(values) for name in FULL)
-        material = gather(self._project.disk, directory, self._workspace)
-        fields = draft(material, around, is_full=self._is_full or was_full)
-        is_ours = not values or ("summary" in derived_fields(values) and "summary" not in self._edited(scope, values))
-        return _Draft(fields, _first_of(fields if is_ours else values))
-
-    def _values(self, directory: Directory) -> Mapping[str, Value]:
-        """Give the fields of the context that a directory has; none if it has none that can be read."""
-        try:
-            return read_context_of(self._project.disk, directory.path)[1]
-        except ContextError as error:
-            if isinstance(error.__cause__, DiskError) and not isinstance(error.__cause__, PathMissingError):
-                raise
-            return {}
-
-    def _attempt_write(self, drafts: Mapping[str, _Draft], scope: str) -> tuple[str, str]:
-        return _attempt(partial(self._write, scope, drafts[scope].fields))
-
-    def _write(self, scope: str, fields: Mapping[str, Value]) -> str:
-        """Write a draft, and say in which list of the outcome it belongs."""
-        directory = look_at_itself(self._project, scope)
-        below = sorted(self._below.get(scope, ()))
-        summaries = {shown(os.path.basename(each)): self._summaries.get(shown(each), "") for each in below}
-        fields = with_below(fields, scope, summaries)
-        if scope == ROOT:  # which stays as it is if AGENTS.md must, so that both are written the next time
-            self._write_agents()
-            directory = look_at_itself(self._project, ROOT)
-        if directory.context is None or _is_emptied(directory):
-            return self._write_new(directory, fields)
-        _, before = read_bytes_of(self._project.disk, directory.path)
-        return self._write_again(directory, before, self._merge(scope, before, fields))
-
-    def _write_new(self, directory: Directory, fields: Mapping[str, Value]) -> str:
-        contents = readable_contents(self._project.disk, directory)
-        values = {
-            "version": 1,
-            "scope": shown(directory.scope),
-            "fingerprint": contents.fingerprint,
-            "last_updated": self._order.now,
-            "derived_fields": [*flatten(fields)],
-            **fields,
-        }
-        if not self._order.is_dry:
-            data = yaml_text.write(in_order(values)).encode()
-            if directory.context is not None:
-                rewrite(self._project.disk, directory, CONTEXT_FILE, b"", data)
-            elif not put(self._project.disk, directory, CONTEXT_FILE, data):
-                return "unchanged"  # somebody else was faster
-            written = Written(contents.fingerprint, contents.digests, self._order.now, digests(fields))
-            self._project.ledger.learn_written(directory.scope, written)
-        return "written"
-
-    def _merge(self, scope: str, before: bytes, fields: Mapping[str, Value]) -> str:
-        values = read_context(before)
-        return merge(as_text(before), values, fields, self._edited(scope, values))
-
-    def _write_again(self, directory: Directory, before: bytes, merged: str) -> str:
-        contents, values = readable_contents(self._project.disk, directory), read_context(before)
-        is_moved = values["scope"] != shown(directory.scope)
-        if merged == as_text(before) and not is_moved and values["fingerprint"] == contents.fingerprint:
-            return "unchanged"
-        changed = change_fields(merged, {"scope": shown(directory.scope), "last_updated": self._order.now})
-        after = replace_fingerprint(as_bytes(changed, like=before), contents.fingerprint)
-        if not self._order.is_dry:
-            rewrite(self._project.disk, directory, CONTEXT_FILE, before, after)
-            now = read_context(after)
-            listed = derived_fields(now)
-            ours = {name: each for name, each in digests(now).items() if {name, name.partition(".")[0]} & {*listed}}
-            written = Written(contents.fingerprint, contents.digests, self._order.now, ours)
-            self._project.ledger.learn_written(directory.scope, written)
-        return "updated"
-
-    def _edited(self, scope: str, values: Mapping[str, Value]) -> set[str]:
-        """Name the machine's fields that a person has changed since this machine wrote them."""
-        written = self._project.ledger.written(scope)
-        if written is None or written.last_updated != values["last_updated"]:
-            return set()
-        return {
-            name for name, each in digests(values).items() if name in written.fields and written.fields[name] != each
-        }
-
-    def _move(self, scope: str) -> str:
-        directory = look_at_itself(self._project, scope)
-        _, before = read_bytes_of(self._project.disk, directory.path)
-        after = as_bytes(change_fields(as_text(before), {"scope": shown(scope)}), like=before)
-        if not self._order.is_dry:
-            rewrite(self._project.disk, directory, CONTEXT_FILE, before, after)
-        return "updated"
-
-    def _refresh(self, scope: str) -> str:
-        rehash(self._project, scope)
-        return "updated"
 
     def _write_agents(self) -> bool:
         """Write our section of AGENTS.md; say whether that changed the file."""
@@ -342,35 +210,42 @@ class _Drafting:
             return False
 
     def _rows(self) -> list[Row]:
-        rows = [Row(shown(scope), self._summaries.get(shown(scope), "")) for scope in self._kept]
+        kept = [each.scope for each in self._overview.census.kept]
+        rows = [Row(shown(scope), self._summaries.get(shown(scope), "")) for scope in kept]
         return [row for row in rows if row.summary]
 
-    def _find_layout(self) -> Layout:
-        packages: dict[str, str] = {}
-        for scope in self._directories:
-            for manifest in self._read_if_allowed(scope, manifests_of) or ():
-                packages |= {name: scope for name in (manifest.module, manifest.name) if name}
-        files = {scope: {file.name for file in each.files} for scope, each in self._directories.items()}
-        return Layout(files, packages, os.path.basename(self._project.root))
 
-    def _share(self, scopes: Sequence[str], act: Callable[[str], Result], progress: Progress) -> dict[str, Result]:
-        """Do something for every directory, in two processes if there are many."""
-        done = 0
+def _attempt_draft(plan: DraftPlan, scope: str) -> Draft | str:
+    try:
+        return draft_directory(plan, scope)
+    except HallError as error:
+        return str(error)
 
-        def report(count: int) -> None:
-            nonlocal done
-            done += count
-            progress(done, len(scopes))
 
-        workers = _WORKERS if len(scopes) >= _WORTH_SHARING else 1
-        shares = [scopes[number::workers] for number in range(workers)]
-        found = run_shares([partial(_do_share, share, act) for share in shares], report)
-        results = dict(each for share in found for each in share)
-        return {scope: results[scope] for scope in scopes}
+def _attempt_write(
+    plan: DraftPlan, drafts: Mapping[str, Draft], summaries: Mapping[str, str], scope: str
+) -> tuple[str, str]:
+    return _attempt(partial(write_draft, plan, scope, drafts[scope].fields, summaries))
+
+
+def _share(scopes: Sequence[str], act: Callable[[str], Result], progress: DraftProgress) -> dict[str, Result]:
+    """Do something for every directory, in two processes if there are many."""
+    done = 0
+
+    def report(count: int) -> None:
+        nonlocal done
+        done += count
+        progress(done, len(scopes))
+
+    workers = _WORKERS if len(scopes) >= _WORTH_SHARING else 1
+    shares = [scopes[number::workers] for number in range(workers)]
+    found = run_shares([partial(_do_share, share, act) for share in shares], report)
+    results = dict(each for share in found for each in share)
+    return {scope: results[scope] for scope in scopes}
 
 
 def _lineage(scope: str) -> list[str]:
-    """Name a directory and those above it, but for the root."""
+    """Return a directory and those above it, but for the root."""
     parts = scope.split("/")
     return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
@@ -395,8 +270,3 @@ def _attempt(act: Callable[[], str]) -> tuple[str, str]:
 
 def _quietly(_done: int, _total: int) -> None:
     """Tell nobody how far it has come."""
-
-
-def _first_of(values: Mapping[str, Value]) -> str:
-    """Give the first sentence of a summary, if there is one."""
-    return first_sentence(str(values.get("summary") or ""))

@@ -1,25 +1,26 @@
-"""What is a draft made of? The files of one directory, read once, as far as they say something.
+"""The material of a draft: the files of one directory, read once, as far as they say something.
 
 The disk is an argument; nothing larger than a source file should be is read.
 """
 
 import os
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from contexthall.contexts.draft.agents import AGENTS_FILE
-from contexthall.contexts.draft.languages import table as languages
-from contexthall.contexts.draft.languages.source import Source
-from contexthall.contexts.draft.manifest import MANIFESTS, Manifest, package_manager, read_manifest
-from contexthall.contexts.draft.prose import readme_sentence
-from contexthall.contexts.scan.directories import Directory, is_source
+from contexthall.contexts.draft.languages.language import SourceOutline
+from contexthall.contexts.draft.languages.project_manifest import ProjectManifest
+from contexthall.contexts.draft.languages.table import LANGUAGES, MANIFESTS, language_of, read, read_manifest
+from contexthall.contexts.draft.project_facts import package_manager
+from contexthall.contexts.draft.syntax.prose import readme_sentence
+from contexthall.contexts.scan.directories import ScannedDirectory, is_source
 from contexthall.core.errors import PathMissingError
 from contexthall.core.paths import shown
 from contexthall.system.disk import Disk
 
 _LARGEST_FILE = 1 << 20
-_NOT_WRITTEN = (".d.ts", ".d.mts", ".d.cts", ".min.js", ".bundle.js")
-"""What declares or repeats code rather than being some."""
+_GENERATED = tuple(suffix for language in LANGUAGES for suffix in language.generated_suffixes)
 _READMES = ("readme.md", "readme.rst", "readme.txt", "readme")
 
 
@@ -28,56 +29,50 @@ class Material(NamedTuple):
 
     names: tuple[str, ...]
     """Its source files, sorted, as they can be told."""
-    sources: Mapping[str, Source]
+    sources: Mapping[str, SourceOutline]
     """Those whose language is understood."""
-    manifests: tuple[Manifest, ...]
+    manifests: tuple[ProjectManifest, ...]
     readme: str
     """The first sentence of its README."""
     package_manager: str
 
 
-def gather(disk: Disk, directory: Directory, workspace: bytes = b"") -> Material:
-    """Read a directory; `workspace` is the Cargo.toml of the root."""
+def gather(disk: Disk, directory: ScannedDirectory, manifests: tuple[ProjectManifest, ...]) -> Material:
+    """Read a directory, but for its manifests."""
     every_name = sorted(file.name for file in directory.files)
     # AGENTS.md is made of the summaries: it cannot be what one is made of.
     names = tuple(name for name in every_name if is_source(name) and name != AGENTS_FILE)
-    sources = {name: languages.read(name, _read(disk, directory, name)) for name in names if language_of(name)}
+    sources = {shown(name): read(name, _read(disk, directory, name)) for name in names if language_of(name)}
     readmes = [name for wanted in _READMES for name in every_name if name.lower() == wanted]
     readme = next((readme_sentence(_read(disk, directory, name), name) for name in readmes), "")
-    told = {shown(name): source for name, source in sources.items()}
-    manifests = manifests_of(disk, directory, workspace)
-    return Material(tuple(map(shown, names)), told, manifests, readme, package_manager(every_name))
+    return Material(tuple(map(shown, names)), sources, manifests, readme, package_manager(every_name))
 
 
-def manifests_of(disk: Disk, directory: Directory, workspace: bytes = b"") -> tuple[Manifest, ...]:
-    """Read the manifests of a directory, the one that says most about it first."""
+def read_manifests(disk: Disk, directory: ScannedDirectory) -> dict[str, bytes]:
+    """Return the texts of a directory's manifests by name, the one that says most about it first."""
     present = {file.name for file in directory.files}
-    found = [(name, _read(disk, directory, name)) for name in MANIFESTS if name in present]
-    return tuple(read_manifest(name, data, workspace) for name, data in found)
+    return {name: _read(disk, directory, name) for name in MANIFESTS if name in present}
 
 
-def cargo_workspace(disk: Disk, root: Directory) -> bytes:
-    """Give the Cargo.toml of the root, from which those below may inherit; empty if there is none."""
-    return _read(disk, root, "Cargo.toml")
+def parse_manifests(
+    texts: Mapping[str, bytes], inherited: Mapping[str, bytes] = MappingProxyType({})
+) -> tuple[ProjectManifest, ...]:
+    """Return what manifests say; `inherited` are those of the root by name, as far as others inherit from them."""
+    return tuple(read_manifest(name, data, inherited.get(name, b"")) for name, data in texts.items())
 
 
-def language_of(name: str) -> str:
-    """Say which language a file is written in, by its name; empty if that is none of those that are understood."""
-    return languages.NAMES.get(name.rpartition(".")[2].lower(), "")
-
-
-def language_sizes(directories: Iterable[Directory]) -> dict[str, int]:
-    """Say how many bytes there are of each language."""
+def language_sizes(directories: Iterable[ScannedDirectory]) -> dict[str, int]:
+    """Return how many bytes there are of each language."""
     sizes: dict[str, int] = {}
     for directory in directories:
         for file in directory.files:
             language = language_of(file.name)
-            if language and not file.name.endswith(_NOT_WRITTEN):
-                sizes[language] = sizes.get(language, 0) + file.size
+            if language and not file.name.endswith(_GENERATED):
+                sizes[language.name] = sizes.get(language.name, 0) + file.size
     return sizes
 
 
-def _read(disk: Disk, directory: Directory, name: str) -> bytes:
+def _read(disk: Disk, directory: ScannedDirectory, name: str) -> bytes:
     try:
         _, data = disk.read_small(os.path.join(directory.path, name), _LARGEST_FILE)
     except PathMissingError:

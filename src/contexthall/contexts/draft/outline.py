@@ -1,4 +1,4 @@
-"""What can be said of a directory without asking anybody? A draft of its context.
+"""The draft of a context: what can be said of a directory without asking anybody.
 
 Pure. What cannot be said truthfully is left out.
 """
@@ -7,30 +7,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.credentials import looks_like_a_key
-from contexthall.contexts.draft.languages.source import Export, Source
-from contexthall.contexts.draft.layout import ROOT, Layout
-from contexthall.contexts.draft.manifest import framework
-from contexthall.contexts.draft.material import Material, language_of
-from contexthall.contexts.draft.prose import first_sentence, is_boilerplate
+from contexthall.contexts.draft.languages.language import Export, SourceOutline
+from contexthall.contexts.draft.languages.layout import ROOT, Layout
+from contexthall.contexts.draft.languages.table import FRONT_FILES, language_of
+from contexthall.contexts.draft.material import Material
+from contexthall.contexts.draft.project_facts import framework
+from contexthall.contexts.draft.syntax.prose import first_sentence, is_boilerplate
 from contexthall.contexts.files.yaml_text import Value
+from contexthall.core.secrets import may_be_key
 from contexthall.core.text import is_name
 
 MAINTENANCE = (
     "Correct what is no longer true here when you change this directory, then type `context regen` with its path. "
     "That drafts the fields anew that derived_fields names: take the name of a field out when you write it yourself. "
     "No secrets, please."
-)
-_FRONT_FILES = (
-    "__init__.py",
-    "doc.go",
-    "lib.rs",
-    "mod.rs",
-    "main.rs",
-    "index.ts",
-    "index.tsx",
-    "index.js",
-    "index.mjs",
 )
 _TEST = re.compile(r"(?:^|[._-])(?:tests?|spec|conftest)(?:[._-]|$)", re.IGNORECASE)
 _TEST_DIRECTORIES = frozenset(["test", "tests", "spec", "specs", "e2e"])
@@ -79,10 +69,10 @@ def with_below(fields: Mapping[str, Value], scope: str, below: Mapping[str, str]
 
 
 def _words_about(material: Material) -> str:
-    """Say in a sentence what a directory is for, in the words of those who wrote it; empty if they did not."""
-    fronts = [material.sources[name].doc for name in _FRONT_FILES if name in material.sources]
+    """Return in a sentence what a directory is for, in the words of those who wrote it; empty if they did not."""
+    fronts = [material.sources[name].doc for name in FRONT_FILES if name in material.sources]
     docs = [source.doc for name, source in material.sources.items() if not is_test(name) and source.doc]
-    others = docs if len(material.sources) == 1 or _is_go(material) else []
+    others = docs if len(material.sources) == 1 or _is_one_package(material) else []
     described = [manifest.description for manifest in material.manifests]
     for text in (*described, *fronts, material.readme, *others):
         if sentence := _sentence(text):
@@ -91,39 +81,38 @@ def _words_about(material: Material) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Give the first sentence of what somebody wrote, unless it says nothing or may hold a secret."""
+    """Return the first sentence of what somebody wrote, unless it says nothing or may hold a secret."""
     sentence = first_sentence(text)
-    return "" if is_boilerplate(sentence) or looks_like_a_key(sentence) else sentence
+    return "" if is_boilerplate(sentence) or may_be_key(sentence) else sentence
 
 
 def is_test(name: str) -> bool:
-    """Say whether a file holds tests, by its name."""
+    """Return whether a file holds tests, by its name."""
     return _TEST.search(name) is not None
 
 
 def is_test_directory(scope: str) -> bool:
-    """Say whether a directory is one of tests, by its path."""
+    """Return whether a directory is one of tests, by its path."""
     return any(part.lower().strip("_") in _TEST_DIRECTORIES for part in scope.split("/"))
 
 
-def _is_go(material: Material) -> bool:
-    """Say whether the files of a directory are one package, whose comment may stand in any of them."""
-    return all(language_of(name) == "go" for name in material.sources)
+def _is_one_package(material: Material) -> bool:
+    """Return whether the files of a directory are one package, whose comment may stand in any of them."""
+    languages = map(language_of, material.sources)
+    return all(language is not None and language.has_package_doc for language in languages)
 
 
 def _inventory(material: Material, below: Sequence[str]) -> str:
-    """Say what is in a directory."""
+    """Return a sentence that lists what is in a directory."""
     if not material.names:
         return f"Holds {_listed([f'{name}/' for name in below])}." if below else "Holds no source files."
     kinds = {language_of(name) for name in material.names}
-    kind = _TITLES.get(kinds.pop(), "") if len(kinds) == 1 else ""
+    language = kinds.pop() if len(kinds) == 1 else None
+    kind = language.title if language else ""
     noun = "tests" if all(is_test(name) for name in material.names) else "files"
     noun = noun[:-1] if len(material.names) == 1 else noun
     label = f"{len(material.names)} {kind} {noun}" if kind else f"{len(material.names)} {noun}"
     return f"{label}: {_listed(sorted(material.names, key=lambda name: (name.startswith('_'), name)))}."
-
-
-_TITLES = {"python": "Python", "typescript": "TypeScript", "javascript": "JavaScript", "go": "Go", "rust": "Rust"}
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -133,18 +122,23 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
-def _sources(material: Material) -> Iterable[tuple[str, Source]]:
-    """Give the files that others may use: what stands at the front first, what is meant to be private last.
+def _sources(material: Material) -> Iterable[tuple[str, SourceOutline]]:
+    """Return the files that others may use: what stands at the front first, what is meant to be private last.
 
     Where a stub says what a module offers, the module itself need not.
     """
-    names = [name for name in material.sources if not is_test(name) and f"{name}i" not in material.sources]
-    names.sort(key=lambda name: (name not in _FRONT_FILES, name.startswith("_"), name))
+    names = [name for name in material.sources if not is_test(name) and not _has_stub(name, material)]
+    names.sort(key=lambda name: (name not in FRONT_FILES, name.startswith("_"), name))
     return ((name, material.sources[name]) for name in names)
 
 
+def _has_stub(name: str, material: Material) -> bool:
+    language = language_of(name)
+    return language is not None and bool(language.stub_suffix) and name + language.stub_suffix in material.sources
+
+
 def _signatures(exports: Sequence[Export]) -> list[str]:
-    """Give the signatures, and how many more there are than are told."""
+    """Return the signatures, and how many more there are than are told."""
     told = [export.signature for export in exports[:_MOST_EXPORTS]]
     return [*told, f"… and {len(exports) - _MOST_EXPORTS} more"] if len(exports) > _MOST_EXPORTS else told
 
@@ -158,10 +152,10 @@ def _exports(material: Material) -> list[Export]:
 
 
 def _files(material: Material) -> list[Value]:
-    """Say what each file is for, where it says so itself or by what it defines."""
+    """Return the purpose of each file, where it says so itself or by what it defines."""
     entries = []
     for name in material.names:
-        source = material.sources.get(name, Source())
+        source = material.sources.get(name, SourceOutline())
         purpose, names = _sentence(source.doc), [each.name for each in source.exports if is_name(each.name)]
         if not purpose and names:
             purpose = f"Defines {_listed(names)}."
@@ -185,7 +179,8 @@ def _dependencies(material: Material, around: Surroundings) -> Value:
     internal = {
         place
         for name, source in material.sources.items()
-        for place in around.layout.internal(language_of(name), source.imports, around.scope)
+        if (language := language_of(name)) is not None
+        for place in around.layout.internal(language.resolver, source.imports, around.scope)
     }
     external = dict.fromkeys(each for manifest in material.manifests for each in manifest.dependencies)
     both = {"internal": sorted(internal), "external": [*external]}

@@ -1,4 +1,4 @@
-"""What does a project say about its contexts? Its `.context.config.yaml`, every key of which is optional.
+"""The configuration of a project, `.context.config.yaml`, every key of which is optional.
 
 Pure: the file's bytes are an argument.
 """

@@ -1,4 +1,4 @@
-"""What does a `.context.yaml` say? Lenient: four fields make it readable, the rest is served as it stands.
+"""Reading `.context.yaml`. Lenient: four fields make it readable, the rest is served as it stands.
 
 Pure: bytes in, values out.
 """

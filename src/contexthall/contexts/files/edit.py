@@ -1,4 +1,4 @@
-"""How does one field of a context change without another one changing? By its lines, where libyaml saw them.
+"""Editing one field of a context without changing another: by its lines, where libyaml saw them.
 
 Pure. Comments, order, quoting and white space outside of the fields that change are the same bytes afterwards.
 """
@@ -13,7 +13,7 @@ from contexthall.contexts.files import yaml_text
 from contexthall.contexts.files.yaml_text import BadYamlError, Value
 from contexthall.core.errors import ContextCorruptError
 
-Path: TypeAlias = tuple[str, ...]
+FieldPath: TypeAlias = tuple[str, ...]
 
 GONE: Final = object()
 """The value of a field that shall not be there."""
@@ -21,7 +21,7 @@ _DEEPEST = 2
 _LEAVES, _ENDS = {ScalarEvent, AliasEvent}, {MappingEndEvent, SequenceEndEvent}
 
 
-class _Block(NamedTuple):
+class _YamlBlock(NamedTuple):
     """The lines of a field: where they begin and end in the text, and how far its key is indented."""
 
     start: int
@@ -39,7 +39,7 @@ def change_fields(text: str, changes: Mapping[str, Value]) -> str:
     return text
 
 
-def _change(text: str, path: Path, value: Value) -> str:
+def _change(text: str, path: FieldPath, value: Value) -> str:
     before = yaml_text.read(text) or {}
     expected = _with_value(before, path, value)
     if expected == before:
@@ -59,14 +59,14 @@ def _reads_as(text: str, expected: Value) -> bool:
         return False
 
 
-def _ways(before: Value, expected: Value, path: Path, value: Value) -> list[tuple[Path, Value]]:
-    """Give what may be written where, the least intrusive way first."""
+def _ways(before: Value, expected: Value, path: FieldPath, value: Value) -> list[tuple[FieldPath, Value]]:
+    """Return what may be written where, the least intrusive way first."""
     whole = (path[:1], expected.get(path[0], GONE))
     is_nested = len(path) == _DEEPEST and path[0] in before and path[0] in expected
     return [(path, value), whole] if is_nested else [whole]
 
 
-def _with_value(values: Value, path: Path, value: Value) -> Value:
+def _with_value(values: Value, path: FieldPath, value: Value) -> Value:
     """Change a value; what is emptied by that goes as well."""
     name, *rest = path
     if rest:
@@ -76,7 +76,7 @@ def _with_value(values: Value, path: Path, value: Value) -> Value:
     return others if value is GONE else others | {name: value}
 
 
-def _splice_text(text: str, path: Path, value: str) -> str | None:
+def _splice_text(text: str, path: FieldPath, value: str) -> str | None:
     """Write a text in the place of another one on its line, and leave the rest of the line as it is."""
     if path not in _Blocks(text).found:
         return None
@@ -87,7 +87,7 @@ def _splice_text(text: str, path: Path, value: str) -> str | None:
     return text[:start] + spelt + text[end:]
 
 
-def _splice(text: str, path: Path, value: Value) -> str | None:
+def _splice(text: str, path: FieldPath, value: Value) -> str | None:
     """Write the lines of a field in place of those that are there, or behind those of its neighbours."""
     blocks = _Blocks(text).found
     if path in blocks:
@@ -112,7 +112,7 @@ class _Blocks:
     """Finds the fields that stand on lines of their own, and those of their fields that do."""
 
     def __init__(self, text: str) -> None:
-        self.found: dict[Path, _Block] = {}
+        self.found: dict[FieldPath, _YamlBlock] = {}
         self._text = yaml_text.mask(text)
         self._next = CParser(self._text).get_event
         for _ in range(2):  # the starts of stream and document
@@ -120,7 +120,7 @@ class _Blocks:
         if not self._next().flow_style:
             self._mapping(())
 
-    def _mapping(self, path: Path) -> int:
+    def _mapping(self, path: FieldPath) -> int:
         """Find the fields of a mapping whose start was seen, and say where it ends."""
         end = 0
         while type(key := self._next()) is not MappingEndEvent:
@@ -130,10 +130,10 @@ class _Blocks:
             self._skip(key)
             end = self._line_end(self._value(place))
             if not self._text[start : start + column].strip():
-                self.found[place] = _Block(start, end, column)
+                self.found[place] = _YamlBlock(start, end, column)
         return end
 
-    def _value(self, place: Path) -> int:
+    def _value(self, place: FieldPath) -> int:
         event = self._next()
         if type(event) is MappingStartEvent and not event.flow_style and len(place) < _DEEPEST:
             return self._mapping(place)
@@ -157,7 +157,7 @@ class _Blocks:
             event = self._next()
 
     def _line_end(self, index: int) -> int:
-        """Give the end of the line in which a value ends; the empty lines below it are not its own."""
+        """Return the end of the line in which a value ends; the empty lines below it are not its own."""
         if index and self._text[index - 1] != "\n":
             line_end = self._text.find("\n", index)
             return len(self._text) if line_end < 0 else line_end + 1

@@ -1,4 +1,4 @@
-"""Which fields of a context are the machine's to change? Those that `derived_fields` names; all others are a person's.
+"""Merging a draft into a context: `derived_fields` names the machine's fields, all others are a person's.
 
 Pure.
 """
@@ -30,7 +30,7 @@ FULL = ("files", "interfaces")
 
 
 def flatten(fields: Mapping[str, Value]) -> dict[str, Value]:
-    """Give the drafted fields by name, those of `dependencies` one by one."""
+    """Return the drafted fields by name, those of `dependencies` one by one."""
     inner = fields.get("dependencies")
     both = inner if isinstance(inner, dict) else {}
     flat = {**fields, **{f"dependencies.{kind}": names for kind, names in both.items()}}
@@ -38,7 +38,7 @@ def flatten(fields: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def derived_fields(values: Mapping[str, Value]) -> list[str]:
-    """Name the fields that the machine wrote, as far as a context says so."""
+    """Return the fields that the machine wrote, as far as a context says so."""
     listed = values.get("derived_fields")
     return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
 
@@ -59,12 +59,12 @@ def merge(text: str, values: Mapping[str, Value], draft: Mapping[str, Value], ed
 
 
 def digest(value: Value) -> str:
-    """Give a short text that stands for a value."""
+    """Return a short text that stands for a value."""
     return sha256(compact(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def digests(fields: Mapping[str, Value]) -> dict[str, str]:
-    """Give a short text for each of the fields that a draft may hold."""
+    """Return a short text for each of the fields that a draft may hold."""
     return {name: digest(value) for name, value in flatten(fields).items()}
 
 

@@ -1,4 +1,4 @@
-"""Which fields does a context have? Schema 1, in the order in which its keys are served and written.
+"""Schema 1: the fields of a context, in the order in which its keys are served and written.
 
 The table below is the model; `context.schema.json`, which is shipped beside this file, is made from it by `make docs`.
 """
@@ -130,12 +130,12 @@ _PLACES = {name: place for place, name in enumerate(FIELDS)}
 
 
 def in_order(values: Mapping[str, object]) -> dict[str, object]:
-    """Give the fields of a context in the order of the schema, those that it does not know last."""
+    """Return the fields of a context in the order of the schema, those that it does not know last."""
     return dict(sorted(values.items(), key=lambda item: _PLACES.get(item[0], len(_PLACES))))
 
 
 def chosen(values: Mapping[str, object], fields: Sequence[str]) -> dict[str, object]:
-    """Give the metadata and, of what may be asked for, the `fields` that are there; all of it if none is named."""
+    """Return the metadata and, of what may be asked for, the `fields` that are there; all of it if none is named."""
     if not fields:
         return in_order(values)
     names = [*METADATA, *(name for name in fields if name in FILTERABLE and name in values)]
@@ -143,7 +143,7 @@ def chosen(values: Mapping[str, object], fields: Sequence[str]) -> dict[str, obj
 
 
 def json_schema() -> JsonSchema:
-    """Give schema 1 as JSON Schema."""
+    """Return schema 1 as JSON Schema."""
     not_root = {"properties": {"scope": {"not": {"const": "."}}}, "required": ["scope"]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

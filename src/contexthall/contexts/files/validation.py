@@ -1,19 +1,20 @@
-"""Does a context keep to its schema, and does the code bear it out?
+"""Validation of contexts against their schema, and if wanted against the code.
 
 Each context is judged on its own; what is wrong with one is told and the next is judged.
 """
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from jsonschema import Draft202012Validator, ValidationError
 
+from contexthall.contexts.answers import NOTE, VIOLATION, ContextEntry, ContextFinding, Report
 from contexthall.contexts.files.context_file import MOST_BYTES, read_context, read_mapping
 from contexthall.contexts.files.schema import CONTEXT_FILE, json_schema
 from contexthall.contexts.files.yaml_text import Value, finite
-from contexthall.contexts.freshness.answers import NOTE, VIOLATION, Finding, Report
-from contexthall.contexts.scan.directories import Directory, is_source
+from contexthall.contexts.project import Project
+from contexthall.contexts.scan.directories import ScannedDirectory, is_source
 from contexthall.core.errors import ContextError, ContextVersionError, DiskError, PathMissingError
 from contexthall.core.paths import native, shown
 from contexthall.core.text import escaped, known, quoted
@@ -39,9 +40,20 @@ _ANYTHING = (*_FILE, *_DIRECTORY)
 _MANIFESTS = ("package.json", "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "Cargo.toml", "go.mod")
 
 
-def validate(disk: Disk, root: str, directories: Iterable[Directory], *, is_strict: bool) -> Report:
+def validate_project(project: Project, *, is_strict: bool) -> Report:
+    """Judge every context of a project by its schema, and if `is_strict` by the code as well."""
+    return validate(project.disk, project.base, project.overview().census.kept, is_strict=is_strict)
+
+
+def survey(project: Project) -> tuple[Sequence[ContextEntry], Report]:
+    """Return how the context of every directory is, and what is wrong with each by its schema."""
+    overview = project.overview()
+    return overview.entries, validate(project.disk, project.base, overview.census.kept, is_strict=False)
+
+
+def validate(disk: Disk, root: str, directories: Iterable[ScannedDirectory], *, is_strict: bool) -> Report:
     """Judge the contexts of `directories`."""
-    findings: list[Finding] = []
+    findings: list[ContextFinding] = []
     counts = {"valid": 0, "invalid": 0, "missing": 0}
     for directory in directories:
         found = [*_judge(disk, root, directory, is_strict=is_strict)]
@@ -51,19 +63,19 @@ def validate(disk: Disk, root: str, directories: Iterable[Directory], *, is_stri
     return Report(**counts, findings=sorted(findings))
 
 
-def _judge(disk: Disk, root: str, directory: Directory, *, is_strict: bool) -> Iterator[Finding]:
+def _judge(disk: Disk, root: str, directory: ScannedDirectory, *, is_strict: bool) -> Iterator[ContextFinding]:
     scope = shown(directory.scope)
     if directory.error:
-        yield Finding(scope, VIOLATION, "", directory.error)
+        yield ContextFinding(scope, VIOLATION, "", directory.error)
     if directory.context is None:
         return
     try:
         values = _values(disk, directory)
     except ContextVersionError as error:
-        yield Finding(scope, VIOLATION, "version", f"unsupported schema version {error.detail}")
+        yield ContextFinding(scope, VIOLATION, "version", f"unsupported schema version {error.detail}")
         return
     except (ContextError, DiskError) as error:
-        yield Finding(scope, VIOLATION, "", error.detail)
+        yield ContextFinding(scope, VIOLATION, "", error.detail)
         return
     faults = [_violation(scope, fault) for fault in _VALIDATOR.iter_errors(finite(values))]
     yield from faults
@@ -71,7 +83,7 @@ def _judge(disk: Disk, root: str, directory: Directory, *, is_strict: bool) -> I
         yield from _compare(_Code(disk, root, directory), scope, values)
 
 
-def _values(disk: Disk, directory: Directory) -> dict[str, Value]:
+def _values(disk: Disk, directory: ScannedDirectory) -> dict[str, Value]:
     _, data = disk.read_small(os.path.join(directory.path, CONTEXT_FILE), MOST_BYTES)
     values = read_mapping(data)
     if isinstance(version := values.get("version"), int | float) and version > 1:
@@ -79,16 +91,16 @@ def _values(disk: Disk, directory: Directory) -> dict[str, Value]:
     return values
 
 
-def _violation(scope: str, fault: ValidationError) -> Finding:
+def _violation(scope: str, fault: ValidationError) -> ContextFinding:
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault.absolute_path)
     message = _MESSAGES.get(str(fault.validator), escaped(fault.message))
-    return Finding(scope, VIOLATION, field.lstrip("."), message)
+    return ContextFinding(scope, VIOLATION, field.lstrip("."), message)
 
 
 class _Code:
     """The files of a directory, as far as a context speaks of them."""
 
-    def __init__(self, disk: Disk, root: str, directory: Directory) -> None:
+    def __init__(self, disk: Disk, root: str, directory: ScannedDirectory) -> None:
         self._disk = disk
         self._root = root
         self.directory = directory
@@ -99,12 +111,12 @@ class _Code:
         self.words = frozenset(_WORD.findall(self.text))
 
     def has(self, name: str, kinds: Collection[str], *, anywhere: bool = False) -> bool:
-        """Say whether a path leads to something of these kinds, from the directory or, if need be, from the root."""
+        """Return whether a path leads to something of these kinds, from the directory or, if need be, from the root."""
         bases = [self.directory.path, self._root] if anywhere else [self.directory.path]
         return any(self._leads_to(os.path.normpath(os.path.join(base, native(name))), base, kinds) for base in bases)
 
     def names(self, dependency: str) -> bool:
-        """Say whether the code, or a manifest of the project, speaks of a dependency."""
+        """Return whether the code, or a manifest of the project, speaks of a dependency."""
         manifests = [self._read(base, name) or "" for base in self._bases() for name in _MANIFESTS]
         spelling = "".join("[-_]" if each in "-_" else re.escape(each) for each in dependency.lower())
         text = "\n".join([self.text, *manifests]).lower()
@@ -136,31 +148,31 @@ class _Code:
         return known(data.decode("utf-8", "replace")) if len(data) <= MOST_BYTES else None
 
 
-def _compare(code: _Code, scope: str, values: dict[str, Value]) -> Iterator[Finding]:
+def _compare(code: _Code, scope: str, values: dict[str, Value]) -> Iterator[ContextFinding]:
     """Compare what a context says with the code."""
     if values["scope"] != scope:
-        yield Finding(scope, VIOLATION, "scope", f"says {quoted(values['scope'])}")
+        yield ContextFinding(scope, VIOLATION, "scope", f"says {quoted(values['scope'])}")
     yield from _compare_files(code, scope, values)
     if code.is_known:
         yield from _compare_names(code, scope, values)
 
 
-def _compare_names(code: _Code, scope: str, values: dict[str, Value]) -> Iterator[Finding]:
+def _compare_names(code: _Code, scope: str, values: dict[str, Value]) -> Iterator[ContextFinding]:
     interfaces = [each["name"] for each in values.get("interfaces", []) if " /" not in each["name"]]
     for field, signatures in (("exports", values.get("exports", [])), ("interfaces", interfaces)):
         for signature in signatures:
             name = exported_name(signature)
             if name and name not in code.words:
-                yield Finding(scope, VIOLATION, field, f"{name} is not in the code")
+                yield ContextFinding(scope, VIOLATION, field, f"{name} is not in the code")
     for kind, dependencies in values.get("dependencies", {}).items():
         for dependency in dependencies:
             name = dependency_name(dependency)
             is_there = kind == "internal" and code.has(name, _ANYTHING, anywhere=True)
             if name and not is_there and not code.names(name):
-                yield Finding(scope, VIOLATION, f"dependencies.{kind}", f"{name} is not in the code")
+                yield ContextFinding(scope, VIOLATION, f"dependencies.{kind}", f"{name} is not in the code")
 
 
-def _compare_files(code: _Code, scope: str, values: dict[str, Value]) -> Iterator[Finding]:
+def _compare_files(code: _Code, scope: str, values: dict[str, Value]) -> Iterator[ContextFinding]:
     files = values.get("files", [])
     declared = [("files", each["name"], _FILE, False) for each in files]
     declared += [("files", each["test_file"], _FILE, True) for each in files if "test_file" in each]
@@ -168,21 +180,21 @@ def _compare_files(code: _Code, scope: str, values: dict[str, Value]) -> Iterato
     declared += [("structure", each["path"], _ANYTHING, True) for each in values.get("structure", [])]
     for field, name, kinds, anywhere in declared:
         if not code.has(name, kinds, anywhere=anywhere):
-            yield Finding(scope, VIOLATION, field, f"{name} is not there")
+            yield ContextFinding(scope, VIOLATION, field, f"{name} is not there")
     listed = {name for _, name, _, _ in declared}
     for file in code.directory.files if "files" in values else ():
         if is_source(file.name) and shown(file.name) not in listed:
-            yield Finding(scope, NOTE, "files", f"{shown(file.name)} is not listed")
+            yield ContextFinding(scope, NOTE, "files", f"{shown(file.name)} is not listed")
 
 
 def exported_name(signature: str) -> str:
-    """Give the name in a signature of whatever language; empty if it is not clear which one that is."""
+    """Return the name in a signature of whatever language; empty if it is not clear which one that is."""
     text = _MODIFIERS.sub("", known(signature).strip())
     declared = _DECLARED.match(text) or _CALLED.search(text) or _ALONE.fullmatch(text)
     return declared[1] if declared and declared[1] not in _KEYWORDS else ""
 
 
 def dependency_name(dependency: str) -> str:
-    """Give the package or the path that a dependency begins with; the rest is a version or an explanation."""
+    """Return the package or the path that a dependency begins with; the rest is a version or an explanation."""
     found = _DEPENDENCY.match(known(dependency).strip())
     return found[0].rstrip(":/") if found else ""

@@ -1,4 +1,4 @@
-"""How is a context written? In one step, never through a symlink, and never over somebody else's words."""
+"""Writing contexts: atomically, never through a symlink, never over somebody else's words."""
 
 from codecs import BOM_UTF8
 from contextlib import suppress
@@ -10,7 +10,7 @@ from contexthall.contexts.freshness.heads import read_bytes_of
 from contexthall.contexts.freshness.ledger import Written
 from contexthall.contexts.freshness.verdict import Contents, read_contents
 from contexthall.contexts.project import Project
-from contexthall.contexts.scan.directories import ROOT, Directory
+from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
 from contexthall.core.errors import DiskError, UsageError
 from contexthall.system import safe_write as rewriting
 from contexthall.system.disk import Disk, is_set_aside, is_temporary
@@ -33,7 +33,7 @@ def rehash(project: Project, place: str) -> bool:
     return is_other
 
 
-def look_at_itself(project: Project, place: str) -> Directory:
+def look_at_itself(project: Project, place: str) -> ScannedDirectory:
     """Look at a directory that shall be written to, which no symlink may lead to."""
     directory = project.look(place)
     if directory.scope != place:
@@ -43,7 +43,7 @@ def look_at_itself(project: Project, place: str) -> Directory:
     return directory
 
 
-def readable_contents(disk: Disk, directory: Directory) -> Contents:
+def readable_contents(disk: Disk, directory: ScannedDirectory) -> Contents:
     """Read the files of a directory, every one of which must be readable."""
     contents = read_contents(disk, directory)
     if contents.error:
@@ -51,7 +51,7 @@ def readable_contents(disk: Disk, directory: Directory) -> Contents:
     return contents
 
 
-def tidy(disk: Disk, directory: Directory) -> None:
+def tidy(disk: Disk, directory: ScannedDirectory) -> None:
     """Clear away what runs that were killed have left in a directory, unless another run is at work there."""
     leftovers = [each.name for each in directory.survey.seen if is_temporary(each.name)]
     if leftovers:
@@ -61,7 +61,7 @@ def tidy(disk: Disk, directory: Directory) -> None:
                     rewriting.settle(opened, name, (CONTEXT_FILE, AGENTS_FILE))
 
 
-def put(disk: Disk, directory: Directory, name: str, data: bytes, *, sync: bool = False) -> bool:
+def put(disk: Disk, directory: ScannedDirectory, name: str, data: bytes, *, sync: bool = False) -> bool:
     """Put a new file into a directory; False if somebody else did."""
     with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
         directory.must_be(opened.status())
@@ -73,7 +73,7 @@ def put(disk: Disk, directory: Directory, name: str, data: bytes, *, sync: bool 
 
 
 def as_text(data: bytes) -> str:
-    """Give the text of a file that shall be written again, without its byte order mark."""
+    """Return the text of a file that shall be written again, without its byte order mark."""
     try:
         return data.removeprefix(BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError:
@@ -81,11 +81,11 @@ def as_text(data: bytes) -> str:
 
 
 def as_bytes(text: str, *, like: bytes) -> bytes:
-    """Give the bytes of a text, with a byte order mark if the file had one."""
+    """Return the bytes of a text, with a byte order mark if the file had one."""
     return (BOM_UTF8 if like.startswith(BOM_UTF8) else b"") + text.encode("utf-8")
 
 
-def rewrite(disk: Disk, directory: Directory, name: str, before: bytes, after: bytes) -> None:
+def rewrite(disk: Disk, directory: ScannedDirectory, name: str, before: bytes, after: bytes) -> None:
     """Put `after` in the place of a file that holds `before`; UsageError if it does not any more."""
     with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
         directory.must_be(opened.status())

@@ -1,4 +1,4 @@
-"""What does a YAML text say? Values of the YAML 1.2 core schema, built from libyaml's events.
+"""Reading and writing YAML: values of the YAML 1.2 core schema, built from libyaml's events.
 
 Pure. Nothing is composed by libyaml itself, whose composer recurses without a bound: reading stops at the first thing
 that is wrong, too deep or too large once its aliases are written out.
@@ -69,12 +69,12 @@ def read(text: str) -> Value:
 
 
 def find_value(text: str, key: str) -> Span:
-    """Say where the value of `key` stands in a text that reads as a mapping with that key."""
+    """Return where the value of `key` stands in a text that reads as a mapping with that key."""
     return _Reader(mask(text)).find(key)
 
 
 def mask(text: str) -> str:
-    """Give a text of the same length whose lines end for libyaml where they end for YAML 1.2."""
+    """Return a text of the same length whose lines end for libyaml where they end for YAML 1.2."""
     return _masked(text)[0]
 
 

@@ -1,4 +1,4 @@
-"""Which eight digits stand for the files of a directory? Two rules, of which the first one is written.
+"""Fingerprints: eight digits for the files of a directory. Two rules, of which the first one is written.
 
 Pure: names, digests, sizes and times are arguments.
 """

@@ -1,4 +1,4 @@
-"""What does a listing need of a context? Its head; those of a large project are read by a second process.
+"""Heads of contexts: what a listing needs. Those of a large project are read by a second process.
 
 Reading YAML is most of the work of a first listing, and Python does one thing at a time: while this process walks the
 project and digests its files, another one reads the contexts. If that does not work out, nothing is lost but time.
@@ -121,7 +121,7 @@ class SecondReader:
                 self._patience = None
 
     def answers(self) -> Mapping[str, tuple[Seen, Head]]:
-        """Give the heads that were read, by directory; none if there were few, or if it did not work out."""
+        """Return the heads that were read, by directory; none if there were few, or if it did not work out."""
         if self._process is None or self._process.stdin is None or self._process.stdout is None:
             return {}
         try:

@@ -1,4 +1,4 @@
-"""What is remembered of a project between calls and between runs? Nothing that could not be found out again.
+"""The ledger: what is remembered of a project between calls and runs. All of it could be found out again.
 
 Two things, in the user's cache directory: what the files of each directory added up to when they were last read, so
 that files whose times say that nothing changed need not be read again; and which files a context was written for, so
@@ -64,11 +64,11 @@ class Ledger:
         self._load()
 
     def now(self) -> int:
-        """Say what time it is, in nanoseconds: to be asked before looking at what shall be remembered."""
+        """Return the time in nanoseconds; ask before looking at what shall be remembered."""
         return self._clock()
 
     def fingerprint(self, scope: str, files: Sequence[Seen]) -> str | None:
-        """Give the content fingerprint of these very files, if it is known."""
+        """Return the content fingerprint of these very files, if it is known."""
         known = self._sums.get(scope)
         if known is None or not known.is_of(files):
             return None
@@ -77,7 +77,7 @@ class Ledger:
         return known.fingerprint
 
     def head(self, scope: str, context: Seen) -> Head | None:
-        """Give the head of this very context, if it is known."""
+        """Return the head of this very context, if it is known."""
         known, head = self._heads.get(scope, (None, None))
         return head if known == context else None
 
@@ -106,7 +106,7 @@ class Ledger:
             self._write(os.path.join(self._directory, _WRITTEN), _file_name(scope), written._asdict())
 
     def written(self, scope: str) -> Written | None:
-        """Tell how the context of a directory was last written here, if that is known."""
+        """Return how the context of a directory was last written here, if that is known."""
         kept = self._read(os.path.join(_WRITTEN, _file_name(scope)))
         try:
             return Written(
@@ -158,14 +158,14 @@ class Ledger:
         try:
             self._disk.make_directories(directory)
             with self._disk.enter(directory) as opened:
-                # ASCII, because a name that is not UTF-8 has halves of surrogate pairs in it.
+                # ASCII, because a name that is not UTF-8 has lone surrogates in it.
                 opened.replace(name, json.dumps(value, separators=(",", ":")).encode("ascii"))
         except DiskError as error:
             logger.info("cannot remember: %s", error)
 
 
 def sign(files: Sequence[Seen]) -> str:
-    """Give a short text that stands for these files, their sizes and their times."""
+    """Return a short text that stands for these files, their sizes and their times."""
     told = sorted(files)
     names = "/".join([file.name for file in told])
     numbers = [number for file in told for number in (file.size, *file.stamp)]

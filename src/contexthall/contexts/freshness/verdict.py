@@ -1,4 +1,4 @@
-"""Is a context still true? Its fingerprint is compared with what its directory's files add up to now.
+"""Judging freshness: a context's fingerprint is compared with that of its directory's files now.
 
 The disk and the ledger are arguments.
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from contexthall.contexts.freshness.fingerprint import content_fingerprint, stat_fingerprint
 from contexthall.contexts.freshness.ledger import Ledger
-from contexthall.contexts.scan.directories import Directory
+from contexthall.contexts.scan.directories import ScannedDirectory
 from contexthall.core.paths import shown
 from contexthall.system.disk import Disk
 
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
     error: str = ""
 
 
-def judge(disk: Disk, ledger: Ledger, directory: Directory, stored: str, seen_at: int) -> Verdict:
+def judge(disk: Disk, ledger: Ledger, directory: ScannedDirectory, stored: str, seen_at: int) -> Verdict:
     """Compare `stored` with a directory that was looked at no earlier than `seen_at`."""
     known = ledger.fingerprint(directory.scope, directory.files)
     if known != stored and stat_fingerprint(directory.every_file) == stored:
@@ -51,7 +51,7 @@ def judge(disk: Disk, ledger: Ledger, directory: Directory, stored: str, seen_at
     return Verdict(FRESH if computed == stored else STALE, computed, error or directory.error)
 
 
-def add_up(disk: Disk, ledger: Ledger, directory: Directory, seen_at: int) -> tuple[str, str]:
+def add_up(disk: Disk, ledger: Ledger, directory: ScannedDirectory, seen_at: int) -> tuple[str, str]:
     """Read the files of a directory, and remember what they add up to; say that, and what could not be read."""
     contents = read_contents(disk, directory)
     fingerprint = contents.fingerprint
@@ -60,7 +60,7 @@ def add_up(disk: Disk, ledger: Ledger, directory: Directory, seen_at: int) -> tu
     return fingerprint, contents.error
 
 
-def read_contents(disk: Disk, directory: Directory) -> Contents:
+def read_contents(disk: Disk, directory: ScannedDirectory) -> Contents:
     """Read the files of a directory; one that is gone is left out, one that cannot be read matches nothing."""
     found, are_as_seen, refused = disk.digests(directory.path, directory.files, sha256)
     digests = found | dict.fromkeys(refused, _UNREADABLE)
@@ -71,7 +71,7 @@ def read_contents(disk: Disk, directory: Directory) -> Contents:
 
 
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:
-    """Name the files that were added, removed and modified."""
+    """Return the names of the files that were added, removed and modified."""
     found = {
         "added": after.keys() - before.keys(),
         "removed": before.keys() - after.keys(),

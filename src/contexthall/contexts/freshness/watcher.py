@@ -1,4 +1,4 @@
-"""Which contexts became stale, fresh or missing just now? Tells it while people work."""
+"""Watching a project: which contexts become stale, fresh or missing while people work."""
 
 import logging
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from watchfiles import Change, watch
 
-from contexthall.contexts.freshness.answers import Turn
+from contexthall.contexts.answers import StateChange
 from contexthall.contexts.project import Project
 from contexthall.core.errors import DiskError, HallError
 
@@ -19,8 +19,8 @@ _POLL_MILLISECONDS = 500
 _GATHER_MILLISECONDS = 200
 
 
-def turns(project: Project) -> Iterator[list[Turn]]:
-    """Give what is the case at first, then what changes, each time something does. Ends when it is interrupted."""
+def state_changes(project: Project) -> Iterator[list[StateChange]]:
+    """Yield what is the case at first, then what changes, each time something does. Ends when it is interrupted."""
     known = _states(project)
     yield _difference({}, known)
     for _ in _moments(project):
@@ -30,14 +30,14 @@ def turns(project: Project) -> Iterator[list[Turn]]:
         known = found
 
 
-def _difference(before: States, after: States) -> list[Turn]:
+def _difference(before: States, after: States) -> list[StateChange]:
     scopes = sorted(before.keys() | after.keys())
-    turned = [Turn(scope, before.get(scope), after.get(scope)) for scope in scopes]
-    return [turn for turn in turned if turn.was != turn.state]
+    changed = [StateChange(scope, before.get(scope), after.get(scope)) for scope in scopes]
+    return [each for each in changed if each.was != each.state]
 
 
 def _moments(project: Project) -> Iterator[None]:
-    """Tell when to look again: when something changed, and at first, for what happened before the watch stood."""
+    """Yield each time to look again: when something changed, and at first, for what happened before the watch stood."""
     folders = _folders(project, {})
     while True:
         is_first = True
@@ -52,7 +52,7 @@ def _moments(project: Project) -> Iterator[None]:
 
 
 def _folders(project: Project, known: Folders) -> Folders:
-    """Name the directories of the project, each with what changes when another takes its place."""
+    """Return the directories of the project, each with what changes when another takes its place."""
     try:
         return {each.path: each.survey.stamp[:1] for each in project.overview().directories if not each.error}
     except HallError:
@@ -77,10 +77,10 @@ def _changes(root: str, folders: Folders) -> Iterator[set[tuple[Change, str]]]:
 
 
 def _states(project: Project) -> States:
-    answer = project.list_contexts()
-    if "error" in answer:
-        raise DiskError(answer["error"])
-    return {entry["scope"]: entry["state"] for entry in answer["entries"]}
+    listing = project.list_contexts()
+    if listing.error:
+        raise DiskError(listing.error)
+    return {entry.scope: entry.state for entry in listing.entries}
 
 
 def _states_if_possible(project: Project, known: States) -> States:

@@ -1,4 +1,4 @@
-"""Which directories of a project count? Those with something to explain, as deep as the project wants.
+"""The directories of a project that count: those with something to explain, as deep as the project wants.
 
 The disk is an argument; what was seen on it is judged by pure rules.
 """
@@ -44,7 +44,7 @@ _EXTENSIONS = _words(
 _SOURCE_NAMES = _words("Dockerfile Makefile Rakefile Gemfile Procfile Justfile Jenkinsfile Vagrantfile go.mod")
 
 
-class Directory(NamedTuple):
+class ScannedDirectory(NamedTuple):
     """A directory as it was seen."""
 
     scope: str
@@ -76,7 +76,7 @@ class Directory(NamedTuple):
 class Census(NamedTuple):
     """The directories that are kept, and how many others would have counted."""
 
-    kept: list[Directory]
+    kept: list[ScannedDirectory]
     skipped: int
 
 
@@ -85,8 +85,8 @@ def look(
     root: str,
     scope: str,
     above: tuple[Level, ...],
-    known: Directory | None = None,
-) -> Directory:
+    known: ScannedDirectory | None = None,
+) -> ScannedDirectory:
     """Look at one directory; `above` are the rules of the directories above it. If it is as `known`, then that one."""
     path = _path(root, scope)
     survey = disk.survey(path, known.survey if known else None)
@@ -102,10 +102,10 @@ def look(
     if levels:
         files = [each for each in files if not is_ignored(levels, base + each.name, each.name, is_directory=False)]
         names = [name for name in names if not is_ignored(levels, base + name, name, is_directory=True)]
-    return Directory(scope, path, survey, above, levels, every_file, files, names, context, error, cause)
+    return ScannedDirectory(scope, path, survey, above, levels, every_file, files, names, context, error, cause)
 
 
-def look_at_one(disk: Disk, root: str, scope: str) -> Directory:
+def look_at_one(disk: Disk, root: str, scope: str) -> ScannedDirectory:
     """Look at one directory, with the rules of those above it but at none of them; none of them is a symlink."""
     levels: tuple[Level, ...] = ()
     faults = []
@@ -117,8 +117,8 @@ def look_at_one(disk: Disk, root: str, scope: str) -> Directory:
 
 
 def walk(
-    disk: Disk, root: str, config: Config, known: Mapping[str, Directory] = MappingProxyType({})
-) -> Iterator[Directory]:
+    disk: Disk, root: str, config: Config, known: Mapping[str, ScannedDirectory] = MappingProxyType({})
+) -> Iterator[ScannedDirectory]:
     """Look at the root, which is no symlink, and at every directory below it that may be entered, parents first.
 
     What has not changed since it became `known` is not looked at more closely than it takes to see that.
@@ -137,7 +137,7 @@ def walk(
                 waiting.append((below, directory.levels, depth + 1))
 
 
-def count(directories: Sequence[Directory], config: Config) -> Census:
+def count(directories: Sequence[ScannedDirectory], config: Config) -> Census:
     """Decide which of the `directories`, parents first, are kept."""
     qualifying = _with_parents(directories, [_is_noted(each) or _has_source(each) for each in directories])
     min_tokens = config.min_tokens
@@ -151,17 +151,17 @@ def count(directories: Sequence[Directory], config: Config) -> Census:
 
 
 def is_entered(name: str) -> bool:
-    """Say whether a directory of this name is somebody's work: not hidden and not generated."""
+    """Return whether a directory of this name is somebody's work: not hidden and not generated."""
     return not (name.startswith(".") or name in _GENERATED or name.endswith(_GENERATED_SUFFIXES))
 
 
 def is_source(name: str) -> bool:
-    """Say whether a file is source, configuration or prose, by its name."""
+    """Return whether a file is source, configuration or prose, by its name."""
     _, dot, extension = name.rpartition(".")
     return (bool(dot) and extension.lower() in _EXTENSIONS and name != CONFIG_FILE) or name in _SOURCE_NAMES
 
 
-def _with_parents(directories: Sequence[Directory], are_wanted: Sequence[bool]) -> list[Directory]:
+def _with_parents(directories: Sequence[ScannedDirectory], are_wanted: Sequence[bool]) -> list[ScannedDirectory]:
     """Choose the wanted directories, every directory above one of them, and the root."""
     chosen, parents = [], {ROOT}
     for directory, is_wanted in zip(reversed(directories), reversed(are_wanted), strict=True):
@@ -171,22 +171,22 @@ def _with_parents(directories: Sequence[Directory], are_wanted: Sequence[bool]) 
     return chosen[::-1]
 
 
-def _is_noted(directory: Directory) -> bool:
-    """Say whether a directory is shown whatever its size: it has a context, or something is wrong with it."""
+def _is_noted(directory: ScannedDirectory) -> bool:
+    """Return whether a directory is shown whatever its size: it has a context, or something is wrong with it."""
     return directory.context is not None or bool(directory.error)
 
 
-def _has_source(directory: Directory) -> bool:
+def _has_source(directory: ScannedDirectory) -> bool:
     return any(is_source(file.name) for file in directory.files)
 
 
-def _source_bytes(directory: Directory) -> int:
+def _source_bytes(directory: ScannedDirectory) -> int:
     return sum(file.size for file in directory.files if is_source(file.name))
 
 
 def _look_if_there(
-    disk: Disk, root: str, scope: str, above: tuple[Level, ...], known: Directory | None
-) -> Directory | None:
+    disk: Disk, root: str, scope: str, above: tuple[Level, ...], known: ScannedDirectory | None
+) -> ScannedDirectory | None:
     """Look at a directory; None if it is gone or nobody's work. Only the root must be readable."""
     try:
         directory = look(disk, root, scope, above, known)
@@ -196,7 +196,7 @@ def _look_if_there(
         if isinstance(error, PathMissingError):
             return None
         sentence = UNREADABLE.format(scope=shown(scope))
-        return Directory(scope, _path(root, scope), levels=above, error=sentence, cause=error.detail)
+        return ScannedDirectory(scope, _path(root, scope), levels=above, error=sentence, cause=error.detail)
     is_environment = scope != ROOT and any(file.name == _VIRTUAL_ENVIRONMENT for file in directory.every_file)
     return None if is_environment else directory
 
@@ -235,7 +235,7 @@ def _path(root: str, scope: str) -> str:
 
 
 def _base(scope: str) -> str:
-    """Give what the paths in a directory begin with."""
+    """Return what the paths in a directory begin with."""
     return "" if scope == ROOT else scope + "/"
 
 
@@ -244,6 +244,6 @@ def _parent(scope: str) -> str:
 
 
 def _above(scope: str) -> list[str]:
-    """Name the directories above `scope`, the root first."""
+    """Return the directories above `scope`, the root first."""
     parts = [] if scope == ROOT else scope.split("/")
     return [ROOT, *("/".join(parts[:end]) for end in range(1, len(parts)))] if parts else []

@@ -1,4 +1,4 @@
-"""What is left out? The rules of `.gitignore` and `.contextignore` files, exactly as git reads them.
+"""Ignore rules of `.gitignore` and `.contextignore` files, exactly as git reads them.
 
 Pure: the text of the files is an argument. Whoever wrote them may have made them to keep us busy, so there are bounds:
 on the length of a pattern, and on the number and size of those that are no plain names or endings.
@@ -81,7 +81,7 @@ class Rules:
         self._path_expression = _any_of(pattern for pattern in patterns if pattern.by_path)
 
     def judge(self, path: str, name: str, *, is_directory: bool) -> bool | None:
-        """Say whether `path`, whose last part is `name`, is ignored; None if the rules do not speak of it."""
+        """Return whether `path`, whose last part is `name`, is ignored; None if the rules do not speak of it."""
         if not self._may_match(path, name):
             return None
         candidates = self._candidates(path, name)
@@ -90,7 +90,7 @@ class Rules:
         return None if last is None else not last.negated
 
     def _candidates(self, path: str, name: str) -> Iterator[Numbered]:
-        """Give the patterns that may match, of which there are few however many there are in all."""
+        """Yield the patterns that may match, of which there are few however many there are in all."""
         yield from self._paths.get(path, ())
         yield from self._names.get(name, ())
         if self._endings:
@@ -99,7 +99,7 @@ class Rules:
         yield from self._expressions
 
     def _may_match(self, path: str, name: str) -> bool:
-        """Say, in one step for all patterns, whether any is worth a closer look: for most files none is."""
+        """Return, by one search for all patterns, whether any needs a closer look: for most files none does."""
         return (
             name in self._names
             or name.endswith(self._suffixes)
@@ -126,7 +126,7 @@ class Level(NamedTuple):
 
 
 def is_ignored(levels: Sequence[Level], path: str, name: str, *, is_directory: bool) -> bool:
-    """Say whether `path`, from the root, is ignored; the deepest level that speaks of it decides."""
+    """Return whether `path`, from the root, is ignored; the deepest level that speaks of it decides."""
     for level in reversed(levels):
         verdict = level.rules.judge(path[level.base_length :], name, is_directory=is_directory)
         if verdict is not None:
@@ -173,7 +173,7 @@ def _parse(line: bytes, *, plain_only: bool = False) -> Pattern | None:
 
 
 def _sound(expression: bytes) -> bytes:
-    """Give an expression that can be compiled; for one that is too large, one that matches nothing."""
+    """Return an expression that can be compiled; for one that is too large, one that matches nothing."""
     try:
         _compiled_one(expression)
     except re2.error:

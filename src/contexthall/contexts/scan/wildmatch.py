@@ -1,4 +1,4 @@
-"""Which names does one of git's patterns match? An expression for RE2 that matches the same ones.
+"""Translation of git's patterns into expressions for RE2 that match the same names.
 
 Pure, and bytes throughout, as in git: `?` is one byte. RE2 takes time linear in the name, whatever the pattern is.
 """
@@ -33,7 +33,7 @@ class NeverMatchesError(ValueError):
 
 
 def literal_length(pattern: bytes) -> int:
-    """Say how much of `pattern` stands for itself."""
+    """Return how much of `pattern` stands for itself."""
     special = _SPECIAL.search(pattern)
     return special.start() if special else len(pattern)
 
@@ -91,7 +91,7 @@ def _ranges(members: set[int]) -> Iterable[bytes]:
 
 
 def _members(pattern: bytes, at: int) -> tuple[set[int], int]:
-    """Give the bytes of a set, and where the pattern goes on behind it; a closing bracket may come first in it."""
+    """Return the bytes of a set, and where the pattern goes on behind it; a closing bracket may come first in it."""
     members: set[int] = set()
     low, is_first = b"", True  # `low` is what a dash would make a range from
     while is_first or pattern[at : at + 1] != b"]":
@@ -128,7 +128,7 @@ def _member(pattern: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _escaped(pattern: bytes, at: int) -> bytes:
-    """Give the character behind the backslash at `at`; the end of a pattern cannot be escaped."""
+    """Return the character behind the backslash at `at`; the end of a pattern cannot be escaped."""
     if at + 1 >= len(pattern):
         raise NeverMatchesError
     return pattern[at + 1 : at + 2]

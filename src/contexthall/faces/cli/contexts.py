@@ -4,7 +4,18 @@ from collections.abc import Sequence
 
 import click
 
-from contexthall.contexts.project import FIELDS, FRESH, STALE, Answer, Project, Report, Turn, as_yaml
+from contexthall.contexts.project import (
+    FIELDS,
+    FRESH,
+    STALE,
+    ContextEntry,
+    ContextListing,
+    FreshnessReport,
+    Project,
+    Report,
+    StateChange,
+    as_yaml,
+)
 from contexthall.core.errors import CheckFailedError, DiskError, HallError, UsageError
 from contexthall.core.paths import shown
 from contexthall.core.wire import compact
@@ -39,13 +50,13 @@ def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
     With --json it prints the same JSON as the tool list_contexts.
     """
     project = hall.open().project
-    answer = _listing(project)
+    listing = _listing(project)
     if as_json:
-        print_json(compact(answer))
+        print_json(compact(listing.to_json()))
     else:
-        print_data(_tree(project, answer["entries"]))
-    counts = _counts(answer)
-    if must_be_fresh and any(entry["state"] != FRESH for entry in answer["entries"]):
+        print_data(_tree(project, listing.entries))
+    counts = _counts(listing)
+    if must_be_fresh and any(entry.state != FRESH for entry in listing.entries):
         raise CheckFailedError(counts, hint=_MENDING)
     if not as_json:
         say(counts)
@@ -65,14 +76,14 @@ def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -
     unknown = [field for field in fields if field not in FIELDS]
     if unknown:
         raise UsageError(f"{unknown[0]} is no field that can be shown", hint=f"the fields are {', '.join(FIELDS)}")
-    answer = hall.open().project.query_context(scope, fields, with_freshness=True)
-    if not answer["found"]:
-        raise UsageError(answer["error"], hint="`context status` shows which directories have a context")
+    reading = hall.open().project.query_context(scope, fields, with_freshness=True)
+    if reading.freshness is None:
+        raise UsageError(reading.error, hint="`context status` shows which directories have a context")
     if as_json:
-        print_json(compact(answer))
+        print_json(compact(reading.to_json()))
     else:
-        print_data(harmless(as_yaml(answer["context"])))
-        say(on_one_line(f"{answer['state']}{_changed(answer)}"))
+        print_data(harmless(as_yaml(reading.fields)))
+        say(on_one_line(f"{reading.freshness.state}{_changed(reading.freshness)}"))
 
 
 @click.command(epilog="\b\nExample:\n  context rehash src tests")
@@ -137,45 +148,45 @@ def watch(as_json: bool, hall: HallChoice) -> None:
     opened.project.config()  # so that a bad one is told as such
     show_log()
     say(on_one_line(f"watching {opened.project.root}; press Ctrl+C to end"))
-    for turns in opened.watch_contexts():
-        for turn in turns:
-            if as_json or turn.was is not None or turn.state != FRESH:
-                _tell_turn(turn, as_json=as_json)
+    for changes in opened.watch_contexts():
+        for change in changes:
+            if as_json or change.was is not None or change.state != FRESH:
+                _print_change(change, as_json=as_json)
 
 
-def _listing(project: Project) -> Answer:
+def _listing(project: Project) -> ContextListing:
     project.config()  # so that a bad one is told as such
-    answer = project.list_contexts()
-    if "error" in answer:
-        raise DiskError(answer["error"])
-    return answer
+    listing = project.list_contexts()
+    if listing.error:
+        raise DiskError(listing.error)
+    return listing
 
 
-def _counts(answer: Answer) -> str:
-    states = [entry["state"] for entry in answer["entries"]]
+def _counts(listing: ContextListing) -> str:
+    states = [entry.state for entry in listing.entries]
     told = ", ".join(f"{states.count(state)} {state}" for state in ("fresh", "stale", "missing"))
-    return f"{counted(len(states), 'directory')}: {told}; {answer['skipped_directories']} too small to count"
+    return f"{counted(len(states), 'directory')}: {told}; {listing.skipped_directories} too small to count"
 
 
-def _tree(project: Project, entries: Sequence[Answer]) -> str:
+def _tree(project: Project, entries: Sequence[ContextEntry]) -> str:
     """Lay the directories out by depth, each with its state and what is to be known at a glance."""
-    rows = [_row(project, entry) for entry in sorted(entries, key=lambda entry: str(entry["scope"]).split("/"))]
+    rows = [_row(project, entry) for entry in sorted(entries, key=lambda entry: entry.scope.split("/"))]
     width = min(max(len(name) for _, name, _ in rows), _WIDEST_NAME)
     return "\n".join(on_one_line(f"{state:<8} {name:<{width}}  {told}").rstrip() for state, name, told in rows)
 
 
-def _row(project: Project, entry: Answer) -> tuple[str, str, str]:
-    scope, state = str(entry["scope"]), str(entry["state"])
+def _row(project: Project, entry: ContextEntry) -> tuple[str, str, str]:
+    scope, state = entry.scope, entry.state
     name = scope if scope == "." else "  " * (scope.count("/") + 1) + scope.rpartition("/")[2] + "/"
-    if "error" in entry:
-        return state, name, f"! {entry['error']}"
+    if entry.error:
+        return state, name, f"! {entry.error}"
     changed = _changed(project.check_freshness(scope)) if state == STALE else ""
-    summary = " ".join(str(entry.get("summary", "")).split())
+    summary = " ".join(str(entry.summary if entry.has_summary else "").split())
     return state, name, f"{shortened(summary, _WIDEST_SUMMARY)}{changed}"
 
 
-def _changed(answer: Answer) -> str:
-    names = [f"{kind} {', '.join(files)}" for kind, files in answer.get("changed", {}).items() if files]
+def _changed(freshness: FreshnessReport) -> str:
+    names = [f"{kind} {', '.join(files)}" for kind, files in freshness.changed.items() if files]
     return f" ({'; '.join(names)})" if names else ""
 
 
@@ -199,9 +210,9 @@ def _findings(report: Report) -> str:
     return "".join(f"{on_one_line(line)}\n" for line in lines)
 
 
-def _tell_turn(turn: Turn, *, as_json: bool) -> None:
+def _print_change(change: StateChange, *, as_json: bool) -> None:
     if as_json:
-        print_json(compact(turn._asdict()))
+        print_json(compact(change._asdict()))
         return
-    was = f" (was {turn.was})" if turn.was else ""
-    print_data(on_one_line(f"{turn.state or 'gone':<8} {turn.scope}{was}"))
+    was = f" (was {change.was})" if change.was else ""
+    print_data(on_one_line(f"{change.state or 'gone':<8} {change.scope}{was}"))

@@ -190,12 +190,12 @@ class Api:
 
     async def _list_contexts(self, _asked: QueryParams) -> JsonObject:
         self._check_offered("contexts")
-        return await self._in_thread(self._hall.project.list_contexts)
+        return await self._in_thread(lambda: self._hall.project.list_contexts().to_json())
 
     async def _show_context(self, asked: QueryParams) -> JsonObject:
         self._check_offered("contexts")
         scope = _text(asked, "scope")
-        return await self._in_thread(lambda: self._hall.project.query_context(scope, with_freshness=True))
+        return await self._in_thread(lambda: self._hall.project.query_context(scope, with_freshness=True).to_json())
 
     # The guild:
 

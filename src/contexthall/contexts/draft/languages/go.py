@@ -1,16 +1,19 @@
-"""What does a Go file say of itself?
+"""The language Go.
 
 Pure. Public is what begins with a capital letter.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import tree_sitter_go
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.comments import Comments, comment_prose, is_licence
-from contexthall.contexts.draft.languages.parsing import (
+from contexthall.contexts.draft.languages.language import Export, Language, SourceOutline
+from contexthall.contexts.draft.languages.layout import ImportResolver, Layout, join
+from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, name_of
+from contexthall.contexts.draft.syntax.comments import Comments, comment_prose, is_licence
+from contexthall.contexts.draft.syntax.parsing import (
     LEFT_OUT,
     LONGEST_NAME,
     Piece,
@@ -20,10 +23,7 @@ from contexthall.contexts.draft.languages.parsing import (
     text,
     unique,
 )
-from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.contexts.draft.languages.source import Export, Source
-
-EXTENSIONS = frozenset({"go"})
+from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 
 _NOTATION = Notation(
     strings=frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"}),
@@ -34,7 +34,7 @@ _STARTS = re.compile(rb"^(?:func|type|var|const|import)\b", re.MULTILINE)
 _BODIES = {"struct_type": "struct", "interface_type": "interface"}
 
 
-def read(data: bytes) -> Source:
+def read(data: bytes) -> SourceOutline:
     """Read a file of a package."""
     doc = ""
     exports: dict[str, Export] = {}
@@ -51,7 +51,7 @@ def read(data: bytes) -> Source:
             imports += _imports(piece.data, node)
             for export in _exports(piece, node, comment_prose(above)):
                 exports.setdefault(export.name, export)
-    return Source(doc, tuple(exports.values()), unique(imports))
+    return SourceOutline(doc, tuple(exports.values()), unique(imports))
 
 
 def _package_doc(comments: list[str]) -> str:
@@ -96,7 +96,7 @@ def _end(node: Node) -> int:
 
 
 def _owner(data: bytes, node: Node) -> str | None:
-    """Give the type that a method belongs to; None for a function."""
+    """Return the type that a method belongs to; None for a function."""
     receiver = node.child_by_field_name("receiver")
     if receiver is None:
         return None
@@ -139,7 +139,7 @@ def _values(data: bytes, node: Node, doc: str) -> Iterator[Export]:
 
 
 def _value_type(data: bytes, spec: Node, before: str) -> str:
-    """Give the type of a constant or variable; a constant without a value repeats what is above it."""
+    """Return the type of a constant or variable; a constant without a value repeats what is above it."""
     kind = spec.child_by_field_name("type")
     if kind is not None:
         written = one_line(data, kind, kind.byte_range, _NOTATION)
@@ -151,7 +151,7 @@ _SPECS = frozenset({"type_spec", "type_alias", "const_spec", "var_spec"})
 
 
 def _specs(data: bytes, node: Node, doc: str) -> Iterator[tuple[Node, str]]:
-    """Give what a declaration declares, each with what is written about it: above it, if it is one of several."""
+    """Yield what a declaration declares, each with what is written about it: above it, if it is one of several."""
     is_group = False
     comments = Comments(data)
     for child in _flat(node):
@@ -177,3 +177,58 @@ _READERS: dict[str, Callable[[bytes, Node, str], Iterator[Export]]] = {
     "const_declaration": _values,
     "var_declaration": _values,
 }
+
+
+def _resolver(layout: Layout) -> ImportResolver:
+    def resolve(name: str, _scope: str) -> str | None:
+        for module, scope in layout.packages.items():
+            if name == module or name.startswith(f"{module}/"):
+                return layout.known(join(scope, name[len(module) + 1 :]))
+        return None
+
+    return resolve
+
+
+_MAJOR = re.compile(r"/v\d{1,4}$")
+
+
+def _go_mod(data: bytes, _root: bytes) -> ProjectManifest:
+    found, module, local = Dependencies(), "", set[str]()
+    required = list[tuple[str, str]]()
+    for verb, words, comment in _directives(data.decode("utf-8-sig").splitlines()):
+        if verb == "module" and words:
+            module = name_of(words[0])
+        elif verb == "require" and len(words) > 1 and not comment.startswith("indirect"):
+            required.append((words[0], words[1]))
+        elif verb == "replace" and words[-1:] and words[-1].startswith((".", "/")):
+            local.add(words[0])
+    for path, version in required:
+        if path not in local:
+            found.add(path, version)
+    return ProjectManifest(_MAJOR.sub("", module).rpartition("/")[2], "", found.all(), module)
+
+
+def _directives(lines: Iterable[str]) -> Iterator[tuple[str, list[str], str]]:
+    """Yield the verb, the words and the comment of every line, whether it stands in a block or alone."""
+    block = ""
+    for line in lines:
+        text, _, comment = line.partition("//")
+        words = [word.strip('"`') for word in text.split()]
+        if words[:1] == [")"]:
+            block = ""
+        elif words[1:] == ["("]:
+            block = words[0]
+        elif words:
+            yield (block, words, comment.strip()) if block else (words[0], words[1:], comment.strip())
+
+
+GO = Language(
+    name="go",
+    title="Go",
+    extensions=frozenset({"go"}),
+    read=lambda data, _extension: read(data),
+    resolver=_resolver,
+    manifests=(ManifestFile("go.mod", 4, _go_mod),),
+    front_files=("doc.go",),
+    has_package_doc=True,
+)

@@ -1,16 +1,31 @@
-"""What does a Python module say of itself?
+"""The language Python.
 
 Pure. Public is what `__all__` lists; without one, what has no leading underscore.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from configparser import Error as ConfigError
+from configparser import RawConfigParser
+from functools import cached_property
 
 import tree_sitter_python
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.comments import prose
-from contexthall.contexts.draft.languages.parsing import (
+from contexthall.contexts.draft.languages.language import Export, Language, SourceOutline
+from contexthall.contexts.draft.languages.layout import ROOT, Layout, join
+from contexthall.contexts.draft.languages.project_manifest import (
+    Dependencies,
+    ManifestFile,
+    ProjectManifest,
+    description_of,
+    name_of,
+    normal_name,
+    read_toml,
+    table_at,
+)
+from contexthall.contexts.draft.syntax.comments import prose
+from contexthall.contexts.draft.syntax.parsing import (
     DEEPEST,
     LONGEST_NAME,
     Piece,
@@ -21,10 +36,7 @@ from contexthall.contexts.draft.languages.parsing import (
     text,
     unique,
 )
-from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.contexts.draft.languages.source import Export, Source
-
-EXTENSIONS = frozenset({"py", "pyi", "pyw"})
+from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 
 _NOTATION = Notation(
     strings=frozenset({"string"}),
@@ -66,15 +78,15 @@ _ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": " ", "\n": "", "\r\n": "", "\\": "\\", '"': '"', "'": "'"}
 
 
-def read(data: bytes) -> Source:
+def read(data: bytes) -> SourceOutline:
     """Read a module."""
-    module = _Module()
+    module = _PythonModule()
     for piece in pieces(tree_sitter_python.language, data, _STARTS):
         module.read(piece)
     return module.source()
 
 
-class _Module:
+class _PythonModule:
     """What was found so far."""
 
     def __init__(self) -> None:
@@ -84,8 +96,8 @@ class _Module:
         self._listed: list[str] | None = None
         self._imports: list[str] = []
 
-    def source(self) -> Source:
-        return Source(self._doc or "", tuple(self._exports()), unique(self._imports))
+    def source(self) -> SourceOutline:
+        return SourceOutline(self._doc or "", tuple(self._exports()), unique(self._imports))
 
     def _exports(self) -> Iterator[Export]:
         if self._listed is None:
@@ -231,18 +243,18 @@ class _Module:
 
 
 _READERS = {
-    "function_definition": _Module.read_definition,
-    "class_definition": _Module.read_definition,
-    "decorated_definition": _Module.read_decorated,
-    "type_alias_statement": _Module.read_alias,
-    "import_statement": _Module.read_import,
-    "import_from_statement": _Module.read_import_from,
-    "future_import_statement": _Module.read_future,
+    "function_definition": _PythonModule.read_definition,
+    "class_definition": _PythonModule.read_definition,
+    "decorated_definition": _PythonModule.read_decorated,
+    "type_alias_statement": _PythonModule.read_alias,
+    "import_statement": _PythonModule.read_import,
+    "import_from_statement": _PythonModule.read_import_from,
+    "future_import_statement": _PythonModule.read_future,
 }
 
 
 def _statements(piece: Piece) -> Iterator[Node]:
-    """Give what runs when the module is imported, under `if` and `try` too."""
+    """Yield what runs when the module is imported, under `if` and `try` too."""
     for node in piece.statements():
         if node.type in _BRANCHES:
             yield from _below(piece.data, node, DEEPEST)
@@ -273,7 +285,7 @@ def _end_of_signature(node: Node, name: Node) -> int:
 
 
 def _assigned(data: bytes, node: Node, name: str, value: Node | None) -> tuple[str, bool]:
-    """Give what is shown of an assignment and whether it makes something public; a constant's value never is shown."""
+    """Return what is shown of an assignment, never a constant's value, and whether it makes something public."""
     annotation = node.child_by_field_name("type")
     is_constant = _CONSTANT.fullmatch(name) is not None
     if annotation is not None:
@@ -291,12 +303,12 @@ def _assigned(data: bytes, node: Node, name: str, value: Node | None) -> tuple[s
 
 
 def _maker(data: bytes, value: Node) -> str:
-    """Give the last name of what is called, for a value that is a call."""
+    """Return the last name of what is called, for a value that is a call."""
     return text(data, value.child_by_field_name("function")).rsplit(".", 1)[-1] if value.type == "call" else ""
 
 
 def _is_type(data: bytes, value: Node, maker: str) -> bool:
-    """Say whether a value can only be a type; in doubt it is not, as it would be shown."""
+    """Return whether a value can only be a type; in doubt it is not, as it would be shown."""
     written = data[value.start_byte : value.end_byte][: LONGEST_SIGNATURE + 1]
     return maker in _TYPE_MAKERS or (
         (value.type == "subscript" and _GENERIC.match(written) is not None)
@@ -305,7 +317,7 @@ def _is_type(data: bytes, value: Node, maker: str) -> bool:
 
 
 def _string_prose(data: bytes, node: Node | None) -> str:
-    """Give a statement that is nothing but a string as prose; empty for any other."""
+    """Return a statement that is nothing but a string as prose; empty for any other."""
     if node is None or node.type not in {"expression_statement", "string"}:
         return ""
     string = node if node.type == "string" else first_named_child(node)
@@ -313,7 +325,7 @@ def _string_prose(data: bytes, node: Node | None) -> str:
 
 
 def _string(data: bytes, node: Node) -> str:
-    """Give what a string literal holds; nothing for bytes and f-strings."""
+    """Return what a string literal holds; nothing for bytes and f-strings."""
     start = first_child(node)
     end = node.child(node.child_count - 1) if start is not None else None
     if start is None or end is None or end.type != "string_end":
@@ -327,3 +339,145 @@ def _string(data: bytes, node: Node) -> str:
 
 def _unescaped(match: re.Match[str]) -> str:
     return _ESCAPED.get(match[1], match[0])
+
+
+class _ImportedModules:
+    """Where the imports of a project's modules lead."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._absolute: dict[str, str | None] = {}
+        """Where absolute imports lead, which is the same from everywhere."""
+
+    @cached_property
+    def _roots(self) -> list[str]:
+        """Where absolute imports may start: directories above packages that are no packages themselves."""
+        packages = [scope for scope, names in self._layout.files.items() if "__init__.py" in names]
+        above = {join(scope, "..") for scope in packages}
+        return sorted({ROOT, *(scope for scope in above if "__init__.py" not in self._layout.files.get(scope, ()))})
+
+    def resolve(self, name: str, scope: str) -> str | None:
+        level = len(name) - len(name.lstrip("."))
+        parts = [part for part in name.lstrip(".").split(".") if part]
+        if level:
+            return self._module(join(scope, *[".."] * (level - 1)), parts)
+        if name not in self._absolute:
+            self._absolute[name] = self._from_roots(parts)
+        return self._absolute[name]
+
+    def _from_roots(self, parts: Sequence[str]) -> str | None:
+        if parts[:1] == [self._layout.name] and "__init__.py" in self._layout.files.get(ROOT, ()):
+            return self._module(ROOT, parts[1:])
+        return next((found for root in self._roots if (found := self._module(root, parts))), None)
+
+    def _module(self, base: str, parts: Sequence[str]) -> str | None:
+        """Follow a module's name down from `base`, as far as there are directories; the rest is in a file."""
+        if base not in self._layout.files:
+            return None
+        place = base
+        for number, part in enumerate(parts):
+            below = join(place, part)
+            if below in self._layout.files:
+                place = below
+            elif f"{part}.py" in self._layout.files[place] or number:
+                return place
+            else:
+                return None
+        return place
+
+
+_REQUIREMENT = re.compile(
+    r"\s*(?P<name>[A-Za-z0-9][\w.-]*+)\s*+(?:\[[^\[\]]*+\])?+\s*+(?P<rest>[^;]*+)(?:;(?P<marker>.*))?", re.ASCII
+)
+_EGG = re.compile(r"[#&]egg=([A-Za-z0-9][\w.-]*+)", re.ASCII)
+_COMPARISONS = ("", *"<>=!~(")
+_ARCHIVES = (".whl", ".zip", ".gz")
+_OPTION_OF_A_LINE = re.compile(r"\s(?:--\w|#)")
+_LONG_BLANK = re.compile(r"[^\S\n]{64,}")
+"""The time that configparser takes grows with the square of the white space in a line."""
+
+
+def _add_requirement(found: Dependencies, line: str, inside: Collection[str] = ()) -> None:
+    """Add what a line of PEP 508 asks for, unless it is for an extra or found `inside` the repository."""
+    requirement = _REQUIREMENT.fullmatch(line.partition(" #")[0])
+    if not requirement or normal_name(requirement["name"]) in inside or "extra" in (requirement["marker"] or ""):
+        return
+    name, rest = requirement["name"], requirement["rest"].strip()
+    is_elsewhere = rest.startswith("@") and "://" in rest and not rest.lstrip("@ ").startswith("file:")
+    if is_elsewhere or (rest[:1] in _COMPARISONS and not name.endswith(_ARCHIVES)):
+        found.add(name, "".join(rest.strip("() ").split()))
+
+
+def _pyproject(data: bytes, _root: bytes) -> ProjectManifest:
+    tables = read_toml(data)
+    project, poetry = table_at(tables, "project"), table_at(tables, "tool", "poetry")
+    name = name_of(project.get("name") or poetry.get("name"))
+    found = Dependencies(own=name)
+    listed = project.get("dependencies")
+    if isinstance(listed, list):
+        inside = frozenset(
+            _inside(table_at(tables, "tool", "uv", "sources")) | _inside(table_at(poetry, "dependencies"))
+        )
+        for line in listed:
+            _add_requirement(found, str(line), inside)
+    else:
+        _add_poetry(found, table_at(poetry, "dependencies"))
+    return ProjectManifest(name, description_of(project.get("description") or poetry.get("description")), found.all())
+
+
+def _inside(sources: Mapping[str, object]) -> set[str]:
+    """Return the names that a table of sources finds in the same repository."""
+    return {normal_name(name) for name, source in sources.items() if table_at(source).keys() & {"path", "workspace"}}
+
+
+def _add_poetry(found: Dependencies, wanted: Mapping[str, object]) -> None:
+    for name, value in wanted.items():
+        choice = value[0] if isinstance(value, list) and value else value
+        table = table_at(choice)
+        if name.lower() != "python" and not (table.keys() & {"path"} or table.get("optional") is True):
+            found.add(name, table.get("version") if table else choice)
+
+
+def _setup_cfg(data: bytes, _root: bytes) -> ProjectManifest:
+    parser = RawConfigParser(strict=False)
+    try:
+        parser.read_string(_LONG_BLANK.sub(" ", data.decode("utf-8-sig")))
+    except ConfigError as error:
+        raise ValueError(error) from error
+    name = _literal(parser, "metadata", "name")
+    found = Dependencies(own=name)
+    for line in parser.get("options", "install_requires", fallback="").splitlines():
+        _add_requirement(found, line)
+    return ProjectManifest(name_of(name), description_of(_literal(parser, "metadata", "description")), found.all())
+
+
+def _literal(parser: RawConfigParser, section: str, key: str) -> str:
+    text = " ".join(parser.get(section, key, fallback="").split("\n")).strip()
+    return "" if text.startswith(("attr:", "file:")) else text
+
+
+def _requirements(data: bytes, _root: bytes) -> ProjectManifest:
+    found = Dependencies()
+    for line in data.decode("utf-8-sig").replace("\\\r\n", " ").replace("\\\n", " ").splitlines():
+        wanted = _OPTION_OF_A_LINE.split(f" {line}", maxsplit=1)[0].strip()
+        if egg := _EGG.search(wanted):
+            found.add(egg[1])
+        else:
+            _add_requirement(found, wanted)
+    return ProjectManifest(dependencies=found.all())
+
+
+PYTHON = Language(
+    name="python",
+    title="Python",
+    extensions=frozenset({"py", "pyi", "pyw"}),
+    read=lambda data, _extension: read(data),
+    resolver=lambda layout: _ImportedModules(layout).resolve,
+    manifests=(
+        ManifestFile("pyproject.toml", 0, _pyproject),
+        ManifestFile("setup.cfg", 1, _setup_cfg),
+        ManifestFile("requirements.txt", 5, _requirements),
+    ),
+    front_files=("__init__.py",),
+    stub_suffix="i",
+)

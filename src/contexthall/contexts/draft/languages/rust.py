@@ -1,16 +1,27 @@
-"""What does a Rust file say of itself?
+"""The language Rust.
 
 Pure. Public is what is `pub` without a restriction.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import tree_sitter_rust
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.comments import comment_prose
-from contexthall.contexts.draft.languages.parsing import (
+from contexthall.contexts.draft.languages.language import Export, Language, SourceOutline
+from contexthall.contexts.draft.languages.layout import ROOT, ImportResolver, Layout, join
+from contexthall.contexts.draft.languages.project_manifest import (
+    Dependencies,
+    ManifestFile,
+    ProjectManifest,
+    description_of,
+    name_of,
+    read_toml,
+    table_at,
+)
+from contexthall.contexts.draft.syntax.comments import comment_prose
+from contexthall.contexts.draft.syntax.parsing import (
     DEEPEST,
     LEFT_OUT,
     LONGEST_NAME,
@@ -21,10 +32,7 @@ from contexthall.contexts.draft.languages.parsing import (
     text,
     unique,
 )
-from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.contexts.draft.languages.source import Export, Source
-
-EXTENSIONS = frozenset({"rs"})
+from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 
 _NOTATION = Notation(
     strings=frozenset({"string_literal", "raw_string_literal", "char_literal"}),
@@ -53,15 +61,15 @@ _ITEMS = frozenset(
 _HIDDEN = re.compile(rb"#\[\s*(?:doc\s*\(\s*hidden|cfg\s*\(\s*test\s*\))")
 
 
-def read(data: bytes) -> Source:
+def read(data: bytes) -> SourceOutline:
     """Read a file of a crate."""
-    crate = _File()
+    crate = _RustFile()
     for piece in pieces(tree_sitter_rust.language, data, _STARTS):
         crate.read(piece)
     return crate.source()
 
 
-class _File:
+class _RustFile:
     """What was found so far."""
 
     def __init__(self) -> None:
@@ -69,8 +77,8 @@ class _File:
         self._exports: dict[str, Export] = {}
         self._imports: list[str] = []
 
-    def source(self) -> Source:
-        return Source(comment_prose(self._doc), tuple(self._exports.values()), unique(self._imports))
+    def source(self) -> SourceOutline:
+        return SourceOutline(comment_prose(self._doc), tuple(self._exports.values()), unique(self._imports))
 
     def read(self, piece: Piece) -> None:
         above = _Above(piece.data)
@@ -179,7 +187,7 @@ def _imports(data: bytes, node: Node) -> Iterator[str]:
 
 
 def _module(path: str) -> str:
-    """Give a path up to the last part that looks like a module."""
+    """Return a path up to the last part that looks like a module."""
     parts: list[str] = []
     for part in path.split("::"):
         if part == "*" or part[:1].isupper():
@@ -189,7 +197,7 @@ def _module(path: str) -> str:
 
 
 def _names(data: bytes, node: Node) -> Iterator[tuple[str, str]]:
-    """Give what a `pub use` offers: a name, or everything of a module."""
+    """Yield what a `pub use` offers: a name, or everything of a module."""
     for path, alias in _paths(data, node):
         name = alias or path.rsplit("::", 1)[-1]
         if name == "*":
@@ -199,7 +207,7 @@ def _names(data: bytes, node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _paths(data: bytes, node: Node) -> Iterator[tuple[str, str]]:
-    """Give the paths of a use, each with its other name if it has one."""
+    """Yield the paths of a use, each with its other name if it has one."""
     argument = node.child_by_field_name("argument")
     waiting = [] if argument is None or node.has_error else [("", argument, 0)]
     while waiting:
@@ -228,3 +236,75 @@ def _joined(prefix: str, path: str) -> str:
     if path == "self" and prefix:
         return prefix
     return f"{prefix}::{path}" if prefix else path.removeprefix("::")
+
+
+def _resolver(layout: Layout) -> ImportResolver:
+    def resolve(name: str, scope: str) -> str | None:
+        first, *parts = name.split("::")
+        bases = {"crate": _crate(layout, scope), "self": scope, "super": join(scope, "..")}
+        base = bases.get(first, layout.packages.get(first.replace("_", "-"), layout.packages.get(first)))
+        if base is None or base not in layout.files:
+            return None
+        for part in parts if first in bases else ():
+            below = join(base, part)
+            if below not in layout.files:
+                break
+            base = below
+        return base
+
+    return resolve
+
+
+def _crate(layout: Layout, scope: str) -> str | None:
+    while not {"lib.rs", "main.rs"} & set(layout.files.get(scope, ())):
+        if scope == ROOT:
+            return None
+        scope = join(scope, "..")
+    return scope
+
+
+def _cargo(data: bytes, root: bytes) -> ProjectManifest:
+    tables = read_toml(data)
+    workspace = table_at(read_toml(root) if root else tables, "workspace")
+    package, shared = table_at(tables, "package"), table_at(workspace, "dependencies")
+    found = Dependencies()
+    for wanted in _crates(tables, shared):
+        for name, value in wanted.items():
+            if table_at(value).get("workspace") is not True:
+                _add_crate(found, name, value)
+            elif name in shared:
+                _add_crate(found, name, shared[name])
+    return ProjectManifest(
+        name_of(package.get("name")), description_of(_inherited(package, "description", workspace)), found.all()
+    )
+
+
+def _crates(tables: Mapping[str, object], shared: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    if "package" not in tables:
+        yield shared
+    yield table_at(tables, "dependencies")
+    for platform in table_at(tables, "target").values():
+        yield table_at(platform, "dependencies")
+
+
+def _add_crate(found: Dependencies, name: str, value: object) -> None:
+    table = table_at(value)
+    real = table.get("package", name)
+    if "path" not in table and isinstance(real, str):
+        found.add(real, table.get("version") if table else value)
+
+
+def _inherited(package: Mapping[str, object], key: str, root: Mapping[str, object]) -> object:
+    value = package.get(key)
+    return table_at(root, "package").get(key) if table_at(value).get("workspace") is True else value
+
+
+RUST = Language(
+    name="rust",
+    title="Rust",
+    extensions=frozenset({"rs"}),
+    read=lambda data, _extension: read(data),
+    resolver=_resolver,
+    manifests=(ManifestFile("Cargo.toml", 3, _cargo, inherits=True),),
+    front_files=("lib.rs", "mod.rs", "main.rs"),
+)

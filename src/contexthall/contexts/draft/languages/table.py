@@ -1,37 +1,60 @@
-"""Which language is a file in, and what does it say in it?
+"""The languages that drafts understand.
 
 Pure. A file that cannot be read, for whatever reason, says nothing: a draft must not depend on any one file.
 """
 
-from collections.abc import Callable
-from functools import partial
+from contexthall.contexts.draft.languages.go import GO
+from contexthall.contexts.draft.languages.language import Language, SourceOutline
+from contexthall.contexts.draft.languages.project_manifest import ManifestFile, ProjectManifest
+from contexthall.contexts.draft.languages.python import PYTHON
+from contexthall.contexts.draft.languages.rust import RUST
+from contexthall.contexts.draft.languages.typescript import JAVASCRIPT, TYPESCRIPT
 
-from contexthall.contexts.draft.languages import go, python, rust, typescript
-from contexthall.contexts.draft.languages.source import Source
+LANGUAGES: tuple[Language, ...] = (PYTHON, GO, RUST, TYPESCRIPT, JAVASCRIPT)
+"""Where several have a front file in a directory, that of the first is asked first."""
 
-_READERS: dict[str, Callable[[bytes], Source]] = {
-    **dict.fromkeys(python.EXTENSIONS, python.read),
-    **{extension: partial(typescript.read, extension=extension) for extension in typescript.EXTENSIONS},
-    **dict.fromkeys(go.EXTENSIONS, go.read),
-    **dict.fromkeys(rust.EXTENSIONS, rust.read),
+BY_EXTENSION: dict[str, Language] = {extension: each for each in LANGUAGES for extension in each.extensions}
+FRONT_FILES: tuple[str, ...] = tuple(name for each in LANGUAGES for name in each.front_files)
+MANIFESTS: dict[str, ManifestFile] = {
+    each.name: each
+    for each in sorted((each for language in LANGUAGES for each in language.manifests), key=lambda each: each.rank)
 }
+"""By the name of the file, the most telling first."""
 
-NAMES: dict[str, str] = {
-    **dict.fromkeys(sorted(python.EXTENSIONS), "python"),
-    **dict.fromkeys(sorted(typescript.TYPESCRIPT), "typescript"),
-    **dict.fromkeys(sorted(typescript.JAVASCRIPT), "javascript"),
-    **dict.fromkeys(sorted(go.EXTENSIONS), "go"),
-    **dict.fromkeys(sorted(rust.EXTENSIONS), "rust"),
-}
-"""The languages by the extension of a file's name, in lower case and without the dot."""
+LARGEST_MANIFEST = 1 << 20
+"""In bytes; a larger manifest is not read."""
 
 
-def read(name: str, data: bytes) -> Source:
-    """Read a file by its name; nothing for a language that is not known."""
-    reader = _READERS.get(name.rpartition(".")[2].lower())
-    if reader is None or not data:
-        return Source()
+def language_of(name: str) -> Language | None:
+    """Return the language of a file by its name; None if it is none of those that are understood."""
+    return BY_EXTENSION.get(_extension(name))
+
+
+def read(name: str, data: bytes) -> SourceOutline:
+    """Return what a file says; nothing for a language that is not known."""
+    language = language_of(name)
+    if language is None or not data:
+        return SourceOutline()
     try:
-        return reader(data)
+        return language.read(data, _extension(name))
     except Exception:  # noqa: BLE001 - a file that breaks its reader costs its own lines
-        return Source()
+        return SourceOutline()
+
+
+def read_manifest(name: str, data: bytes, root: bytes = b"") -> ProjectManifest:
+    """Return what a manifest says, whose file is called `name`; nothing if it cannot be read.
+
+    `root` is the manifest of the same name at the project's root, from which some inherit.
+    """
+    kind = MANIFESTS.get(name)
+    if kind is None or max(len(data), len(root)) > LARGEST_MANIFEST:
+        return ProjectManifest()
+    try:
+        return kind.read(data, root)
+    # A deep nesting ends the reader of TOML, not us.
+    except (ValueError, RecursionError):
+        return ProjectManifest()
+
+
+def _extension(name: str) -> str:
+    return name.rpartition(".")[2].lower()

@@ -1,17 +1,28 @@
-"""What does a module in TypeScript or JavaScript say of itself?
+"""The languages TypeScript and JavaScript.
 
 Pure. Public is what is exported, the way of ECMAScript or of CommonJS.
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.comments import Comments, comment_prose, is_apart, is_licence
-from contexthall.contexts.draft.languages.parsing import (
+from contexthall.contexts.draft.languages.language import Export, Language, SourceOutline
+from contexthall.contexts.draft.languages.layout import ImportResolver, Layout, join
+from contexthall.contexts.draft.languages.project_manifest import (
+    Dependencies,
+    ManifestFile,
+    ProjectManifest,
+    description_of,
+    name_of,
+    table_at,
+)
+from contexthall.contexts.draft.syntax.comments import Comments, comment_prose, is_apart, is_licence
+from contexthall.contexts.draft.syntax.parsing import (
     LEFT_OUT,
     LONGEST_NAME,
     Grammar,
@@ -23,13 +34,12 @@ from contexthall.contexts.draft.languages.parsing import (
     text,
     unique,
 )
-from contexthall.contexts.draft.languages.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.contexts.draft.languages.source import Export, Source
+from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
+from contexthall.core import wire
 from contexthall.core.text import is_name
 
-TYPESCRIPT = frozenset({"ts", "mts", "cts", "tsx"})
-JAVASCRIPT = frozenset({"js", "jsx", "mjs", "cjs"})
-EXTENSIONS = TYPESCRIPT | JAVASCRIPT
+_TYPESCRIPT = frozenset({"ts", "mts", "cts", "tsx"})
+_JAVASCRIPT = frozenset({"js", "jsx", "mjs", "cjs"})
 
 _NOTATION = Notation(
     strings=frozenset({"string", "template_string", "template_literal_type", "regex"}),
@@ -59,16 +69,16 @@ _BEFORE_DECLARATIONS = frozenset({"import_statement", "comment"})
 _DEFAULT = "export default"
 
 
-def read(data: bytes, extension: str) -> Source:
+def read(data: bytes, extension: str) -> SourceOutline:
     """Read a module."""
-    module = _Module()
+    module = _TypeScriptModule()
     for piece in pieces(_grammar(extension), data, _STARTS):
         module.read(piece)
     return module.source()
 
 
 def _grammar(extension: str) -> Grammar:
-    if extension in JAVASCRIPT:
+    if extension in _JAVASCRIPT:
         return tree_sitter_javascript.language
     return tree_sitter_typescript.language_tsx if extension == "tsx" else tree_sitter_typescript.language_typescript
 
@@ -83,7 +93,7 @@ class _Declared:
         self.comments = comments
 
 
-class _Module:
+class _TypeScriptModule:
     """What was found so far."""
 
     def __init__(self) -> None:
@@ -91,11 +101,11 @@ class _Module:
         self._exports: dict[str, Export] = {}
         self._imports: list[str] = []
 
-    def source(self) -> Source:
-        return Source(self._doc or "", tuple(self._exports.values()), unique(self._imports))
+    def source(self) -> SourceOutline:
+        return SourceOutline(self._doc or "", tuple(self._exports.values()), unique(self._imports))
 
     def read(self, piece: Piece) -> None:
-        reading = _Reading(piece)
+        reading = _ModulePiece(piece)
         if self._doc is None:
             self._doc = _file_doc(piece)
         for export in reading.exports():
@@ -104,7 +114,7 @@ class _Module:
         self._imports += reading.imports()
 
 
-class _Reading:
+class _ModulePiece:
     """One piece of a file."""
 
     def __init__(self, piece: Piece) -> None:
@@ -214,7 +224,7 @@ class _Reading:
         return Export(name, name)
 
     def _local(self, name: str, called: str | None = None) -> Iterator[Export]:
-        """Give what is declared in this file as `name`, under the name it is exported by."""
+        """Yield what is declared in this file as `name`, under the name it is exported by."""
         if self._locals is None:
             self._locals = self._declared_here()
         declared = self._locals.get(name)
@@ -287,7 +297,7 @@ class _Reading:
                 yield self._property(property_name, value, comment_prose(declared.comments))
 
     def _value(self, value: Node | None, declared: _Declared) -> Iterator[Export]:
-        """Give what a module is set to: what is in an object, or the thing itself."""
+        """Yield what a module is set to: what is in an object, or the thing itself."""
         if value is None:
             return
         if value.type == "object":
@@ -374,7 +384,7 @@ _SHAPED = frozenset(
 
 
 def _start(node: Node) -> int:
-    """Say where a declaration begins, its decorators left out."""
+    """Return where a declaration begins, its decorators left out."""
     return next(
         (child.start_byte for child in children(node) if child.type not in {"decorator", "comment"}), node.start_byte
     )
@@ -412,7 +422,7 @@ def _declared_names(data: bytes, node: Node) -> Iterator[str]:
 
 
 def _pattern_names(data: bytes, pattern: Node) -> Iterator[str]:
-    """Give the names that a destructuring makes, of its first level."""
+    """Yield the names that a destructuring makes, of its first level."""
     for child in children(pattern):
         target: Node | None = child
         if child.type == "pair_pattern":
@@ -424,7 +434,7 @@ def _pattern_names(data: bytes, pattern: Node) -> Iterator[str]:
 
 
 def _file_doc(piece: Piece) -> str:
-    """Give the comment that is about the file: by its tag, or because it belongs to no declaration."""
+    """Return the comment that is about the file: by its tag, or because it belongs to no declaration."""
     before: Node | None = None
     for node in piece.statements():
         if before is not None and (doc := _doc_of_file(piece.data, before, node)):
@@ -448,3 +458,58 @@ def _doc_of_file(data: bytes, comment: Node, following: Node | None) -> str:
     if _FILE_TAGS.search(written) or (is_free and not _NO_FILE_DOC.search(written)):
         return comment_prose([written])
     return ""
+
+
+def _resolver(layout: Layout) -> ImportResolver:
+    def resolve(name: str, scope: str) -> str | None:
+        if name.startswith("."):
+            target = join(scope, name)
+            return target if target in layout.files else layout.known(join(target, ".."))
+        published = next((each for each in layout.packages if name == each or name.startswith(f"{each}/")), None)
+        return layout.known(layout.packages[published]) if published else None
+
+    return resolve
+
+
+_NOT_A_RANGE = ("file:", "link:", "portal:", "workspace:", ".", "/", "~/")
+
+
+def _package_json(data: bytes, _root: bytes) -> ProjectManifest:
+    package = table_at(wire.parse(data.removeprefix(BOM_UTF8), halves=True))
+    name = name_of(package.get("name"))
+    found = Dependencies(own=name)
+    for wanted, spec in table_at(package, "dependencies").items():
+        _add_npm(found, wanted, spec)
+    for wanted, spec in table_at(package, "peerDependencies").items():
+        if not table_at(package, "peerDependenciesMeta", wanted).get("optional"):
+            _add_npm(found, wanted, spec)
+    return ProjectManifest(name, description_of(package.get("description")), found.all())
+
+
+def _add_npm(found: Dependencies, name: str, spec: object) -> None:
+    if not isinstance(spec, str) or spec.startswith(_NOT_A_RANGE):
+        return
+    if spec.startswith("npm:"):
+        name, _, spec = spec.removeprefix("npm:").rpartition("@") if "@" in spec[5:] else (spec[4:], "", "")
+    found.add(name, spec)
+
+
+TYPESCRIPT = Language(
+    name="typescript",
+    title="TypeScript",
+    extensions=_TYPESCRIPT,
+    read=read,
+    resolver=_resolver,
+    manifests=(ManifestFile("package.json", 2, _package_json),),
+    front_files=("index.ts", "index.tsx"),
+    generated_suffixes=(".d.ts", ".d.mts", ".d.cts"),
+)
+JAVASCRIPT = Language(
+    name="javascript",
+    title="JavaScript",
+    extensions=_JAVASCRIPT,
+    read=read,
+    resolver=_resolver,
+    front_files=("index.js", "index.mjs"),
+    generated_suffixes=(".min.js", ".bundle.js"),
+)

@@ -181,8 +181,8 @@ class Examination(NamedTuple):
         invalid = {finding.scope for finding in report.findings}
         states: dict[str, list[str]] = {"fresh": [], "stale": [], "missing": [], "invalid": sorted(invalid)}
         for entry in entries:
-            if entry["scope"] not in invalid:
-                states[entry["state"]].append(entry["scope"])
+            if entry.scope not in invalid:
+                states[entry.state].append(entry.scope)
         counts = {state: len(scopes) for state, scopes in states.items()}
         told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
         yield Finding("ok", "directories", f"{len(entries)}: {told}", facts=counts)

@@ -1,4 +1,4 @@
-"""What do comments and docstrings say? Their first paragraph, without marks, tags and licences.
+"""The prose of comments and docstrings: their first paragraph, without marks, tags and licences.
 
 Pure.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.parsing import LEFT_OUT, visible
+from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, visible
 from contexthall.core.text import known
 
 LONGEST_DOC = 1000
@@ -35,7 +35,7 @@ _LICENCE = re.compile(
 
 
 def prose(written: str) -> str:
-    """Give the first paragraph that says something, on one line; a title only if there is nothing else."""
+    """Return the first paragraph that says something, on one line; a title only if there is nothing else."""
     title = ""
     for paragraph in _paragraphs(known(written[: 16 * LONGEST_DOC])):
         heading, lines = _without_heading(paragraph)
@@ -49,12 +49,12 @@ def prose(written: str) -> str:
 
 
 def comment_prose(comments: Sequence[str]) -> str:
-    """Give what comments that stand together say, without their marks."""
+    """Return what comments that stand together say, without their marks."""
     return prose("\n".join(_bare(comment) for comment in comments if not _DIRECTIVE.match(comment)))
 
 
 def is_licence(comment: str) -> bool:
-    """Say whether a comment is about who owns the file rather than about what it does."""
+    """Return whether a comment is about who owns the file rather than about what it does."""
     return _LICENCE.search(known(comment[:4096])) is not None
 
 
@@ -71,7 +71,7 @@ class Comments:
         self._nodes.append(node)
 
     def above(self, node: Node) -> list[str]:
-        """Give what stands directly above `node`, and forget it."""
+        """Return what stands directly above `node`, and forget it."""
         nodes, self._nodes = self._nodes, []
         if not nodes or is_apart(self._data, nodes[-1], node):
             return []
@@ -79,7 +79,7 @@ class Comments:
 
 
 def is_apart(data: bytes, upper: Node, lower: Node) -> bool:
-    """Say whether there is an empty line between two nodes, the upper of which may hold its own line's end."""
+    """Return whether there is an empty line between two nodes, the upper of which may hold its own line's end."""
     end = upper.end_byte
     if end and data[end - 1] == ord("\n"):
         end -= 1
@@ -130,7 +130,7 @@ def _shortened(said: str) -> str:
 
 
 def _role(match: re.Match[str]) -> str:
-    """Give what a reference is shown as: its last name if it begins with a tilde."""
+    """Return what a reference is shown as: its last name if it begins with a tilde."""
     return f"`{match[2].rsplit('.', 1)[-1] if match[1] else match[2]}`"
 
 

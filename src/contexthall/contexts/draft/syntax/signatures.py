@@ -1,4 +1,4 @@
-"""How is a signature written on one line? As it stands, without comments, needless commas and secrets.
+"""Signatures on one line: as they stand, without comments, needless commas and secrets.
 
 Pure. What is longer than anybody reads gets shorter; what has a syntax error in it is not written at all.
 """
@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from contexthall.contexts.draft.credentials import is_secret_name, looks_like_a_key
-from contexthall.contexts.draft.languages.parsing import LEFT_OUT, MOST_NODES, children, first_child, text, visible
+from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, MOST_NODES, children, first_child, text, visible
+from contexthall.core.secrets import is_secret_name, may_be_key
 
 LONGEST_SIGNATURE = 400
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "html_comment"})
@@ -68,7 +68,7 @@ def one_line(
     if not instead and not node.has_error and (plain := _plain(data[span[0] : span[1]])) is not None:
         return plain
     line = _Line(data)
-    for token, written in _Walk(data, notation, instead).tokens(node, span):
+    for token, written in _SignatureTokens(data, notation, instead).tokens(node, span):
         if written is None:
             return ""
         line.add(token, written)
@@ -76,11 +76,11 @@ def one_line(
 
 
 def _plain(written: bytes) -> str | None:
-    """Give a text as it stands if that will do; None if it takes a look at its tokens to tell."""
+    """Return a text as it stands if that will do; None if it takes a look at its tokens to tell."""
     if _NEEDS_CARE.search(written):
         return None
     plain = visible(written.decode("utf-8", "replace")).strip()
-    if _QUOTES.search(written) and (is_secret_name(plain) or looks_like_a_key(plain)):
+    if _QUOTES.search(written) and (is_secret_name(plain) or may_be_key(plain)):
         return None
     return plain
 
@@ -100,7 +100,7 @@ class _Line:
         self._end = token.end_byte
 
     def _space(self, gap: bytes, written: str) -> str:
-        """Say what stands between two tokens: brackets on lines of their own come back to their content."""
+        """Return what stands between two tokens: brackets on lines of their own come back to their content."""
         if not gap:
             return ""
         is_plain = gap.isspace() and b"\n" not in gap
@@ -111,7 +111,7 @@ class _Line:
         return visible("".join(self._parts)).strip()
 
 
-class _Walk:
+class _SignatureTokens:
     """Goes through the tokens of a signature, deciding about each what is shown of it."""
 
     def __init__(self, data: bytes, notation: Notation, instead: Mapping[int, str]) -> None:
@@ -120,7 +120,7 @@ class _Walk:
         self._instead = dict(instead)
 
     def tokens(self, node: Node, span: tuple[int, int]) -> Iterator[tuple[Node, str | None]]:
-        """Give the tokens and what is written for them; None for a syntax error."""
+        """Yield the tokens and what is written for them; None for a syntax error."""
         cursor = node.walk()
         for _ in range(MOST_NODES):
             node = cursor.node or node
@@ -136,7 +136,7 @@ class _Walk:
                     return
 
     def _written(self, node: Node) -> str | None:
-        """Give the words for a token, or for a node that is shown as one; None for a node to look into."""
+        """Return the words for a token, or for a node that is shown as one; None for a node to look into."""
         if node.is_error or node.is_missing:
             return None
         kind = node.type
@@ -151,7 +151,7 @@ class _Walk:
 
     def _string(self, node: Node) -> str:
         literal = self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
-        return LEFT_OUT if "\n" in literal or looks_like_a_key(literal) else literal
+        return LEFT_OUT if "\n" in literal or may_be_key(literal) else literal
 
     def _prepare(self, node: Node, kind: str) -> None:
         """Decide about tokens below `node` that only their surroundings tell something about."""

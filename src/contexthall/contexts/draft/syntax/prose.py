@@ -1,4 +1,4 @@
-"""What is the first thing a text says?
+"""The first sentence of a text, and of a README in Markdown or reStructuredText.
 
 Pure, and linear however hostile the text: only its first 64 KiB are looked at, by expressions that never go back, and
 what cannot be said in a sentence is not said.
@@ -69,7 +69,7 @@ _MARKUP = re.compile(
 
 
 def one_line(text: str) -> str:
-    """Give `text` on one line: white space collapsed, control characters and halves of characters dropped."""
+    """Return `text` on one line: white space collapsed, control characters and lone surrogates dropped."""
     text = known(text)
     if not text.isprintable():
         text = "".join(mark for mark in text if mark.isprintable() or mark.isspace())
@@ -86,7 +86,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def _reduced(text: str) -> str:
-    """Give what is left of `text` once its markup is gone; code keeps its ticks, for what they hold is no markup."""
+    """Return what is left of `text` once its markup is gone; code keeps its ticks, for what they hold is no markup."""
     for _ in range(_LAYERS):
         before, text = text, _MARKUP.sub(_text_of, text)
         if text == before:
@@ -169,7 +169,7 @@ def _ends(line: str, stop: re.Match[str]) -> bool:
 
 
 def first_sentence(text: str, most: int = 200) -> str:
-    """Give the first sentence of `text` as one line of at most `most` characters; empty if it says nothing.
+    """Return the first sentence of `text` as one line of at most `most` characters; empty if it says nothing.
 
     A paragraph is preferred to a title. Markup inside markup comes off layer by layer, so the answer answers itself.
     """
@@ -200,7 +200,7 @@ def _without_margin(text: str) -> str:
 _TOLD = re.compile(r"^[@\\](?:file|fileoverview|overview|brief|description|desc|summary)[ \t]", re.MULTILINE)
 
 
-class _Block(NamedTuple):
+class _ProseBlock(NamedTuple):
     """A stretch of text: a title if it has a level."""
 
     text: str
@@ -250,7 +250,7 @@ def _line(lines: Sequence[str], at: int) -> str:
 
 
 def _until(lines: Sequence[str], at: int, is_end: Callable[[str], bool]) -> int:
-    """Give where the first line from `at` on stands that `is_end`, or the end."""
+    """Return where the first line from `at` on stands that `is_end`, or the end."""
     while at < len(lines) and not is_end(lines[at]):
         at += 1
     return at
@@ -312,7 +312,7 @@ def _after_html(lines: Sequence[str], at: int) -> int:
 
 
 def _without_tags(lines: Sequence[str], at: int) -> str:
-    """Give what the line says beside its tags, one that goes on in the next line among them."""
+    """Return what the line says beside its tags, one that goes on in the next line among them."""
     line = _ANY_TAG.sub("", lines[at])
     return line.partition("<")[0] if ">" not in line else line
 
@@ -333,7 +333,7 @@ _SKIPPED = (
 
 
 def _title(lines: Sequence[str], at: int, *, markdown: bool) -> tuple[str, str, int]:
-    """Give a title, the marks that make it one and where it ends."""
+    """Return a title, the marks that make it one and where it ends."""
     if heading := _HEADING.match(lines[at]):
         return heading[2].strip(" #"), heading[1], at + 1
     line, below, further = _line(lines, at), _line(lines, at + 1), _line(lines, at + 2)
@@ -366,14 +366,14 @@ def _interrupts(line: str) -> bool:
     return any(known.match(line) for known in (_ITEM, _HEADING, _FENCE, _FIELD, _EXAMPLE, _MARKER, _DEFINITION))
 
 
-def _blocks(lines: Sequence[str], *, markdown: bool) -> Iterator[_Block]:
-    """Give titles, paragraphs, quotations and lists; the rest is not for reading aloud."""
+def _blocks(lines: Sequence[str], *, markdown: bool) -> Iterator[_ProseBlock]:
+    """Yield titles, paragraphs, quotations and lists; the rest is not for reading aloud."""
     at, adornments = 0, list[str]()
     while (at := _until(lines, at, lambda line: not _is_blank(line))) < len(lines):
         text, marks, end = _title(lines, at, markdown=markdown)
         if end > at:
             adornments += [] if marks in adornments or marks[0] == "#" else [marks]
-            yield _Block(text, level=len(marks) if marks[0] == "#" else adornments.index(marks) + 1)
+            yield _ProseBlock(text, level=len(marks) if marks[0] == "#" else adornments.index(marks) + 1)
         elif (end := _end(_SKIPPED, lines, at)) == at:
             end = _end((_after_list, _after_quotation, _after_paragraph), lines, at)
             yield _block(lines[at:end])
@@ -384,12 +384,12 @@ def _end(kinds: Iterable[Callable[[Sequence[str], int], int]], lines: Sequence[s
     return next((end for after in kinds if (end := after(lines, at)) > at), at)
 
 
-def _block(lines: Sequence[str]) -> _Block:
-    """Give a paragraph, or what the first item of a list or the first paragraph of a quotation says."""
+def _block(lines: Sequence[str]) -> _ProseBlock:
+    """Return a paragraph, or what the first item of a list or the first paragraph of a quotation says."""
     opening = _ITEM.match(lines[0]) or _MARKER.match(lines[0])
     rest = [_MARKER.sub("", line, count=1) for line in lines[1:]]
     said = [lines[0][opening.end() :] if opening else lines[0], *rest[: _until(rest, 0, _interrupts)]]
-    return _Block(" ".join(line.rstrip("\\") for line in said), is_list=bool(_ITEM.match(lines[0])))
+    return _ProseBlock(" ".join(line.rstrip("\\") for line in said), is_list=bool(_ITEM.match(lines[0])))
 
 
 _FRONT_MATTER = ("---", "+++")
@@ -467,7 +467,7 @@ def _references(text: str) -> _References:
 
 
 def readme_sentence(data: bytes, name: str) -> str:
-    """Give the first sentence of prose of the README `data`, whose file is called `name`; empty if there is none."""
+    """Return the first sentence of prose of the README `data`, whose file is called `name`; empty if there is none."""
     suffix = name[name.rfind(".") :].lower() if "." in name else ""
     if (suffix and suffix not in _MARKDOWN + _PLAIN) or b"\0" in data[:LOOKED_AT]:
         return ""
@@ -489,8 +489,8 @@ def _body(lines: list[str], *, markdown: bool) -> list[str]:
     return lines[end + 1 :]
 
 
-def _of_the_whole(blocks: Iterable[_Block]) -> Iterator[_Block]:
-    """Give the paragraphs that may speak of the whole: those before the sections that do not, and those that say so."""
+def _of_the_whole(blocks: Iterable[_ProseBlock]) -> Iterator[_ProseBlock]:
+    """Yield paragraphs that may speak of the whole: those before the sections that do not, and those that say so."""
     level, is_aside, is_over = 0, False, False
     for index, block in enumerate(blocks):
         if not block.level:
@@ -505,7 +505,7 @@ def _of_the_whole(blocks: Iterable[_Block]) -> Iterator[_Block]:
 
 
 def _is_prose(paragraph: str) -> bool:
-    """Tell prose from badges, menus and addresses: it has words of its own."""
+    """Return whether a paragraph is prose: unlike badges, menus and addresses, it has words of its own."""
     own = _LINKED.sub(" ", _IMAGE.sub("", paragraph))
     return len(_WORD.findall(own)) >= _FEWEST_WORDS and not paragraph.lstrip().startswith("[!")
 
@@ -516,7 +516,7 @@ def _is_telling(sentence: str) -> bool:
 
 
 def _without_colon(sentence: str) -> str:
-    """Give a definition that leads to a list without what it leads to."""
+    """Return a definition that leads to a list without what it leads to."""
     return sentence.rstrip(": ") if _DEFINES.search(sentence) else sentence
 
 
@@ -548,7 +548,7 @@ _ONLY_NAMED = re.compile(
 
 
 def is_boilerplate(sentence: str) -> bool:
-    """Say whether `sentence` says nothing of what it stands for."""
+    """Return whether `sentence` says nothing of what it stands for."""
     said = known(sentence[:LOOKED_AT])
     if len(_WORD.findall(said)) < _FEWEST_WORDS_OF_A_SENTENCE:
         return True

@@ -1,4 +1,4 @@
-"""How is source code parsed, within limits? What the readers of all languages share.
+"""Parsing of source code within limits, for the readers of all languages.
 
 Pure but for a clock: a file that is made to keep a parser busy is given up after `MOST_SECONDS` of processor time, or
 where the parser does not come back to us for more of it, after a few seconds.
@@ -45,7 +45,7 @@ class Piece(NamedTuple):
     is_damaged: bool
 
     def statements(self) -> Iterator[Node]:
-        """Give what stands at the top, without the debris that a syntax error leaves there."""
+        """Yield what stands at the top, without the debris that a syntax error leaves there."""
         for node in children(self.root):
             if not self.is_damaged or (not node.is_error and self._begins_a_line(node)):
                 yield node
@@ -91,7 +91,7 @@ def _is_parsable(data: bytes) -> bool:
 
 
 def _is_a_bracket_bomb(data: bytes) -> bool:
-    """Say whether far more brackets are open than anybody writes: each costs the parser a kilobyte."""
+    """Return whether far more brackets are open than anybody writes: each costs the parser a kilobyte."""
     if len(data) <= _SMALL_BYTES:
         return False
     if data.count(b"<") - data.count(b">") > _OPEN_ANGLES:
@@ -169,17 +169,17 @@ def _cuts(data: bytes, root: Node, starts: re.Pattern[bytes]) -> list[int]:
 
 
 def first_child(node: Node) -> Node | None:
-    """Give the first child of a node; None for one without any, such as what a syntax error leaves behind."""
+    """Return the first child of a node; None for one without any, such as what a syntax error leaves behind."""
     return node.child(0) if node.child_count else None
 
 
 def first_named_child(node: Node) -> Node | None:
-    """Give the first child that is no punctuation; None if there is none."""
+    """Return the first child that is no punctuation; None if there is none."""
     return node.named_child(0) if node.named_child_count else None
 
 
 def children(node: Node) -> Iterator[Node]:
-    """Give a node's children without holding them all."""
+    """Yield a node's children without holding them all."""
     cursor = node.walk()
     if not cursor.goto_first_child():
         return
@@ -191,7 +191,7 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def text(data: bytes, node: Node | None) -> str:
-    """Give a node as it is written; for names, which have no white space in them."""
+    """Return a node as it is written; for names, which have no white space in them."""
     return "" if node is None else visible(data[node.start_byte : node.end_byte].decode("utf-8", "replace"))
 
 
@@ -206,5 +206,5 @@ _INVISIBLE = dict.fromkeys(
 
 
 def unique(names: Iterable[str]) -> tuple[str, ...]:
-    """Give each name once, in order."""
+    """Return each name once, in order."""
     return tuple(dict.fromkeys(name for name in names if name and len(name) <= LONGEST_NAME))

@@ -1,0 +1,92 @@
+"""What a manifest says of a project, and what the readers of all manifests share.
+
+Pure. What cannot be read says nothing. Addresses, and the passwords in them, are never repeated.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from contexthall.contexts.draft.syntax.prose import is_boilerplate, one_line, shorten
+
+_LONGEST_NAME = 214
+_LONGEST_DESCRIPTION = 500
+
+
+class ProjectManifest(NamedTuple):
+    """What a project says of itself."""
+
+    name: str = ""
+    description: str = ""
+    dependencies: tuple[str, ...] = ()
+    """What it needs to run and is not part of the same repository: `click >=8.2`, in the order of the file."""
+    module: str = ""
+    """The path by which Go imports it."""
+
+
+class ManifestFile(NamedTuple):
+    """A kind of manifest, known by the name of its file."""
+
+    name: str
+    rank: int
+    """Of two manifests in a directory, the one of lower rank says more about it."""
+    read: Callable[[bytes, bytes], ProjectManifest]
+    """Reads a manifest; the second argument is the one at the project's root if `inherits`. May raise ValueError."""
+    inherits: bool = False
+    """Whether a manifest may leave things to that of the same name at the project's root."""
+
+
+_NAME = re.compile(r"@?[A-Za-z0-9_][\w.~/-]*+", re.ASCII)
+_SPEC = re.compile(r"[\w.,<>=!~^*|&+ -]{1,80}", re.ASCII)
+
+
+class Dependencies:
+    """Dependencies as they are found: each name once, the first time."""
+
+    def __init__(self, own: str = "") -> None:
+        self._own = normal_name(own)
+        self._found: dict[str, str] = {}
+
+    def add(self, name: str, spec: object = "") -> None:
+        """Add a name and, if it is a plain one, which versions of it will do."""
+        name = name.strip()
+        known = normal_name(name)
+        if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name) or known == self._own or known in self._found:
+            return
+        versions = " ".join(spec.split()) if isinstance(spec, str) else ""
+        is_plain = versions not in ("", "*") and _SPEC.fullmatch(versions)
+        self._found[known] = f"{name} {versions}" if is_plain else name
+
+    def all(self) -> tuple[str, ...]:
+        return tuple(self._found.values())
+
+
+def normal_name(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def table_at(value: object, *path: str) -> Mapping[str, object]:
+    """Return the table at `path` inside `value`; an empty one if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def name_of(value: object) -> str:
+    line = one_line(value) if isinstance(value, str) else ""
+    return line if len(line) <= _LONGEST_NAME else ""
+
+
+def description_of(value: object) -> str:
+    line = one_line(value) if isinstance(value, str) else ""
+    return "" if is_boilerplate(line) else shorten(line, _LONGEST_DESCRIPTION)
+
+
+# The time that tomllib takes grows with the square of the parts of a key.
+_LONG_KEY = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){32}")
+
+
+def read_toml(data: bytes) -> dict[str, object]:
+    text = data.decode("utf-8-sig")
+    return {} if _LONG_KEY.search(text) else tomllib.loads(text)

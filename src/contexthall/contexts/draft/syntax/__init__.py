@@ -1,0 +1,1 @@
+"""Source code, comments, signatures and README files, read within limits."""
