@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contexthall.caches.build.builder import Built, Progress
     from contexthall.caches.library import Library
     from contexthall.caches.query.resolution import Resolution
-    from contexthall.clients.register import Found, Register
+    from contexthall.clients.register import ImportedServer, Register
     from contexthall.contexts.draft.drafting import Order
     from contexthall.contexts.draft.drafting import Progress as Drafted
     from contexthall.contexts.project import Answer, Context, Outcome, Project, Projects, Report, Turn
@@ -357,7 +357,7 @@ class Hall:
         launch = Launch(command="".join(command[:1]), args=tuple(command[1:]))
         enrol(self._disk, _named_guild(self.settings), name, launch, version=version)
 
-    def members_in(self, file: str, *, keep: Collection[str] = ()) -> "tuple[Found, ...]":
+    def members_in(self, file: str, *, keep: Collection[str] = ()) -> "tuple[ImportedServer, ...]":
         """Say which members the guild could get from a file in which an MCP client names its servers.
 
         Values that may be secrets become references to variables, but for those of the variables named by `keep`.
@@ -374,7 +374,7 @@ class Hall:
         )
         return tuple(each._replace(reason=reason) for each, reason in zip(named, reasons, strict=True))
 
-    def import_member(self, found: "Found") -> None:
+    def import_member(self, found: "ImportedServer") -> None:
         """Write the manifest of a member that was found in a client's file."""
         from contexthall.guild.members.enrolment import enrol
 
@@ -415,7 +415,7 @@ class Hall:
         return is_trusted or self._disk.is_within(real, self.settings.project_root)
 
 
-def _launch(found: "Found") -> "Launch":
+def _launch(found: "ImportedServer") -> "Launch":
     """Give the launch of a server that was found in a client's file."""
     from contexthall.guild.members.manifest import Launch
 

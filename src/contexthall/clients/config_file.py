@@ -31,7 +31,7 @@ class _Language(Protocol):
     def without_member(self, text: str, path: tuple[str, ...], name: str) -> str: ...
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """What became of a file."""
 
     file: str
@@ -69,7 +69,7 @@ class ConfigFile:
         """Spell a server as a file of this kind that has no other."""
         return self._language.with_member("", self._keys, name, entry)
 
-    def put(self, server: str, renew: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Change:
+    def put(self, server: str, renew: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> FileChange:
         """Have the file name this server; whatever else it says stays.
 
         What it shall say of the server is told by `renew`, from the very values that change, which it may refuse to do.
@@ -82,7 +82,7 @@ class ConfigFile:
         with self._entered(os.path.dirname(real)) as opened:
             return self._changed(opened, os.path.basename(real), server, edit)
 
-    def drop(self, server: str) -> Change:
+    def drop(self, server: str) -> FileChange:
         """Have the file not name this server any more; a file that would say nothing at all is taken away."""
 
         def edit(text: str) -> str:
@@ -90,31 +90,31 @@ class ConfigFile:
 
         real = self._real()
         if self._disk.kind(os.path.dirname(real)) is None:
-            return Change(self.path, is_needed=False)
+            return FileChange(self.path, is_needed=False)
         with self._disk.enter(os.path.dirname(real), follow=False) as opened:
             return self._changed(opened, os.path.basename(real), server, edit, blank=edit(self.spelt(server, {})))
 
     def _changed(
         self, opened: Directory, name: str, server: str, edit: Callable[[str], str], blank: str = ""
-    ) -> Change:
+    ) -> FileChange:
         """Change the file, unless there is nothing to change; as `blank`, it would say nothing and goes."""
         self._tidy(opened, name)
         before = self._read()
         after = self._edited(before or b"", edit)
         if after == (before or b""):
-            return Change(self.path, is_needed=False)
+            return FileChange(self.path, is_needed=False)
         if before is None:
             self._create(opened, name, after)
-            return Change(self.path, is_needed=True)
+            return FileChange(self.path, is_needed=True)
         if after.decode() == blank:
             rewriting.remove(opened, name, before)
-            return Change(self.path, is_needed=True)
+            return FileChange(self.path, is_needed=True)
         backup = name + BACKUP_SUFFIX
         # What was kept before the hall was in the file is worth more than a copy that has the hall in it.
         if server not in self.servers_in(self._parsed(self._text(before))) or backup not in opened.names():
             _keep(opened, name, backup, before)
         rewriting.rewrite(opened, name, before, after)
-        return Change(self.path, is_needed=True, backup=os.path.join(opened.path, backup))
+        return FileChange(self.path, is_needed=True, backup=os.path.join(opened.path, backup))
 
     def _create(self, opened: Directory, name: str, data: bytes) -> None:
         if not opened.put(name, data, sync=True):

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from contexthall.clients.discretion import has_secret, secret_in, secrets_in
-from contexthall.clients.servers import Server
+from contexthall.clients.servers import ConfiguredServer
 
 _SHELL = "/bin/sh"
 _REFERENCE = re.compile(r"\$\{(?:(env|input):)?([A-Za-z_][\w-]*)(?::-[^}$]*)?\}|^\$([A-Za-z_]\w*)$", re.ASCII)
@@ -33,7 +33,7 @@ _OTHER = re.compile(r"\$\{[^}]*\}")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-class Found(NamedTuple):
+class ImportedServer(NamedTuple):
     """A server that may become a member, or the reason why it cannot."""
 
     name: str
@@ -59,16 +59,16 @@ class Origin(NamedTuple):
     """Variables whose values are no secrets, and are copied."""
 
 
-def as_members(servers: Sequence[Server], origin: Origin) -> list[Found]:
+def as_members(servers: Sequence[ConfiguredServer], origin: Origin) -> list[ImportedServer]:
     """Say what the servers of a file would be as members."""
-    names = _Names(servers)
+    names = _VariableNames(servers)
     return [_as_member(server, origin, names) for server in servers]
 
 
-class _Names:
+class _VariableNames:
     """The variables of a file: those that its servers name, and those that are made for one of them."""
 
-    def __init__(self, servers: Sequence[Server]) -> None:
+    def __init__(self, servers: Sequence[ConfiguredServer]) -> None:
         self.contested = _contested(servers)
         self._taken = {name for server in servers for name in (*server.env, *_referred(server))}
         self._numbered: dict[str, Iterator[str]] = {}
@@ -82,7 +82,7 @@ class _Names:
         return name
 
 
-def _contested(servers: Iterable[Server]) -> frozenset[str]:
+def _contested(servers: Iterable[ConfiguredServer]) -> frozenset[str]:
     """Name the variables to which two servers give different values, or one gives a value and another refers."""
     values = defaultdict[str, set[str]](set)
     for server in servers:
@@ -92,26 +92,26 @@ def _contested(servers: Iterable[Server]) -> frozenset[str]:
     return frozenset(name for name, given in values.items() if len(given) > 1)
 
 
-def _referred(server: Server) -> set[str]:
+def _referred(server: ConfiguredServer) -> set[str]:
     """Name the variables to which a server refers."""
     texts = (server.command, *server.args, server.cwd, server.url, *server.headers.values(), *server.env.values())
     return {_name_in(found) for text in texts for found in _REFERENCE.finditer(text)}
 
 
-def _as_member(server: Server, origin: Origin, names: _Names) -> Found:
+def _as_member(server: ConfiguredServer, origin: Origin, names: _VariableNames) -> ImportedServer:
     """Say what a server would be as a member."""
     if server.fault:
-        return Found(server.name, reason=server.fault)
+        return ImportedServer(server.name, reason=server.fault)
     if server.is_off:
-        return Found(server.name, reason="it is switched off")
+        return ImportedServer(server.name, reason="it is switched off")
     if server.is_hall:
-        return Found(server.name, reason="it is a hall itself")
+        return ImportedServer(server.name, reason="it is a hall itself")
     if server.env_file:
-        return Found(server.name, reason="it reads variables from a file, which a manifest cannot say")
+        return ImportedServer(server.name, reason="it reads variables from a file, which a manifest cannot say")
     try:
         return _Translation(server, origin, names).member()
     except _UntranslatableError as error:
-        return Found(server.name, reason=str(error))
+        return ImportedServer(server.name, reason=str(error))
 
 
 class _UntranslatableError(ValueError):
@@ -121,27 +121,27 @@ class _UntranslatableError(ValueError):
 class _Translation:
     """One server on its way into the guild, and the variables that it turns out to need."""
 
-    def __init__(self, server: Server, origin: Origin, names: _Names) -> None:
+    def __init__(self, server: ConfiguredServer, origin: Origin, names: _VariableNames) -> None:
         self._server = server
         self._origin = origin
         self._names = names
         self._prefix = names.new(_prefix(server.name))
         self._needs: dict[str, None] = {}
 
-    def member(self) -> Found:
+    def member(self) -> ImportedServer:
         if self._server.url:
             return self._remote()
         command = self._command()
         inner = {name: f"${{{name}}}" for name in self._needs}  # which the command itself refers to
         env = {**inner, **{name: self._value(name, value) for name, value in self._server.env.items()}}
-        return Found(self._server.name, command=command, env=env, needs=_needed(env.values()))
+        return ImportedServer(self._server.name, command=command, env=env, needs=_needed(env.values()))
 
-    def _remote(self) -> Found:
+    def _remote(self) -> ImportedServer:
         url = self._placed(self._server.url)
         if _OTHER.search(url) or has_secret(url):
             raise _UntranslatableError("its address holds a secret, or a variable, which a manifest cannot say")
         headers = {name: self._header(name, value) for name, value in self._server.headers.items()}
-        return Found(self._server.name, url=url, headers=headers, needs=_needed(headers.values()))
+        return ImportedServer(self._server.name, url=url, headers=headers, needs=_needed(headers.values()))
 
     def _value(self, name: str, value: str) -> str:
         """Say what a variable of the server's environment shall be."""

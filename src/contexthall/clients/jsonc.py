@@ -43,7 +43,7 @@ _COMPLAINTS: Final = {
 }
 
 
-class _Member(NamedTuple):
+class _JsonMember(NamedTuple):
     """Where a member begins, where its value begins and ends, and where the comma behind it is, if there is one."""
 
     name: str
@@ -63,7 +63,7 @@ class _Object(NamedTuple):
 
     start: int
     end: int
-    members: list[_Member]
+    members: list[_JsonMember]
 
 
 _READER = json.JSONDecoder(parse_int=wire.integer)
@@ -139,7 +139,7 @@ class _Page:
             place = _object_at(self._bare, member.value)
         return place, ()
 
-    def _named(self, place: _Object, name: str) -> _Member | None:
+    def _named(self, place: _Object, name: str) -> _JsonMember | None:
         """Give the member of that name. Of two, some readers take the first and others the last."""
         found = [member for member in place.members if member.name == name]
         if len(found) > 1:
@@ -153,7 +153,7 @@ class _Page:
         after = "" if self._text[end:] else self._line_break
         return [Edit(end, end, before + self._laid_out(value, "", _UNIT) + after)]
 
-    def _replaced(self, place: _Object, member: _Member, value: object) -> list[Way]:
+    def _replaced(self, place: _Object, member: _JsonMember, value: object) -> list[Way]:
         new = _spelt(value)
         if self._begins_line(member.start):
             new = self._laid_out(value, self._indent(member.start), self._unit(place))
@@ -175,7 +175,7 @@ class _Page:
             return [[Edit(end, end, text + ",")] for text in texts]
         return [[Edit(last.end, last.end, ","), Edit(end, end, text)] for text in texts]
 
-    def _removed(self, place: _Object, member: _Member) -> list[Way]:
+    def _removed(self, place: _Object, member: _JsonMember) -> list[Way]:
         """Give the ways to remove a member: with the white space before it, else from where it begins."""
         is_last = member is place.members[-1]
         line_end = self._line_end(member.stop)
@@ -190,7 +190,7 @@ class _Page:
             for begin in (start, member.start)
         ]
 
-    def _stops(self, member: _Member) -> list[int]:
+    def _stops(self, member: _JsonMember) -> list[int]:
         """Say where a member may end: behind the comment on its last line, if the lines are its own, or before it."""
         line_end = self._line_end(member.stop)
         has_lines = self._begins_line(member.start) and not self._bare[member.stop : line_end].strip(_SPACE)
@@ -274,7 +274,7 @@ def _check_depth(bare: str) -> None:
 
 def _object_at(bare: str, start: int) -> _Object:
     """Say where everything stands in the object that begins there."""
-    members: list[_Member] = []
+    members: list[_JsonMember] = []
     spans = _spans(bare, start)
     for begin, end in spans:
         match bare[begin]:
@@ -284,7 +284,7 @@ def _object_at(bare: str, start: int) -> _Object:
                 members[-1] = members[-1]._replace(comma=begin)
             case _:
                 next(spans)  # the colon
-                members.append(_Member(json.loads(bare[begin:end]), begin, *next(spans)))
+                members.append(_JsonMember(json.loads(bare[begin:end]), begin, *next(spans)))
     raise AssertionError("an object that was read has an end")
 
 

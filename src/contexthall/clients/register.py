@@ -10,15 +10,15 @@ from contextlib import suppress
 from itertools import chain, count
 from typing import Any, Literal, NamedTuple
 
-from contexthall.clients.config_file import Change, ConfigFile
-from contexthall.clients.importing import Found, Origin, as_members
-from contexthall.clients.servers import Server, is_server, reached_by, servers_of
-from contexthall.clients.table import CLIENTS, NAME, Client, Place, Reach
+from contexthall.clients.config_file import ConfigFile, FileChange
+from contexthall.clients.importing import ImportedServer, Origin, as_members
+from contexthall.clients.servers import ConfiguredServer, is_server, reached_by, servers_of
+from contexthall.clients.table import CLIENTS, NAME, Client, ConfigLocation, Reach
 from contexthall.core.errors import DiskError, HallError, UsageError
 from contexthall.core.paths import absolute
 from contexthall.system.disk import Disk
 
-__all__ = ["CLIENTS", "NAME", "Change", "Client", "Found", "Known", "Reach", "Register"]
+__all__ = ["CLIENTS", "NAME", "Client", "FileChange", "ImportedServer", "KnownClient", "Reach", "Register"]
 
 _TELLING = {"this": 0, "broken": 1, "gone": 2, "other": 3, "absent": 4}
 _OURS = {"command", "args"}.union(*((each.url_key, *each.stdio, *each.http, *each.token) for each in CLIENTS.values()))
@@ -28,7 +28,7 @@ _OF_COMMANDS = frozenset({"env", "env_vars", "envFile", "cwd"})
 _OF_ADDRESSES = frozenset({"http_headers", "env_http_headers", "oauth", "oauth_resource"})
 
 
-class Known(NamedTuple):
+class KnownClient(NamedTuple):
     """Whether a client knows the hall of this project."""
 
     client: str
@@ -56,7 +56,7 @@ class Register:
         """Say where the file of a client is; empty if that is not known."""
         return self._found(client.place) if client.place else ""
 
-    def _found(self, place: Place) -> str:
+    def _found(self, place: ConfigLocation) -> str:
         return place.found(self._project_root, self._environment, self._platform)
 
     def spelling(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> str:
@@ -65,7 +65,7 @@ class Register:
         config = ConfigFile(self._disk, file or usual, client.keys)
         return config.spelt(name, _entry(client, reach))
 
-    def introduce(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> Change:
+    def introduce(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> FileChange:
         """Write the hall into a client's file. What stands there under its name may be the same hall, and no other.
 
         What somebody else has put into the entry stays in it.
@@ -80,7 +80,7 @@ class Register:
 
         return config.put(name, renewed)
 
-    def forget(self, client: Client, *, name: str = NAME, file: str | None = None) -> Change:
+    def forget(self, client: Client, *, name: str = NAME, file: str | None = None) -> FileChange:
         """Take the hall out of a client's file."""
         config, whose = self._config(client, file), ""
         with suppress(HallError):  # which comes again, if it matters
@@ -89,15 +89,15 @@ class Register:
         change = config.drop(name)
         return change._replace(whose=whose) if change.is_needed else change
 
-    def known(self, *, port: int) -> tuple[Known, ...]:
+    def known(self, *, port: int) -> tuple[KnownClient, ...]:
         """Say of each client whether it knows the hall of this project, which this machine may serve at that port."""
         return tuple(self._best(client, client.place, port) for client in CLIENTS.values() if client.place)
 
-    def _best(self, client: Client, place: Place, port: int) -> Known:
+    def _best(self, client: Client, place: ConfigLocation, port: int) -> KnownClient:
         """Give what the most telling of a client's files says."""
         return _most_telling(self._known(client, each, port) for each in (place, *client.also))
 
-    def members_in(self, file: str, *, keep: Collection[str] = ()) -> list[Found]:
+    def members_in(self, file: str, *, keep: Collection[str] = ()) -> list[ImportedServer]:
         """Say what the servers that a file names would be as members of a guild, whichever client's file it is."""
         values = ConfigFile(self._disk, file, ()).values()
         if values is None:
@@ -120,11 +120,11 @@ class Register:
         is_same = there.is_hall or there.local_port is not None or (there.url and there.url == reach.url)
         return "another server" if is_server(entry) and not is_same else ""
 
-    def _other_project(self, server: Server, base: str) -> str:
+    def _other_project(self, server: ConfiguredServer, base: str) -> str:
         """Name the project whose hall a server is; empty if that is this one, or not known."""
         return "" if self._is_here(server, base) else server.served_project or ""
 
-    def _is_here(self, server: Server, base: str) -> bool:
+    def _is_here(self, server: ConfiguredServer, base: str) -> bool:
         """Say whether a server is a hall of this project, however that is spelt.
 
         Its client starts it in `base`, or nobody knows where if that is empty.
@@ -138,9 +138,9 @@ class Register:
         except DiskError:
             return False
 
-    def _known(self, client: Client, place: Place, port: int) -> Known:
+    def _known(self, client: Client, place: ConfigLocation, port: int) -> KnownClient:
         file = self._found(place)
-        known = Known(client.name, client.title, file, "absent")
+        known = KnownClient(client.name, client.title, file, "absent")
         try:
             started = self._started(client, place, file) if file else []
         except HallError as error:  # a file that is never written may be as large or odd as its program likes
@@ -156,7 +156,7 @@ class Register:
         free = _free_name(NAME, (server for server, _ in started))
         return known._replace(state="other", detail=f"a hall of {', '.join(others)}", name=free)
 
-    def _started(self, client: Client, place: Place, file: str) -> list[tuple[Server, str]]:
+    def _started(self, client: Client, place: ConfigLocation, file: str) -> list[tuple[ConfiguredServer, str]]:
         """Give the servers of a file, and where each is started; empty if that is wherever its user works."""
         root = self._project_root
         within = root if place.base == "project" else ""
@@ -167,7 +167,7 @@ class Register:
             started += [(each, root) for each in servers_of(own if isinstance(own, Mapping) else {})]
         return started
 
-    def _judged(self, known: Known, hall: Server) -> Known:
+    def _judged(self, known: KnownClient, hall: ConfiguredServer) -> KnownClient:
         if fault := self._fault(hall.command):
             return known._replace(state="gone", detail=f"its command {fault}: {hall.command}", name=hall.name)
         facts = [f"at {hall.url}" if hall.url else "", "switched off" if hall.is_off else ""]
@@ -181,7 +181,7 @@ class Register:
             return "may not be looked at"
 
 
-def _most_telling(known: Iterable[Known]) -> Known:
+def _most_telling(known: Iterable[KnownClient]) -> KnownClient:
     return min(known, key=lambda each: _TELLING[each.state])
 
 
@@ -191,7 +191,7 @@ def _kept(entry: object, reach: Reach) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key not in ours} if isinstance(entry, Mapping) else {}
 
 
-def _taken(client: Client, name: str, file: str | None, what: str, servers: Iterable[Server]) -> UsageError:
+def _taken(client: Client, name: str, file: str | None, what: str, servers: Iterable[ConfiguredServer]) -> UsageError:
     """Give the error that says who has the name in a file, and what can be typed instead."""
     options = {"--name": name if name != NAME else "", "--file": file}
     named = [word for option, value in options.items() if value for word in (option, value)]
@@ -215,7 +215,7 @@ def _entry(client: Client, reach: Reach) -> dict[str, object]:
     return client.entry(reach)
 
 
-def _free_name(name: str, servers: Iterable[Server]) -> str:
+def _free_name(name: str, servers: Iterable[ConfiguredServer]) -> str:
     """Give the name, or with the first number behind it that makes it one of no server."""
     taken = {server.name for server in servers}
     numbered = (f"{name}-{number}" for number in count(2))

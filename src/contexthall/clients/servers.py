@@ -20,7 +20,7 @@ _REACHING = frozenset({"command", "args", "cwd", "type", "transport", *_URLS})
 _LOCAL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):([0-9]{1,5})/mcp/?", re.ASCII)
 
 
-class Server(NamedTuple):
+class ConfiguredServer(NamedTuple):
     """A server as a client's file has it, or the reason why it cannot be understood."""
 
     name: str
@@ -60,9 +60,9 @@ class Server(NamedTuple):
         return ""
 
 
-def servers_of(values: Mapping[str, Any]) -> list[Server]:
+def servers_of(values: Mapping[str, Any]) -> list[ConfiguredServer]:
     """Give every server that a file names, whichever client's file it is, in the order of the file."""
-    found: list[Server] = []
+    found: list[ConfiguredServer] = []
     for keys in _SETS:
         entries: object = values
         for key in keys:
@@ -72,17 +72,17 @@ def servers_of(values: Mapping[str, Any]) -> list[Server]:
     return found
 
 
-def server_of(name: str, entry: object) -> Server:
+def server_of(name: str, entry: object) -> ConfiguredServer:
     """Understand one server."""
     if not isinstance(entry, Mapping):
-        return Server(name, fault="it is no object")
+        return ConfiguredServer(name, fault="it is no object")
     try:
         return _understood(name, entry)
     except _WrongKindError as error:
-        return Server(name, fault=str(error))
+        return ConfiguredServer(name, fault=str(error))
 
 
-def reached_by(name: str, entry: object) -> Server:
+def reached_by(name: str, entry: object) -> ConfiguredServer:
     """Understand how one server is reached, whatever else its entry says."""
     if isinstance(entry, Mapping):
         entry = {key: value for key, value in entry.items() if key in _REACHING}
@@ -98,13 +98,13 @@ class _WrongKindError(ValueError):
     """Something in an entry is of a kind that no client writes."""
 
 
-def _understood(name: str, entry: Mapping[str, Any]) -> Server:
+def _understood(name: str, entry: Mapping[str, Any]) -> ConfiguredServer:
     command, url = _text(entry, "command"), next((_text(entry, key) for key in _URLS if _text(entry, key)), "")
     if str(entry.get("type", entry.get("transport", ""))).lower() == "sse":
         raise _WrongKindError("it speaks SSE, which the hall does not")
     if not command and not url:
         raise _WrongKindError("it has neither a command nor an address")
-    return Server(
+    return ConfiguredServer(
         name,
         command=command,
         args=_texts(entry, "args"),

@@ -27,7 +27,7 @@ class Reach(NamedTuple):
     """Whether whoever asks at the address must know a token."""
 
 
-class Place(NamedTuple):
+class ConfigLocation(NamedTuple):
     """Where a file is."""
 
     base: Literal["project", "home", "codex", "applications"]
@@ -52,7 +52,7 @@ class Client(NamedTuple):
 
     name: str
     title: str
-    place: Place | None
+    place: ConfigLocation | None
     """Where its file is; None if nobody knows."""
     next_step: str
     """What its user does once the file is written."""
@@ -66,7 +66,7 @@ class Client(NamedTuple):
     """What it calls an address; empty if its file can hold none."""
     token: Mapping[str, Any] = _NOTHING
     """How it is told to send the token: never the token itself."""
-    also: tuple[Place, ...] = ()
+    also: tuple[ConfigLocation, ...] = ()
     """Where else it may have servers: these files are read, and never written."""
 
     def entry(self, reach: Reach) -> dict[str, Any]:
@@ -95,52 +95,52 @@ CLIENTS: Final = {
         Client(
             "claude-code",
             "Claude Code",
-            place=Place("project", ".mcp.json"),
+            place=ConfigLocation("project", ".mcp.json"),
             next_step="start `claude` in the project: it asks once whether the servers of this file may be used",
             stdio={"type": "stdio"},
             http={"type": "http"},
             token=_header(_PLAIN),
-            also=(Place("home", ".claude.json"),),
+            also=(ConfigLocation("home", ".claude.json"),),
         ),
         Client(
             "claude-desktop",
             "Claude Desktop",
-            place=Place("applications", "Claude/claude_desktop_config.json"),
+            place=ConfigLocation("applications", "Claude/claude_desktop_config.json"),
             next_step="quit Claude Desktop and start it again",
             url_key="",
         ),
         Client(
             "cursor",
             "Cursor",
-            place=Place("project", ".cursor/mcp.json"),
+            place=ConfigLocation("project", ".cursor/mcp.json"),
             next_step="open the project in Cursor, and switch the server on in its MCP settings if it is off",
             token=_header(_ENV),
-            also=(Place("home", ".cursor/mcp.json"),),
+            also=(ConfigLocation("home", ".cursor/mcp.json"),),
         ),
         Client(
             "vscode",
             "VS Code",
-            place=Place("project", ".vscode/mcp.json"),
+            place=ConfigLocation("project", ".vscode/mcp.json"),
             next_step="open the project in VS Code, and start the server from the list of MCP servers",
             keys=("servers",),
             stdio={"type": "stdio"},
             http={"type": "http"},
             token=_header(_ENV),
-            also=(Place("applications", "Code/User/mcp.json"),),
+            also=(ConfigLocation("applications", "Code/User/mcp.json"),),
         ),
         Client(
             "codex",
             "Codex",
-            place=Place("codex", "config.toml"),
+            place=ConfigLocation("codex", "config.toml"),
             next_step="start `codex` again; `codex mcp list` shows it",
             keys=("mcp_servers",),
             token={"bearer_token_env_var": TOKEN_VARIABLE},
-            also=(Place("project", ".codex/config.toml"),),
+            also=(ConfigLocation("project", ".codex/config.toml"),),
         ),
         Client(
             "windsurf",
             "Windsurf",
-            place=Place("home", ".codeium/windsurf/mcp_config.json"),
+            place=ConfigLocation("home", ".codeium/windsurf/mcp_config.json"),
             next_step="refresh the list of MCP servers in Cascade",
             url_key="serverUrl",
             token=_header(_ENV),
@@ -148,11 +148,11 @@ CLIENTS: Final = {
         Client(
             "gemini-cli",
             "Gemini CLI",
-            place=Place("project", ".gemini/settings.json"),
+            place=ConfigLocation("project", ".gemini/settings.json"),
             next_step="start `gemini` in the project, and trust the folder when it asks; `/mcp` shows it",
             url_key="httpUrl",
             token=_header(_PLAIN),
-            also=(Place("home", ".gemini/settings.json"),),
+            also=(ConfigLocation("home", ".gemini/settings.json"),),
         ),
         Client(
             "generic",

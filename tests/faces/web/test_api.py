@@ -19,7 +19,7 @@ from contexthall.core.density import MOST_VALUES
 from contexthall.core.errors import CODES
 from contexthall.faces.web.api import STATUSES
 from contexthall.faces.web.app import Entrance, Site
-from contexthall.faces.web.guard import Names
+from contexthall.faces.web.guard import HostNames
 
 DOCUMENTS = {
     "keys.md": "rotate keys every month",
@@ -436,7 +436,7 @@ def test_a_cache_root_that_leads_out_of_the_project_is_refused(tmp_path: Path) -
 
 
 def test_every_path_is_documented_and_no_other(tmp_path: Path) -> None:
-    site = Site(open_hall(str(tmp_path)), nothing, Entrance(Names.of("127.0.0.1", 1)), version="1")
+    site = Site(open_hall(str(tmp_path)), nothing, Entrance(HostNames.of("127.0.0.1", 1)), version="1")
     answered = {path for path in site.paths if not path.startswith("/static/")} - {"/", "/mcp"}
     text = (Path(__file__).parents[3] / "docs" / "api.md").read_text()
     assert set(re.findall(r"^\| `(/[a-z/]+)", text, flags=re.MULTILINE)) == answered

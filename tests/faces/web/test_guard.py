@@ -11,7 +11,7 @@ from tests.processes import run_context
 
 from contexthall.core.errors import UsageError
 from contexthall.faces.web.address import Address
-from contexthall.faces.web.guard import Names
+from contexthall.faces.web.guard import HostNames
 
 ROUTES = ["/", "/static/main.js", "/api/hall", "/api/events", "/healthz", "/mcp", "/nowhere"]
 FOREIGN_ORIGINS = [
@@ -199,7 +199,7 @@ def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
 
 
 def test_on_the_webs_own_port_the_name_alone_will_do() -> None:
-    names = Names.of("127.0.0.1", 80)
+    names = HostNames.of("127.0.0.1", 80)
     assert names.allow("localhost")
     assert names.allow("localhost:80")
-    assert not Names.of("127.0.0.1", 8080).allow("localhost")
+    assert not HostNames.of("127.0.0.1", 8080).allow("localhost")

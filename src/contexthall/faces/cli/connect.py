@@ -6,7 +6,7 @@ from shlex import join
 
 import click
 
-from contexthall.clients.register import CLIENTS, NAME, Change, Client, Reach
+from contexthall.clients.register import CLIENTS, NAME, Client, FileChange, Reach
 from contexthall.config.settings import Settings
 from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
@@ -121,7 +121,7 @@ def _tell_where(place: str) -> None:
         say("\nThis goes into your client's own file\n\nhint: the same command with --file FILE --write puts it there")
 
 
-def _tell_written(change: Change, client: Client) -> None:
+def _tell_written(change: FileChange, client: Client) -> None:
     file = on_one_line(change.file)
     if not change.is_needed:
         say(f"{file} says so already")
@@ -130,7 +130,7 @@ def _tell_written(change: Change, client: Client) -> None:
     say(f"wrote {file}{kept}\n\nnext: {client.next_step}")
 
 
-def _tell_removed(change: Change, name: str) -> None:
+def _tell_removed(change: FileChange, name: str) -> None:
     file = on_one_line(change.file)
     if not change.is_needed:
         say(f"{file} does not name {name}")

@@ -6,8 +6,8 @@ import click
 
 from contexthall.core.errors import CheckFailedError
 from contexthall.core.wire import compact
-from contexthall.faces.cli.checkup.examination import Examination
-from contexthall.faces.cli.checkup.findings import Finding
+from contexthall.faces.cli.diagnostics.checks import Examination
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding
 from contexthall.faces.cli.options import JSON, HallChoice, rooms_options
 from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, say, shortened
 from contexthall.faces.web.address import DEFAULT_PORT
@@ -44,7 +44,7 @@ def doctor(no_start: bool, port: int, as_json: bool, hall: HallChoice) -> None:
     know the hall, and the port. Members are started, asked for their tools and stopped; but for their logs, nothing is
     written. Exits with 8 if something is wrong; a note is not.
     """
-    findings: dict[str, Sequence[Finding]] = {}
+    findings: dict[str, Sequence[DoctorFinding]] = {}
     for name, found in Examination.of(hall, port=port, starts_members=not no_start).sections():
         findings[name] = found
         if not as_json:
@@ -59,14 +59,14 @@ def doctor(no_start: bool, port: int, as_json: bool, hall: HallChoice) -> None:
         say(f"nothing is wrong; {counted(notes, 'note')}")
 
 
-def _count(findings: Mapping[str, Sequence[Finding]], mark: str) -> int:
+def _count(findings: Mapping[str, Sequence[DoctorFinding]], mark: str) -> int:
     return sum(each.mark == mark for found in findings.values() for each in found)
 
 
 # What people read:
 
 
-def _section(title: str, findings: Sequence[Finding]) -> str:
+def _section(title: str, findings: Sequence[DoctorFinding]) -> str:
     """Lay out a section: of what is sound, the first few and how many more."""
     shown = _worth_showing(findings)
     width = min(_WIDEST_SUBJECT, max((len(on_one_line(each.subject)) for each in shown), default=0))
@@ -79,18 +79,18 @@ def _section(title: str, findings: Sequence[Finding]) -> str:
     return "\n".join([title, *lines]) + "\n"
 
 
-def _worth_showing(findings: Sequence[Finding]) -> list[Finding]:
+def _worth_showing(findings: Sequence[DoctorFinding]) -> list[DoctorFinding]:
     """Choose all that is wrong, and in its order the first few of the rest; one alone is not worth summing up."""
     rest = [each for each in findings if each.mark != "wrong"]
     kept = rest if len(rest) <= _MOST_SHOWN + 1 else rest[:_MOST_SHOWN]
     return [each for each in findings if each.mark == "wrong" or _is_among(each, kept)]
 
 
-def _is_among(finding: Finding, others: Sequence[Finding]) -> bool:
+def _is_among(finding: DoctorFinding, others: Sequence[DoctorFinding]) -> bool:
     return any(finding is other for other in others)  # two may say the same
 
 
-def _lines(finding: Finding, width: int) -> list[str]:
+def _lines(finding: DoctorFinding, width: int) -> list[str]:
     line = (
         f"  {finding.mark:<5}  {on_one_line(finding.subject):<{width}}  {shortened(finding.found, _LONGEST_SENTENCE)}"
     )
@@ -100,13 +100,13 @@ def _lines(finding: Finding, width: int) -> list[str]:
 # What machines read:
 
 
-def _spelt(findings: Mapping[str, Sequence[Finding]]) -> str:
+def _spelt(findings: Mapping[str, Sequence[DoctorFinding]]) -> str:
     wrong, notes = _count(findings, "wrong"), _count(findings, "note")
     sections = {name: [_as_json(each) for each in found] for name, found in findings.items()}
     return compact({"sound": not wrong, "wrong": wrong, "notes": notes, **sections})
 
 
-def _as_json(finding: Finding) -> dict[str, object]:
+def _as_json(finding: DoctorFinding) -> dict[str, object]:
     return {
         "mark": finding.mark,
         "subject": finding.subject,

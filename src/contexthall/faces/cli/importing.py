@@ -5,7 +5,7 @@ from shlex import join, quote
 
 import click
 
-from contexthall.clients.register import Found
+from contexthall.clients.register import ImportedServer
 from contexthall.core.errors import DiskError, HallError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
@@ -50,7 +50,7 @@ def import_members(file: str, write: bool, keep: tuple[str, ...], as_json: bool,
 _FAILED = "not written: "
 
 
-def written(hall: Hall, found: Found) -> Found:
+def written(hall: Hall, found: ImportedServer) -> ImportedServer:
     """Write a member, unless it cannot be one; a failure is its own, and the others are done."""
     if found.reason not in {"", ALREADY_THERE}:
         return found
@@ -61,14 +61,14 @@ def written(hall: Hall, found: Found) -> Found:
     return found
 
 
-def _line(found: Found) -> str:
+def _line(found: ImportedServer) -> str:
     if found.reason:
         return on_one_line(f"-  {found.name}: left out: {found.reason}")
     needs = f"; needs {', '.join(found.needs)}" if found.needs else ""
     return on_one_line(f"+  {found.name}: {found.url or join(found.command)}{needs}")
 
 
-def _tell(found: Sequence[Found], guild: str, *, is_done: bool, repeated: str) -> None:
+def _tell(found: Sequence[ImportedServer], guild: str, *, is_done: bool, repeated: str) -> None:
     """Say what was done, and what to type next."""
     members = [each for each in found if not each.reason]
     where = on_one_line(guild)
@@ -90,7 +90,7 @@ def _repeated(file: str, keep: Sequence[str]) -> str:
     return join(["context", "guild", "import", file, *(word for name in keep for word in ("--keep", name))])
 
 
-def _as_json(found: Found) -> dict[str, object]:
+def _as_json(found: ImportedServer) -> dict[str, object]:
     return {
         "name": found.name,
         "command": list(found.command),

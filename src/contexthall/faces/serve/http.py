@@ -18,7 +18,7 @@ from contexthall.faces.mcp.http import HttpEndpoint
 from contexthall.faces.serve.server import server_of, settle
 from contexthall.faces.web.address import Address
 from contexthall.faces.web.app import Entrance, Site
-from contexthall.faces.web.guard import Names
+from contexthall.faces.web.guard import HostNames
 from contexthall.faces.web.listener import bind, listen
 from contexthall.hall import Hall
 
@@ -30,7 +30,7 @@ def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
     token = hall.settings.http_token if token is None else _judged(token)
     taken = bind(address, has_token=bool(token))
     address = address._replace(port=taken.getsockname()[1])
-    names = Names.of(address.name, address.port)
+    names = HostNames.of(address.name, address.port)
     server = server_of(hall, hall.confined_caller, only_unicode=True)
     mcp = HttpEndpoint(server)
     site = Site(hall, mcp, Entrance(names, token, secrets.token_urlsafe(32)), version=__version__)

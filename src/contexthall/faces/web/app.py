@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from contexthall.core.errors import PathMissingError
 from contexthall.faces.web.api import Api
 from contexthall.faces.web.events import EventStreams
-from contexthall.faces.web.guard import Guard, Names, Refusal, wrong_method
+from contexthall.faces.web.guard import Guard, HostNames, Refusal, wrong_method
 from contexthall.hall import Hall
 from contexthall.system.disk import Disk
 
@@ -32,7 +32,7 @@ _TYPES = {
 class Entrance(NamedTuple):
     """By which names the hall is reached, and what is asked of whoever enters."""
 
-    names: Names
+    names: HostNames
     token: str = ""
     write_token: str = ""
 

@@ -58,7 +58,7 @@ def wrong_method(*allowed: str) -> Response:
     return Refusal(405, "usage", UsageError.message, f"This path answers {methods} only.").response({"Allow": methods})
 
 
-class Names(NamedTuple):
+class HostNames(NamedTuple):
     """The names under which the hall may be reached."""
 
     hosts: frozenset[str]
@@ -67,7 +67,7 @@ class Names(NamedTuple):
     """Whether every numeric address will do: nobody can make one lead elsewhere, as names can be made to."""
 
     @classmethod
-    def of(cls, host: str, port: int) -> "Names":
+    def of(cls, host: str, port: int) -> "HostNames":
         """Name the hall that listens at `host`, as an address spells it."""
         names = {*LOOPBACK_NAMES, host.lower()}
         hosts = {f"{name}:{port}" for name in names} | (names if port == _DEFAULT_PORT else set())
@@ -89,7 +89,7 @@ class Guard:
     `open_paths` hold no data and need no token.
     """
 
-    def __init__(self, app: ASGIApp, names: Names, token: str = "", open_paths: Iterable[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, names: HostNames, token: str = "", open_paths: Iterable[str] = ()) -> None:
         self._app = app
         self._names = names
         self._token = token.encode()
@@ -98,7 +98,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise ValueError(f"the hall does not speak {scope['type']}")
-        answer = _Answer(send, is_open=scope["path"] in self._open_paths)
+        answer = _GuardedResponse(send, is_open=scope["path"] in self._open_paths)
         refusal = self._refusal(Headers(scope=scope), scope["path"])
         if refusal is not None:
             headers = {"WWW-Authenticate": "Bearer"} if refusal.code == "unauthorized" else None
@@ -133,7 +133,7 @@ class Guard:
         return is_right and scheme.lower() == "bearer"
 
 
-class _Answer:
+class _GuardedResponse:
     """An answer on its way out, with the headers that all have."""
 
     def __init__(self, send: Send, *, is_open: bool) -> None:

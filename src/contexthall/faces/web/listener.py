@@ -58,7 +58,7 @@ async def listen(
     app: ASGIApp, taken: socket.socket, *, on_ready: Callable[[], None], on_end: Callable[[], None]
 ) -> None:
     """Serve until SIGTERM or SIGINT; `on_end` is called when one has come, before requests under way are waited for."""
-    server = _Server(app, on_ready)
+    server = _HttpServer(app, on_ready)
     loop = asyncio.get_running_loop()
 
     def end() -> None:
@@ -70,7 +70,7 @@ async def listen(
     await server.serve(sockets=[taken])
 
 
-class _Server(uvicorn.Server):
+class _HttpServer(uvicorn.Server):
     """A server that leaves signals to the hall, and what goes wrong to the application."""
 
     def __init__(self, app: ASGIApp, on_ready: Callable[[], None]) -> None:

@@ -12,14 +12,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from contexthall.clients.register import NAME, Known
+from contexthall.clients.register import NAME, KnownClient
 from contexthall.config.settings import SETTINGS_FILE
 from contexthall.config.settings_files import Source
 from contexthall.core.errors import HallError
 from contexthall.core.paths import absolute
-from contexthall.faces.cli.checkup.findings import Finding, command, editing, examined, few
-from contexthall.faces.cli.checkup.surroundings import examine_command, examine_installation, examine_port, requirements
-from contexthall.faces.cli.checkup.trial import examine_guild
+from contexthall.faces.cli.diagnostics.environment import (
+    examine_command,
+    examine_installation,
+    examine_port,
+    requirements,
+)
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, editing, examined, few
+from contexthall.faces.cli.diagnostics.guild_checks import examine_guild
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import ProgressBar, counted
 from contexthall.faces.web.address import LOOPBACK, Address
@@ -51,9 +56,9 @@ class Examination(NamedTuple):
         hall, sources = open_despite_faults(choice.path, flags)
         return cls(hall, sources, choice, port, starts_members)
 
-    def sections(self) -> Iterator[tuple[str, Sequence[Finding]]]:
+    def sections(self) -> Iterator[tuple[str, Sequence[DoctorFinding]]]:
         """Examine one part after another, in the order in which people need them."""
-        parts: Mapping[str, tuple[Callable[[], Iterator[Finding]], str]] = {
+        parts: Mapping[str, tuple[Callable[[], Iterator[DoctorFinding]], str]] = {
             "hall": (self._installation, ""),
             "roots": (self._roots, ""),
             "caches": (self._caches, self.typed("caches", about=("path", "cache_root"))),
@@ -72,7 +77,7 @@ class Examination(NamedTuple):
 
     # The hall, and where it lives:
 
-    def _installation(self) -> Iterator[Finding]:
+    def _installation(self) -> Iterator[DoctorFinding]:
         yield from examine_installation(requirements())
         typed = absolute(sys.argv[0], self.hall.settings.working_directory)
         places = (typed, os.path.join(sysconfig.get_path("scripts"), "context"))
@@ -81,17 +86,17 @@ class Examination(NamedTuple):
         ]
         yield examine_command(self.hall.machine.find_command("context"), ours, self.hall.machine.real)
 
-    def _port(self) -> Iterator[Finding]:
+    def _port(self) -> Iterator[DoctorFinding]:
         found = examine_port(self.port, self.typed("serve", "--http", "0", about=_ALL))
         url = f"{Address(LOOPBACK, self.port).url}mcp"
         asking = [known.title for known in self.hall.clients.known(port=self.port) if known.url == url]
         if asking and found.facts["state"] == "free":
             told = f"nobody listens, and {few(asking)} would ask there"
             serving = self.typed("serve", "--http", str(self.port), about=_ALL)
-            found = Finding("note", found.subject, told, serving, found.facts)
+            found = DoctorFinding("note", found.subject, told, serving, found.facts)
         yield found
 
-    def _roots(self) -> Iterator[Finding]:
+    def _roots(self) -> Iterator[DoctorFinding]:
         settings = self.hall.settings
         yield self._root("project", settings.project_root)
         yield self._cache_root(settings.cache_root)
@@ -99,44 +104,44 @@ class Examination(NamedTuple):
         for subject, path in (("user cache", settings.user_cache), ("user state", settings.user_state)):
             yield from self._memory(subject, path)
 
-    def _root(self, subject: str, path: str) -> Finding:
+    def _root(self, subject: str, path: str) -> DoctorFinding:
         place, facts = self.hall.machine.look_at(path), {"path": path}
         if place.fault:
-            return Finding("wrong", subject, f"{path}: {place.fault}", command("ls", "-ld", path), facts)
+            return DoctorFinding("wrong", subject, f"{path}: {place.fault}", command("ls", "-ld", path), facts)
         if not place.is_writable:
-            return Finding("note", subject, f"{path}: not yours to write", command("ls", "-ld", path), facts)
-        return Finding("ok", subject, path, facts=facts)
+            return DoctorFinding("note", subject, f"{path}: not yours to write", command("ls", "-ld", path), facts)
+        return DoctorFinding("ok", subject, path, facts=facts)
 
-    def _cache_root(self, path: str) -> Finding:
+    def _cache_root(self, path: str) -> DoctorFinding:
         """Judge the cache root, which the first build makes; one that somebody named should be there."""
         if self.hall.machine.look_at(path).is_there:
             return self._root("cache root", path)
         if self.hall.settings.cache_root_is_named:
             told = f"{path}: named, but not there"
-            return Finding("wrong", "cache root", told, self._building("NAME"), {"path": path})
-        return Finding("ok", "cache root", f"{path}: not there yet", facts={"path": path})
+            return DoctorFinding("wrong", "cache root", told, self._building("NAME"), {"path": path})
+        return DoctorFinding("ok", "cache root", f"{path}: not there yet", facts={"path": path})
 
-    def _memory(self, subject: str, path: str) -> Iterator[Finding]:
+    def _memory(self, subject: str, path: str) -> Iterator[DoctorFinding]:
         """Say where nothing can be remembered; a directory that is not there yet is made when it is needed."""
         if not path:
-            yield Finding("note", subject, "there is no home, so nothing is remembered", "export HOME=DIR")
+            yield DoctorFinding("note", subject, "there is no home, so nothing is remembered", "export HOME=DIR")
             return
         place = self.hall.machine.look_at(path)
         if place.fault or not place.is_writable:
             told = f"{path}: {place.fault or 'not yours to write'}, so nothing is remembered"
-            yield Finding("note", subject, told, command("ls", "-ld", path), {"path": path})
+            yield DoctorFinding("note", subject, told, command("ls", "-ld", path), {"path": path})
 
     # The rooms:
 
-    def _caches(self) -> Iterator[Finding]:
+    def _caches(self) -> Iterator[DoctorFinding]:
         place = self.hall.machine.look_at(self.hall.settings.cache_root)
         if place.fault:
-            yield Finding("note", "caches", "not examined, because of the cache root")
+            yield DoctorFinding("note", "caches", "not examined, because of the cache root")
             return
         library = self.hall.caches
         entries = library.list_caches() if place.is_there else ()
         if not entries:
-            yield Finding("note", "caches", "none yet", self._building("NAME"))
+            yield DoctorFinding("note", "caches", "none yet", self._building("NAME"))
         with ProgressBar("verifying", time.monotonic()) as bar:
             tally = _Tally(bar, sum(_document_count(library, entry) for entry in entries))
             for entry in entries:
@@ -145,13 +150,13 @@ class Examination(NamedTuple):
                 yield from examined(entry.path, examine, verifying)
         for name in library.leftovers():
             told = "a build is under way, or was killed: the next one clears what that left"
-            yield Finding("note", name, told, self._building(name, "--force"))
+            yield DoctorFinding("note", name, told, self._building(name, "--force"))
 
-    def _cache(self, library: "Library", entry: "CacheEntry", tally: "_Tally") -> Iterator[Finding]:
+    def _cache(self, library: "Library", entry: "CacheEntry", tally: "_Tally") -> Iterator[DoctorFinding]:
         name, directory = entry.path, library.locate(entry.path)
         said = library.inspect(directory)  # which fails if it cannot even be listed
         if not entry.has_manifest:
-            yield Finding("note", name, "a directory without a manifest: no cache")
+            yield DoctorFinding("note", name, "a directory without a manifest: no cache")
             return
         violations = library.verify(directory, tally.count)
         doubts = "" if violations else library.doubts(directory)
@@ -159,12 +164,12 @@ class Examination(NamedTuple):
         told = f"{counted(said.document_count, 'document')}, version {_short(said.cache_version)}"
         building = self._building(name, "--force")
         if violations:
-            yield Finding("wrong", name, f"{violations[0]}{_more(violations)}", building, facts)
+            yield DoctorFinding("wrong", name, f"{violations[0]}{_more(violations)}", building, facts)
         elif doubts:
             told += f"; no index is used ({doubts}), so each query reads every document"
-            yield Finding("note", name, told, building, {**facts, "index": doubts})
+            yield DoctorFinding("note", name, told, building, {**facts, "index": doubts})
         else:
-            yield Finding("ok", name, told, facts={**facts, "index": "used"})
+            yield DoctorFinding("ok", name, told, facts={**facts, "index": "used"})
 
     def _building(self, name: str, *more: str) -> str:
         settings = self.hall.settings
@@ -173,9 +178,9 @@ class Examination(NamedTuple):
         target = path if near.startswith("..") else near
         return command("context", "build", "--sources", "DIR", "--cache", target, *more)
 
-    def _contexts(self) -> Iterator[Finding]:
+    def _contexts(self) -> Iterator[DoctorFinding]:
         if self.hall.machine.look_at(self.hall.settings.project_root).fault:
-            yield Finding("note", "contexts", "not examined, because of the project")
+            yield DoctorFinding("note", "contexts", "not examined, because of the project")
             return
         entries, report = self.hall.survey_contexts()
         invalid = {finding.scope for finding in report.findings}
@@ -185,43 +190,43 @@ class Examination(NamedTuple):
                 states[entry["state"]].append(entry["scope"])
         counts = {state: len(scopes) for state, scopes in states.items()}
         told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-        yield Finding("ok", "directories", f"{len(entries)}: {told}", facts=counts)
+        yield DoctorFinding("ok", "directories", f"{len(entries)}: {told}", facts=counts)
         for state, mending in _MENDING.items():
             if states[state]:
-                yield Finding("note", state, few(states[state]), self.typed(mending))
+                yield DoctorFinding("note", state, few(states[state]), self.typed(mending))
         if report.findings:
             scope, _, field, message = report.findings[0]
             told = ": ".join(filter(None, (scope, field, message)))
-            yield Finding("wrong", "invalid", f"{told}{_more(report.findings)}", self.typed("validate"))
+            yield DoctorFinding("wrong", "invalid", f"{told}{_more(report.findings)}", self.typed("validate"))
 
-    def _guild(self) -> Iterator[Finding]:
+    def _guild(self) -> Iterator[DoctorFinding]:
         def typed(*words: str) -> str:
             return self.typed("guild", *words, about=("path", "guild"))
 
         return examine_guild(self.hall, typed, starts_members=self.starts_members)
 
-    def _clients(self) -> Iterator[Finding]:
+    def _clients(self) -> Iterator[DoctorFinding]:
         known = self.hall.clients.known(port=self.port)
         yield from (self._client(each) for each in known if each.state != "absent")
         absent = [each for each in known if each.state == "absent"]
         facts = {"absent": [each.client for each in absent]}
         if not any(each.state in {"this", "gone"} for each in known):
-            yield Finding("note", "clients", "none knows this hall", self._connecting("CLIENT"), facts)
+            yield DoctorFinding("note", "clients", "none knows this hall", self._connecting("CLIENT"), facts)
         elif absent:
-            yield Finding("ok", "others", f"not told: {', '.join(each.title for each in absent)}", facts=facts)
+            yield DoctorFinding("ok", "others", f"not told: {', '.join(each.title for each in absent)}", facts=facts)
 
-    def _client(self, known: Known) -> Finding:
+    def _client(self, known: KnownClient) -> DoctorFinding:
         facts = {"client": known.client, "file": known.file, "state": known.state}
         if known.state == "broken":
-            return Finding("wrong", known.title, known.detail, editing(known.file), facts)
+            return DoctorFinding("wrong", known.title, known.detail, editing(known.file), facts)
         if known.state == "gone":
             told = f"cannot start this hall: {known.detail} ({known.file})"
-            return Finding("wrong", known.title, told, self._connecting(known.client, known.name), facts)
+            return DoctorFinding("wrong", known.title, told, self._connecting(known.client, known.name), facts)
         if known.state == "other":
             told = f"knows another hall: {known.detail} ({known.file})"
-            return Finding("note", known.title, told, self._connecting(known.client, known.name), facts)
+            return DoctorFinding("note", known.title, told, self._connecting(known.client, known.name), facts)
         told = ", ".join(filter(None, ("knows this hall", known.detail)))
-        return Finding("ok", known.title, f"{told} ({known.file})", facts=facts)
+        return DoctorFinding("ok", known.title, f"{told} ({known.file})", facts=facts)
 
     def _connecting(self, client: str, name: str = NAME) -> str:
         named = () if name == NAME else ("--name", name)
@@ -242,16 +247,16 @@ class _Tally:
             self._bar.show(self._done, self._total)
 
 
-def _source(source: Source) -> Finding:
+def _source(source: Source) -> DoctorFinding:
     """Say how a source of settings is: a file, a variable, or what they come to."""
     facts = {"source": source.name, "there": source.is_there}
     if source.fault is None:
-        return Finding("ok", "settings", source.name if source.is_there else f"no {source.name}", facts=facts)
+        return DoctorFinding("ok", "settings", source.name if source.is_there else f"no {source.name}", facts=facts)
     if os.path.basename(source.name) == SETTINGS_FILE:
         remedy = editing(source.name)
     else:
         remedy = command("unset", source.name) if "/" not in source.name else command("ls", "-ld", source.name)
-    return Finding("wrong", "settings", f"{source.fault.detail}; the rest goes on without", remedy, facts)
+    return DoctorFinding("wrong", "settings", f"{source.fault.detail}; the rest goes on without", remedy, facts)
 
 
 def _document_count(library: "Library", entry: "CacheEntry") -> int:

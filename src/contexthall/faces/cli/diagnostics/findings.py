@@ -19,7 +19,7 @@ _NOTHING: Mapping[str, object] = MappingProxyType({})
 _MOST_NAMED = 3
 
 
-class Finding(NamedTuple):
+class DoctorFinding(NamedTuple):
     """One thing that was looked at."""
 
     mark: Mark
@@ -43,24 +43,24 @@ def editing(file: str) -> str:
 
 
 def examined(
-    subject: str, examine: Callable[[], Iterable[Finding]], remedy: str = "", *, again: str = "context doctor"
-) -> Sequence[Finding]:
+    subject: str, examine: Callable[[], Iterable[DoctorFinding]], remedy: str = "", *, again: str = "context doctor"
+) -> Sequence[DoctorFinding]:
     """Take in what an examination finds, and how it failed if it did; what was found before that stays.
 
     The `remedy` is a command that says more of such a failure, `again` the one by which it came to this.
     """
-    found: list[Finding] = []
+    found: list[DoctorFinding] = []
     with _warnings_noted(subject, found):
         try:
             for finding in examine():  # one by one: a failure must not take with it what was found before
                 found.append(finding)  # noqa: PERF402 - see above
         except HallError as error:
-            found.append(Finding("wrong", subject, "; ".join(filter(None, (str(error), error.hint))), remedy))
+            found.append(DoctorFinding("wrong", subject, "; ".join(filter(None, (str(error), error.hint))), remedy))
         except Exception as error:
             if os.environ.get("CONTEXT_DEBUG"):
                 raise
             told = f"cannot be examined: {error!r}"
-            found.append(Finding("wrong", subject, told, f"CONTEXT_DEBUG=1 {again}"))
+            found.append(DoctorFinding("wrong", subject, told, f"CONTEXT_DEBUG=1 {again}"))
     return found
 
 
@@ -76,14 +76,14 @@ class _Notes(logging.Handler):
 
 
 @contextmanager
-def _warnings_noted(subject: str, found: list[Finding]) -> Iterator[None]:
+def _warnings_noted(subject: str, found: list[DoctorFinding]) -> Iterator[None]:
     logger, notes = logging.getLogger("contexthall"), _Notes()
     logger.addHandler(notes)
     try:
         yield
     finally:
         logger.removeHandler(notes)
-    found += [Finding("note", subject, sentence) for sentence in notes.sentences]
+    found += [DoctorFinding("note", subject, sentence) for sentence in notes.sentences]
 
 
 # How it is worded:

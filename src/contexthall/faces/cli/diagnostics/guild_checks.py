@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from contexthall.faces.cli.checkup.findings import Finding, command, few
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, few
 from contexthall.faces.cli.output import ProgressBar, counted
 from contexthall.hall import Hall
 
@@ -22,17 +22,17 @@ Typed: TypeAlias = Callable[..., str]
 _ADDING = ("NAME", "--", "COMMAND")
 
 
-def examine_guild(hall: Hall, typed: Typed, *, starts_members: bool) -> Iterator[Finding]:
+def examine_guild(hall: Hall, typed: Typed, *, starts_members: bool) -> Iterator[DoctorFinding]:
     """Say how every member is, if a guild is named."""
     path = hall.settings.guild
     adding = command("context", "guild", "add", "--guild", path or "DIR", *_ADDING)
     if not path:
-        yield Finding("note", "guild", "none is named, by --guild or CONTEXT_GUILD", adding)
+        yield DoctorFinding("note", "guild", "none is named, by --guild or CONTEXT_GUILD", adding)
         return
     place = hall.machine.look_at(path)
     if place.fault or not place.is_there:
         remedy = command("ls", "-ld", path) if place.fault else adding
-        yield Finding("wrong", "guild", f"{path}: {place.fault or 'not there'}", remedy)
+        yield DoctorFinding("wrong", "guild", f"{path}: {place.fault or 'not there'}", remedy)
         return
     manager = hall.guild
     manager.look_at_files()
@@ -41,9 +41,9 @@ def examine_guild(hall: Hall, typed: Typed, *, starts_members: bool) -> Iterator
         unset = manager.unset_variables(view.name, os.environ)
         yield judge(view, unset, trials.get(view.name), typed)
     if not manager.roster:
-        yield Finding("note", "guild", f"{path}: no members yet", adding)
+        yield DoctorFinding("note", "guild", f"{path}: no members yet", adding)
     elif not starts_members:
-        yield Finding("ok", "guild", "nobody was started, because of --no-start")
+        yield DoctorFinding("ok", "guild", "nobody was started, because of --no-start")
 
 
 def _trials(hall: Hall) -> "dict[str, Trial]":
@@ -58,22 +58,24 @@ def _trials(hall: Hall) -> "dict[str, Trial]":
     return trials
 
 
-def judge(view: "MemberView", unset: Sequence[str], trial: "Trial | None", typed: Typed) -> Finding:
+def judge(view: "MemberView", unset: Sequence[str], trial: "Trial | None", typed: Typed) -> DoctorFinding:
     """Say how a member is, the gravest first; without a trial, as far as its files tell."""
     facts: dict[str, Any] = {"list": view.freshness.state, "held": view.is_held, "tools": len(view.tools)}
     if trial is not None and not trial.error:
         facts |= {"seconds": round(trial.seconds, 3), "tools": trial.tools}
     if unset:
         remedy = command("export", *(f"{name}=VALUE" for name in unset))
-        return Finding("wrong", view.name, f"needs {', '.join(unset)}, not set", remedy, {**facts, "unset": [*unset]})
+        return DoctorFinding(
+            "wrong", view.name, f"needs {', '.join(unset)}, not set", remedy, {**facts, "unset": [*unset]}
+        )
     error = view.error if not view.version else trial.error if trial is not None else ""
     if error:
-        return Finding("wrong", view.name, error, typed("why", view.name), {**facts, "error": error})
+        return DoctorFinding("wrong", view.name, error, typed("why", view.name), {**facts, "error": error})
     count = counted(facts["tools"], "tool")
     told = f"starts in {trial.seconds:.2f} s, {count}" if trial is not None else f"{count} on its list"
     for reason, remedy in _reservations(view, typed):
-        return Finding("note", view.name, f"{told}; {reason}", remedy, facts)
-    return Finding("ok", view.name, told, facts=facts)
+        return DoctorFinding("note", view.name, f"{told}; {reason}", remedy, facts)
+    return DoctorFinding("ok", view.name, told, facts=facts)
 
 
 def _reservations(view: "MemberView", typed: Typed) -> Iterator[tuple[str, str]]:
