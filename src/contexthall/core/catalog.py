@@ -53,6 +53,8 @@ class ToolResult:
     """The result as another server gave it, with fields that nobody here knows; it is passed on as it is."""
     fault: JsonObject | None = None
     """The JSON-RPC error that another server gave in place of a result; it is passed on as it is."""
+    error: HallError | None = field(default=None, compare=False)
+    """What went wrong, for faces that tell people more than agents."""
 
     @classmethod
     def of_text(cls, text: str, *, is_error: bool = False) -> Self:
@@ -65,7 +67,7 @@ class ToolResult:
     @classmethod
     def of_error(cls, error: HallError) -> Self:
         text = compact({"error": {"code": error.code, "message": error.message}}) + "\n"
-        return cls(content=({"type": "text", "text": text},), is_error=True, code=error.code)
+        return cls(content=({"type": "text", "text": text},), is_error=True, code=error.code, error=error)
 
     @classmethod
     def of_whole(cls, whole: JsonObject) -> Self:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
@@ -235,7 +236,7 @@ def _failing_tool(name: str, failure: ToolResult) -> Tool:
 
 
 def _failure(member: str, error: MemberError) -> ToolResult:
-    return ToolResult.of_text(f"{member}: {error.detail}", is_error=True)
+    return replace(ToolResult.of_text(f"{member}: {error.detail}", is_error=True), error=error)
 
 
 def _shown(listed: Listed) -> JsonObject:

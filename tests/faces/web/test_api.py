@@ -17,9 +17,8 @@ from tests.processes import PATIENCE_SECONDS, run_context
 from contexthall import __version__, open_hall
 from contexthall.core.density import MOST_VALUES
 from contexthall.core.errors import CODES
-from contexthall.faces.web.api import STATUSES
 from contexthall.faces.web.app import Entrance, Site
-from contexthall.faces.web.guard import HostNames
+from contexthall.faces.web.guard import STATUSES, HostNames
 
 DOCUMENTS = {
     "keys.md": "rotate keys every month",

@@ -96,7 +96,17 @@ def test_a_file_of_the_page_that_a_browser_has_is_not_sent_again(hall: HttpHall)
 
 
 @pytest.mark.parametrize(
-    "path", ["/static/../api.py", "/static/%2e%2e/api.py", "/static/", "/static", "//", "/index.html"]
+    "path",
+    [
+        "/static/../api.py",
+        "/static/%2e%2e/api.py",
+        "/static/",
+        "/static",
+        "//",
+        "/index.html",
+        "/api/hall/",
+        "/api/hall%0a",
+    ],
 )
 def test_nothing_but_the_files_of_the_page_is_served(hall: HttpHall, path: str) -> None:
     answer = httpx2.get(httpx2.URL(hall.url).copy_with(raw_path=path.encode()), trust_env=False)

@@ -13,14 +13,28 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from contexthall.core.errors import InternalError, UsageError
+from contexthall.core.errors import DiskError, HallError, InternalError, MemberError, UsageError
 from contexthall.core.wire import compact
 
 logger = logging.getLogger(__name__)
 
+STATUSES = {
+    "usage": 400,
+    "invalid_query": 400,
+    "invalid_budget": 400,
+    "cache_missing": 404,
+    "cache_invalid": 409,
+    "io_error": 500,
+    "internal_error": 500,
+    "check_failed": 409,
+    "tool_failed": 502,
+}
+"""By the code of an error."""
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _DEFAULT_PORT = 80
 # What such a request still sends is not read: whoever sends it was refused before.
@@ -52,10 +66,12 @@ class Refusal(NamedTuple):
         return error_response(self.status, self.code, self.message, self.detail, headers)
 
 
-def wrong_method(*allowed: str) -> Response:
-    """Answer a method that a path does not know."""
-    methods = ", ".join(allowed)
-    return Refusal(405, "usage", UsageError.message, f"This path answers {methods} only.").response({"Allow": methods})
+class RefusedError(Exception):
+    """A request that is refused for how it was sent."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.detail)
+        self.refusal = refusal
 
 
 class HostNames(NamedTuple):
@@ -106,10 +122,8 @@ class Guard:
             return
         try:
             await self._app(scope, receive, answer)
-        except Exception:
+        except Exception:  # Starlette has answered it, and raises it again
             logger.exception("%s %r failed", scope["method"], scope["path"])
-            if not answer.has_begun:
-                await internal_error()(scope, receive, answer)
 
     def _refusal(self, headers: Headers, path: str) -> Refusal | None:
         host, origins = ",".join(headers.getlist("host")).lower(), headers.getlist("origin")
@@ -139,11 +153,9 @@ class _GuardedResponse:
     def __init__(self, send: Send, *, is_open: bool) -> None:
         self._send = send
         self._cache_control = "no-cache" if is_open else "no-store"
-        self.has_begun = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.has_begun = True
             headers = MutableHeaders(scope=message)
             headers.update(_HEADERS)
             if message["status"] in _CLOSING:
@@ -166,10 +178,33 @@ def json_response(value: object, status: int = 200, headers: Mapping[str, str] |
     return Response(body, status, dict(headers or {}), "application/json")
 
 
-def internal_error() -> Response:
-    return error_response(
-        500, InternalError.code, InternalError.message, "The hall made a mistake; its log tells which."
-    )
+async def respond_to_error(_request: Request, error: Exception) -> Response:
+    """Return the answer to a request that failed; the paths in errors of the disk are logged, and not told."""
+    match error:
+        case RefusedError():
+            return error.refusal.response()
+        case HTTPException(status_code=405):
+            return wrong_method((error.headers or {})["Allow"])
+        case HTTPException():
+            return Refusal(404, "usage", UsageError.message, "Nothing is at that path.").response()
+        case ClientDisconnect():
+            return Response()  # which nobody reads
+        case DiskError():
+            logger.warning("%s", error)
+            detail = "The hall's log tells what it was."
+        case MemberError():
+            detail = error.detail
+        case HallError() if error.detail or not isinstance(error, InternalError):
+            detail = str(error)
+        case _:
+            error, detail = InternalError(), "The hall made a mistake; its log tells which."
+    return error_response(STATUSES[error.code], error.code, error.message, detail)
+
+
+def wrong_method(allowed: str) -> Response:
+    """Return the answer to a method that a path does not have."""
+    methods = ", ".join(sorted(allowed.split(", ")))
+    return Refusal(405, "usage", UsageError.message, f"This path answers {methods} only.").response({"Allow": methods})
 
 
 def _forbidden(detail: str) -> Refusal:
