@@ -6,7 +6,6 @@ The public module of the room.
 import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from itertools import chain, count
 from typing import Any, Literal, NamedTuple
 
@@ -62,8 +61,7 @@ class Register:
     def spelling(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> str:
         """Spell the hall as a file of this client's would that knows no other server."""
         usual = client.place.path if client.place else "mcp.json"
-        config = ConfigFile(self._disk, file or usual, client.keys)
-        return config.spelt(name, _entry(client, reach))
+        return ConfigFile(self._disk, file or usual, client.keys).with_server("", name, _entry(client, reach))
 
     def introduce(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> FileChange:
         """Write the hall into a client's file. What stands there under its name may be the same hall, and no other.
@@ -71,23 +69,22 @@ class Register:
         What somebody else has put into the entry stays in it.
         """
         config, entry = self._config(client, file), _entry(client, reach)
-
-        def renewed(values: Mapping[str, Any]) -> Mapping[str, Any]:
-            there = config.servers_in(values).get(name)
+        with config.opened() as (directory, before):
+            there = config.servers_in(before.values).get(name)
             if what := self._other(name, there, reach, config.within):
-                raise _taken(client, name, file, f"{config.path} has {what}", servers_of(values))
-            return {**entry, **_kept(there, reach)}
-
-        return config.put(name, renewed)
+                raise _taken(client, name, file, f"{config.path} has {what}", servers_of(before.values))
+            after = config.with_server(before.text, name, {**entry, **_kept(there, reach)})
+            return config.write(directory, before, after, name)
 
     def forget(self, client: Client, *, name: str = NAME, file: str | None = None) -> FileChange:
         """Take the hall out of a client's file."""
-        config, whose = self._config(client, file), ""
-        with suppress(HallError):  # which comes again, if it matters
-            there = config.servers_in(config.values() or {}).get(name)
-            whose = self._other_project(reached_by(name, there), config.within)
-        change = config.drop(name)
-        return change._replace(whose=whose) if change.is_needed else change
+        config = self._config(client, file)
+        if not config.has_directory():
+            return FileChange(config.path, is_needed=False)
+        with config.opened() as (directory, before):
+            there = reached_by(name, config.servers_in(before.values).get(name))
+            change = config.write(directory, before, config.without_server(before.text, name), name)
+            return change._replace(whose=self._other_project(there, config.within)) if change.is_needed else change
 
     def known(self, *, port: int) -> tuple[KnownClient, ...]:
         """Say of each client whether it knows the hall of this project, which this machine may serve at that port."""
@@ -99,11 +96,11 @@ class Register:
 
     def members_in(self, file: str, *, keep: Collection[str] = ()) -> list[ImportedServer]:
         """Say what the servers that a file names would be as members of a guild, whichever client's file it is."""
-        values = ConfigFile(self._disk, file, ()).values()
-        if values is None:
+        read = ConfigFile(self._disk, file, ()).read()
+        if read.data is None:
             raise UsageError(f"no file is there: {file}", hint="name one such as .mcp.json or ~/.codex/config.toml")
         home = self._environment.get("HOME", "")
-        return as_members(servers_of(values), Origin(_project_of(file), home, self._disk.is_there, keep))
+        return as_members(servers_of(read.values), Origin(_project_of(file), home, self._disk.is_there, keep))
 
     def _config(self, client: Client, file: str | None) -> ConfigFile:
         place = file or self.place(client)
@@ -160,7 +157,7 @@ class Register:
         """Give the servers of a file, and where each is started; empty if that is wherever its user works."""
         root = self._project_root
         within = root if place.base == "project" else ""
-        values = ConfigFile(self._disk, file, client.keys, within).values() or {}
+        values = ConfigFile(self._disk, file, client.keys, within).read().values
         started = [(each, within) for each in servers_of(values)]
         if isinstance(projects := values.get("projects"), Mapping):
             own = projects.get(root, projects.get(self._disk.real(root)))
