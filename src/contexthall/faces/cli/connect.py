@@ -15,14 +15,25 @@ from contexthall.faces.cli.options import HallChoice, completed_by, hall_options
 from contexthall.faces.cli.output import on_one_line, print_data, say
 from contexthall.faces.web.address import DEFAULT_PORT, Address
 
+*_NAMES, _LAST = CLIENTS
+_HELP = f"""Tell an agent of the hall: print its configuration, or write it.
+
+CLIENT is {", ".join(_NAMES)} or {_LAST}.
+
+By default the configuration is printed: a command with absolute paths that serves this project and this cache
+root, and the guild if one is named. With --write it is merged into the client's own file, and the file as it was
+is kept beside it.
+"""
+
 
 @click.command(
+    help=_HELP,
     epilog="""\b
 Examples:
   context connect claude-code            what to put where
   context connect claude-code --write    put it there
   context connect codex --http --write   share one that is served over HTTP
-  context connect codex --remove         take it out again"""
+  context connect codex --remove         take it out again""",
 )
 @click.argument("client", type=click.Choice(list(CLIENTS)), metavar="CLIENT")
 @click.option(
@@ -42,14 +53,6 @@ Examples:
 def connect(
     client: str, action: str | None, http: bool, at: str | None, name: str, file: str | None, hall: HallChoice
 ) -> None:
-    """Tell an agent of the hall: print its configuration, or write it.
-
-    CLIENT is claude-code, claude-desktop, cursor, vscode, codex, windsurf, gemini-cli or generic.
-
-    By default the configuration is printed: a command with absolute paths that serves this project and this cache
-    root, and the guild if one is named. With --write it is merged into the client's own file, and the file as it was
-    is kept beside it.
-    """
     _check_typed(name, file, at, http=http)
     at = str(DEFAULT_PORT) if at is None else at
     opened = hall.open()
