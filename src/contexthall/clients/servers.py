@@ -1,4 +1,4 @@
-"""Which servers does a client's file name, in whatever client's words? Is one of them a hall, and of which project?
+"""The servers of a client's file, of whichever client; whether one of them is a hall, and of which project.
 
 Pure: values in, values out. What a file says was written by others: what is of the wrong kind is a reason, no crash.
 """
@@ -61,7 +61,7 @@ class ConfiguredServer(NamedTuple):
 
 
 def servers_of(values: Mapping[str, Any]) -> list[ConfiguredServer]:
-    """Give every server that a file names, whichever client's file it is, in the order of the file."""
+    """Return every server of any client's file, in the order of the file."""
     found: list[ConfiguredServer] = []
     for keys in _SETS:
         entries: object = values
@@ -73,24 +73,23 @@ def servers_of(values: Mapping[str, Any]) -> list[ConfiguredServer]:
 
 
 def server_of(name: str, entry: object) -> ConfiguredServer:
-    """Understand one server."""
     if not isinstance(entry, Mapping):
         return ConfiguredServer(name, fault="it is no object")
     try:
-        return _understood(name, entry)
+        return _parsed(name, entry)
     except _WrongKindError as error:
         return ConfiguredServer(name, fault=str(error))
 
 
 def reached_by(name: str, entry: object) -> ConfiguredServer:
-    """Understand how one server is reached, whatever else its entry says."""
+    """Parse the keys that say how a server is reached, whatever the others are like."""
     if isinstance(entry, Mapping):
         entry = {key: value for key, value in entry.items() if key in _REACHING}
     return server_of(name, entry)
 
 
 def is_server(entry: object) -> bool:
-    """Say whether an entry has a command or an address, of whatever kind."""
+    """Return whether an entry has a command or an address, of whatever type."""
     return isinstance(entry, Mapping) and any(entry.get(key) for key in ("command", *_URLS))
 
 
@@ -98,7 +97,7 @@ class _WrongKindError(ValueError):
     """Something in an entry is of a kind that no client writes."""
 
 
-def _understood(name: str, entry: Mapping[str, Any]) -> ConfiguredServer:
+def _parsed(name: str, entry: Mapping[str, Any]) -> ConfiguredServer:
     command, url = _text(entry, "command"), next((_text(entry, key) for key in _URLS if _text(entry, key)), "")
     if str(entry.get("type", entry.get("transport", ""))).lower() == "sse":
         raise _WrongKindError("it speaks SSE, which the hall does not")
@@ -139,7 +138,7 @@ def _texts(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _strings(entry: Mapping[str, Any], key: str) -> dict[str, str]:
-    """Give an object of strings; numbers are taken for what they are spelt as, nulls for nothing."""
+    """Return an object of strings: numbers as they are written, without nulls."""
     value = entry.get(key) or {}
     if not isinstance(value, Mapping):
         raise _WrongKindError(f"its `{key}` is no object")
@@ -149,7 +148,7 @@ def _strings(entry: Mapping[str, Any], key: str) -> dict[str, str]:
 
 
 def _serving(words: Sequence[str]) -> Sequence[str] | None:
-    """Give what follows `serve` in the command of a hall, which something like `uvx` may run; None if it is none."""
+    """Return what follows `serve` in the command of a hall, which `uvx` or the like may run; None if it is no hall."""
     for number, (program, word) in enumerate(pairwise(words)):
         is_ours = os.path.basename(program) == "context" or tuple(words[number - 1 : number + 1]) == _AS_MODULE
         if is_ours and word == "serve":

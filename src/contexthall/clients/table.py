@@ -1,4 +1,4 @@
-"""Which agents can be told of the hall, where does each keep its servers, and how does it spell one?
+"""The table of clients: where each keeps its servers, and the form of an entry.
 
 Pure: a table. Where a file is depends on the project, the environment and the platform, which are arguments.
 """
@@ -33,8 +33,8 @@ class ConfigLocation(NamedTuple):
     base: Literal["project", "home", "codex", "applications"]
     path: str
 
-    def found(self, project_root: str, environment: Mapping[str, str], platform: str) -> str:
-        """Say which path that is; empty if that cannot be known."""
+    def resolve(self, project_root: str, environment: Mapping[str, str], platform: str) -> str:
+        """Return the path; empty if that cannot be known."""
         home = environment.get("HOME", "")
         home = home if home.startswith("/") else ""
         bases = {
@@ -70,14 +70,14 @@ class Client(NamedTuple):
     """Where else it may have servers: these files are read, and never written."""
 
     def entry(self, reach: Reach) -> dict[str, Any]:
-        """Spell the hall as this client wants to read it."""
+        """Return the entry for the hall in this client's form."""
         if not reach.url:
             return {**self.stdio, "command": reach.command, "args": list(reach.args)}
         return {**self.http, self.url_key: reach.url, **(self.token if reach.has_token else {})}
 
 
 def _applications(home: str, environment: Mapping[str, str], platform: str) -> str:
-    """Say where programs with windows keep their settings."""
+    """Return the directory in which desktop applications keep their settings."""
     if platform != "darwin" and environment.get("XDG_CONFIG_HOME", "").startswith("/"):
         return environment["XDG_CONFIG_HOME"]
     return home and absolute(_MAC if platform == "darwin" else _ELSEWHERE, home)

@@ -34,7 +34,7 @@ from contexthall.faces.cli.diagnostics.environment import (
     installed_version,
     read_requirements,
 )
-from contexthall.faces.cli.diagnostics.findings import DoctorFinding, examined
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding, run_check
 from contexthall.faces.cli.table import context, run
 from contexthall.guild.manager import Member, Trial
 from contexthall.guild.members.manifest import Launch, variables
@@ -322,7 +322,7 @@ def test_a_section_that_fails_is_a_finding_and_keeps_what_it_found(
         yield DoctorFinding("ok", "first", "sound")
         raise ImportError("no module")
 
-    assert [each.subject for each in examined("room", examine)] == ["first", "room"]
+    assert [each.subject for each in run_check("room", examine)] == ["first", "room"]
 
 
 def test_whoever_debugs_gets_the_trace_of_a_section_that_fails(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`context connect`: how does an agent get to know this hall?"""
+"""`context connect`: print the configuration of an agent, or write it."""
 
 import os
 import sys
@@ -58,16 +58,16 @@ def connect(
     opened = hall.open()
     chosen, place = CLIENTS[client], absolute(file, opened.settings.working_directory) if file else None
     if action == "remove":
-        _tell_removed(opened.clients.forget(chosen, name=name, file=place), name)
+        _print_removed(opened.clients.disconnect(chosen, name=name, file=place), name)
         return
     opened.check_guild()
     reach = _address(at, opened.settings) if http else _command(hall, opened.settings)
     if action == "write":
-        _tell_written(opened.clients.introduce(chosen, reach, name=name, file=place), chosen)
+        _print_written(opened.clients.connect(chosen, reach, name=name, file=place), chosen)
         opened.make_cache_root()
     else:
-        print_data(opened.clients.spelling(chosen, reach, name=name, file=place))
-        _tell_where(place or opened.clients.place(chosen))
+        print_data(opened.clients.snippet(chosen, reach, name=name, file=place))
+        _print_where(place or opened.clients.place(chosen))
     if reach.url:
         serving = join([*_serving(hall, opened.settings), "--http", at])
         say("\n" + on_one_line(f"serve the hall there with `{serving}`"))
@@ -92,7 +92,7 @@ def _command(hall: HallChoice, settings: Settings) -> Reach:
 
 
 def _serving(hall: HallChoice, settings: Settings) -> list[str]:
-    """Give the command that serves this hall from anywhere: whatever decides what it offers is named."""
+    """Return the command that serves this hall from any directory, with all options that decide what it offers."""
     options: list[tuple[str, object]] = [
         ("--path", settings.project_root),
         ("--cache-root", settings.cache_root),
@@ -104,12 +104,12 @@ def _serving(hall: HallChoice, settings: Settings) -> list[str]:
         ("--guild-budget", None if hall.guild_budget is None else str(hall.guild_budget)),
         *(("--guild-pin", pin) for pin in hall.guild_pin or ()),
     ]
-    spelt = [[name] if value is True else [name, str(value)] for name, value in options if value]
-    return [*_ourselves(settings.working_directory), "serve", *(word for words in spelt for word in words)]
+    flags = [[name] if value is True else [name, str(value)] for name, value in options if value]
+    return [*_ourselves(settings.working_directory), "serve", *(word for words in flags for word in words)]
 
 
 def _ourselves(working_directory: str) -> list[str]:
-    """Give the command that was typed, as it is typed anywhere."""
+    """Return the command that was typed, by its absolute path."""
     program = sys.argv[0]
     if os.path.basename(program) == "context":
         return [absolute(program, working_directory)]
@@ -117,14 +117,14 @@ def _ourselves(working_directory: str) -> list[str]:
     return [sys.executable, "-P", "-m", "contexthall"]
 
 
-def _tell_where(place: str) -> None:
+def _print_where(place: str) -> None:
     if place:
         say(f"\nThis goes into {on_one_line(place)}\n\nhint: the same command with --write puts it there")
     else:
         say("\nThis goes into your client's own file\n\nhint: the same command with --file FILE --write puts it there")
 
 
-def _tell_written(change: FileChange, client: Client) -> None:
+def _print_written(change: FileChange, client: Client) -> None:
     file = on_one_line(change.file)
     if not change.is_needed:
         say(f"{file} says so already")
@@ -133,7 +133,7 @@ def _tell_written(change: FileChange, client: Client) -> None:
     say(f"wrote {file}{kept}\n\nnext: {client.next_step}")
 
 
-def _tell_removed(change: FileChange, name: str) -> None:
+def _print_removed(change: FileChange, name: str) -> None:
     file = on_one_line(change.file)
     if not change.is_needed:
         say(f"{file} does not name {name}")

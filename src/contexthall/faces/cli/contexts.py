@@ -24,7 +24,7 @@ from contexthall.hall import Hall
 
 _WIDEST_NAME = 40
 _WIDEST_SUMMARY = 80
-_MENDING = (
+_REMEDY = (
     "`context init` for what is missing; for what is stale `context regen`, or `context rehash` if it is still true"
 )
 
@@ -46,7 +46,7 @@ def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
         print_data(_tree(project, answer["entries"]))
     counts = _counts(answer)
     if must_be_fresh and any(entry["state"] != FRESH for entry in answer["entries"]):
-        raise CheckFailedError(counts, hint=_MENDING)
+        raise CheckFailedError(counts, hint=_REMEDY)
     if not as_json:
         say(counts)
 
@@ -92,12 +92,12 @@ def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall:
         print_error(error)
     if errors and not any(done.values()):
         context.exit(errors[0].exit_code)
-    told = {name: [shown(place) for place in places] for name, places in done.items()}
+    text = {name: [shown(place) for place in places] for name, places in done.items()}
     if as_json:
-        print_json(compact(told | {"failed": len(errors)}))
+        print_json(compact(text | {"failed": len(errors)}))
     else:
-        print_data("".join(f"{on_one_line(place)}\n" for place in told["rehashed"]))
-        say(f"{len(told['rehashed'])} rehashed, {len(told['unchanged'])} unchanged, {len(errors)} failed")
+        print_data("".join(f"{on_one_line(place)}\n" for place in text["rehashed"]))
+        say(f"{len(text['rehashed'])} rehashed, {len(text['unchanged'])} unchanged, {len(errors)} failed")
     if errors:
         context.exit(errors[0].exit_code)
 
@@ -140,7 +140,7 @@ def watch(as_json: bool, hall: HallChoice) -> None:
     for turns in opened.watch_contexts():
         for turn in turns:
             if as_json or turn.was is not None or turn.state != FRESH:
-                _tell_turn(turn, as_json=as_json)
+                _print_turn(turn, as_json=as_json)
 
 
 def _listing(project: Project) -> Answer:
@@ -153,15 +153,15 @@ def _listing(project: Project) -> Answer:
 
 def _counts(answer: Answer) -> str:
     states = [entry["state"] for entry in answer["entries"]]
-    told = ", ".join(f"{states.count(state)} {state}" for state in ("fresh", "stale", "missing"))
-    return f"{counted(len(states), 'directory')}: {told}; {answer['skipped_directories']} too small to count"
+    text = ", ".join(f"{states.count(state)} {state}" for state in ("fresh", "stale", "missing"))
+    return f"{counted(len(states), 'directory')}: {text}; {answer['skipped_directories']} too small to count"
 
 
 def _tree(project: Project, entries: Sequence[Answer]) -> str:
-    """Lay the directories out by depth, each with its state and what is to be known at a glance."""
+    """Lay the directories out by depth, each with its state and a line about it."""
     rows = [_row(project, entry) for entry in sorted(entries, key=lambda entry: str(entry["scope"]).split("/"))]
     width = min(max(len(name) for _, name, _ in rows), _WIDEST_NAME)
-    return "\n".join(on_one_line(f"{state:<8} {name:<{width}}  {told}").rstrip() for state, name, told in rows)
+    return "\n".join(on_one_line(f"{state:<8} {name:<{width}}  {text}").rstrip() for state, name, text in rows)
 
 
 def _row(project: Project, entry: Answer) -> tuple[str, str, str]:
@@ -199,7 +199,7 @@ def _findings(report: Report) -> str:
     return "".join(f"{on_one_line(line)}\n" for line in lines)
 
 
-def _tell_turn(turn: Turn, *, as_json: bool) -> None:
+def _print_turn(turn: Turn, *, as_json: bool) -> None:
     if as_json:
         print_json(compact(turn._asdict()))
         return

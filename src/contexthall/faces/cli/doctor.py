@@ -50,11 +50,11 @@ def doctor(no_start: bool, port: int, as_json: bool, hall: HallChoice) -> None:
         if not as_json:
             print_data(_section(_TITLES[name], found))
     if as_json:
-        print_json(_spelt(findings))
+        print_json(_to_json(findings))
     wrong, notes = _count(findings, "wrong"), _count(findings, "note")
     if wrong:
-        told = f"{wrong} wrong, {counted(notes, 'note')}"
-        raise CheckFailedError(told, hint="type what stands below each line that is marked `wrong`")
+        text = f"{wrong} wrong, {counted(notes, 'note')}"
+        raise CheckFailedError(text, hint="type what stands below each line that is marked `wrong`")
     if not as_json:
         say(f"nothing is wrong; {counted(notes, 'note')}")
 
@@ -67,7 +67,6 @@ def _count(findings: Mapping[str, Sequence[DoctorFinding]], mark: str) -> int:
 
 
 def _section(title: str, findings: Sequence[DoctorFinding]) -> str:
-    """Lay out a section: of what is sound, the first few and how many more."""
     shown = _worth_showing(findings)
     width = min(_WIDEST_SUBJECT, max((len(on_one_line(each.subject)) for each in shown), default=0))
     lines = [line for each in shown for line in _lines(each, width)]
@@ -80,7 +79,7 @@ def _section(title: str, findings: Sequence[DoctorFinding]) -> str:
 
 
 def _worth_showing(findings: Sequence[DoctorFinding]) -> list[DoctorFinding]:
-    """Choose all that is wrong, and in its order the first few of the rest; one alone is not worth summing up."""
+    """Return all that is wrong and the first few of the rest, in order; one alone is not worth summing up."""
     rest = [each for each in findings if each.mark != "wrong"]
     kept = rest if len(rest) <= _MOST_SHOWN + 1 else rest[:_MOST_SHOWN]
     return [each for each in findings if each.mark == "wrong" or _is_among(each, kept)]
@@ -100,7 +99,7 @@ def _lines(finding: DoctorFinding, width: int) -> list[str]:
 # What machines read:
 
 
-def _spelt(findings: Mapping[str, Sequence[DoctorFinding]]) -> str:
+def _to_json(findings: Mapping[str, Sequence[DoctorFinding]]) -> str:
     wrong, notes = _count(findings, "wrong"), _count(findings, "note")
     sections = {name: [_as_json(each) for each in found] for name, found in findings.items()}
     return compact({"sound": not wrong, "wrong": wrong, "notes": notes, **sections})

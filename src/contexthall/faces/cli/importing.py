@@ -1,4 +1,4 @@
-"""`context guild import`: which servers of a client's file become members of the guild?"""
+"""`context guild import`: members from the servers in a client's file."""
 
 from collections.abc import Sequence
 from shlex import join, quote
@@ -42,7 +42,7 @@ def import_members(file: str, write: bool, keep: tuple[str, ...], as_json: bool,
         print_json(harmless_json(compact({"members": [_as_json(each) for each in found], "written": write})))
     else:
         print_data("\n".join(map(_line, found)))
-    _tell(found, opened.settings.guild, is_done=write, repeated=_repeated(file, keep))
+    _report(found, opened.settings.guild, is_done=write, repeated=_repeated(file, keep))
     if any(each.reason.startswith(_FAILED) for each in found):
         raise DiskError("some members could not be written", hint="mend what their lines say, and type the same again")
 
@@ -68,8 +68,7 @@ def _line(found: ImportedServer) -> str:
     return on_one_line(f"+  {found.name}: {found.url or join(found.command)}{needs}")
 
 
-def _tell(found: Sequence[ImportedServer], guild: str, *, is_done: bool, repeated: str) -> None:
-    """Say what was done, and what to type next."""
+def _report(found: Sequence[ImportedServer], guild: str, *, is_done: bool, repeated: str) -> None:
     members = [each for each in found if not each.reason]
     where = on_one_line(guild)
     if not members:
@@ -86,7 +85,7 @@ def _tell(found: Sequence[ImportedServer], guild: str, *, is_done: bool, repeate
 
 
 def _repeated(file: str, keep: Sequence[str]) -> str:
-    """Spell the same command again, without the guild: what was kept as it is shall be again."""
+    """Return the same command again, without the guild."""
     return join(["context", "guild", "import", file, *(word for name in keep for word in ("--keep", name))])
 
 

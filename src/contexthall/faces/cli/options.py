@@ -1,4 +1,4 @@
-"""Which options do several commands share? Those that say which hall is meant."""
+"""Options that several commands share: those that name the hall."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -44,7 +44,7 @@ Kind = Literal["directories", "files", "caches", "members", "scopes"]
 
 
 def completed_by(kind: Kind) -> Callable[[click.Context, click.Parameter, str], "Candidates"]:
-    """Complete a parameter by candidates of that kind; what finds them is loaded only then."""
+    """Return a completion callback that loads `candidates` when it is called."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> "Candidates":
         found: Candidates = getattr(load("candidates"), kind)(context, parameter, incomplete)

@@ -1,4 +1,4 @@
-"""Which commands are there? Each is loaded when it is typed, so that none pays for another.
+"""The table of commands. Each is imported when it is typed, so that none pays for another.
 
 Also the one place where errors become a message, a hint and an exit code.
 """
@@ -74,7 +74,7 @@ of it, docs/quickstart.md where to begin."""
 
 
 def load(module: str, face: str = "cli") -> ModuleType:
-    """Import a module of a face, now that it is needed."""
+    """Import a module of a face on first use."""
     return import_module(f"contexthall.faces.{face}.{module}")
 
 
@@ -138,7 +138,7 @@ def context() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and say how it went, as an exit code."""
+    """Run one command and return its exit code."""
     try:
         # Not `context.main()`: click has views of its own on broken pipes and interrupts.
         with context.make_context("context", list(arguments)) as opened:

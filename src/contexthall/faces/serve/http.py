@@ -1,4 +1,4 @@
-"""`context serve --http`: how are any number of agents, and people, served over HTTP?
+"""`context serve --http`: any number of agents, and people, over HTTP.
 
 Loaded only where it is asked for, so that an agent over pipes does not wait for it.
 """

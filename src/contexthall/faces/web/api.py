@@ -1,4 +1,4 @@
-"""What can the page ask, and what is it told? The rooms' own answers, as JSON; docs/api.md lists them.
+"""The page's API: the rooms' own answers, as JSON; docs/api.md lists them.
 
 Whatever a person may send is judged here, and every refusal is a sentence. By a GET nothing is done but what an agent's
 first list does, too: members may be asked for theirs. Whatever else does something wants the hall's write token, which
@@ -90,7 +90,6 @@ class Api:
         ]
 
     def describe_member(self, name: str) -> JsonObject:
-        """Tell what is known of a member now."""
         return _member(self._hall.guild.view(name), self._hall.guild.listed_names(name))
 
     # The hall:
@@ -249,7 +248,7 @@ class Api:
         return self._hall.guild
 
     def _members(self, *names: str) -> list[JsonObject]:
-        """Tell what is known of some members, or of all."""
+        """Return some members, or all."""
         manager = self._hall.guild
         views = map(manager.view, names) if names else manager.snapshot()
         listed = manager.listed_names(*names)
@@ -340,7 +339,7 @@ def _number(asked: QueryParams, name: str, *, default: int, most: int) -> int:
 
 
 def _is_count(text: str) -> bool:
-    """Say whether that is a number that is worth reading."""
+    """Return whether a text is a whole number of a sane length."""
     longest = 40
     return text.isascii() and text.isdigit() and len(text) <= longest
 

@@ -69,7 +69,7 @@ class Site:
         await self._guard(scope, receive, send)
 
     def end_streams(self) -> None:
-        """End what pages hold open."""
+        """End the event streams of all pages."""
         self._events.end()
 
 
@@ -89,7 +89,7 @@ class _PageFile:
 
 
 def _page_files(disk: Disk, folder: str = "") -> Iterator[tuple[str, _PageFile]]:
-    """Read the files of the page, by the path that each answers."""
+    """Yield the files of the page, by their URL path."""
     try:
         entries = disk.list(os.path.join(STATIC, folder))
     except PathMissingError:

@@ -1,4 +1,4 @@
-"""How does a page hear at once what happens to members? By an event stream of its own.
+"""Server-sent events about members, one stream for each page.
 
 Nothing is polled: what the guild's manager tells is put into a queue for each page. A page that does not read is let
 go once its queue is full; it comes back, and asks for the roster anew.
@@ -60,12 +60,11 @@ class EventStreams:
                 tasks.cancel_scope.cancel()
 
     def end(self) -> None:
-        """End every stream, as the hall ends."""
         for queue in self._queues:
             queue.close()
 
     def _fill(self, queue: MemoryObjectSendStream[Event], life: anyio.CancelScope) -> Callable[[], None]:
-        """Put what happens into the queue; give what ends that."""
+        """Put events into the queue; return a function that ends that."""
         self._queues.add(queue)
 
         def take(event: Event) -> None:
@@ -79,20 +78,20 @@ class EventStreams:
 
     async def _stream(self, events: MemoryObjectReceiveStream[Event], send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-        chunk = _spelt("hello", {"version": self._version})
+        chunk = _event_bytes("hello", {"version": self._version})
         while chunk:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
             chunk = await self._next(events)
         await send({"type": "http.response.body", "body": b""})
 
     async def _next(self, events: MemoryObjectReceiveStream[Event]) -> bytes:
-        """Wait for what is to be said next; nothing at the end."""
+        """Return the next chunk; empty at the end."""
         with anyio.move_on_after(self._heartbeat_seconds):
             try:
                 event = await events.receive()
             except anyio.EndOfStream:
                 return b""
-            return _spelt(event.kind, {"member": self._describe(event.member)})
+            return _event_bytes(event.kind, {"member": self._describe(event.member)})
         return _HEARTBEAT
 
 
@@ -102,5 +101,5 @@ async def _cancel_when_gone(receive: Receive, life: anyio.CancelScope) -> None:
     life.cancel()
 
 
-def _spelt(kind: str, data: object) -> bytes:
+def _event_bytes(kind: str, data: object) -> bytes:
     return f"event: {kind}\ndata: {compact(data)}\n\n".encode("utf-8", "backslashreplace")

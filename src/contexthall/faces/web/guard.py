@@ -1,4 +1,4 @@
-"""Who may ask the hall over HTTP? Programs of this machine's user, and pages of the hall's own; nobody's web page.
+"""Access control over HTTP: programs of this machine's user, and the hall's own pages; nobody else's web page.
 
 Judged on every route before anything else happens: the Host header, because a foreign name may be made to lead here
 (DNS rebinding); the Origin, because a foreign page may send requests; the token, where there is one. Every answer
@@ -84,17 +84,17 @@ class HostNames(NamedTuple):
 
     @classmethod
     def of(cls, host: str, port: int) -> "HostNames":
-        """Name the hall that listens at `host`, as an address spells it."""
+        """Return the names of a hall that listens at `host`, as a URL has it."""
         names = {*LOOPBACK_NAMES, host.lower()}
         hosts = {f"{name}:{port}" for name in names} | (names if port == _DEFAULT_PORT else set())
         return cls(frozenset(hosts), any_address=_is_wildcard(host))
 
     def allow(self, host: str) -> bool:
-        """Say whether a Host header may name the hall so."""
+        """Return whether a Host header may have that value."""
         return host in self.hosts or (self.any_address and _is_numeric(host))
 
     def allow_origin(self, origin: str, host: str) -> bool:
-        """Say whether a page of that origin may ask a hall that it calls `host`."""
+        """Return whether a page of that origin may ask a hall by the name `host`."""
         scheme, _, name = origin.partition("://")
         return scheme == "http" and (name == host or name in self.hosts)
 
@@ -167,13 +167,12 @@ class _GuardedResponse:
 def error_response(
     status: int, code: str, message: str, detail: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Spell an error as every route does."""
     error = {"code": code, "message": message} | ({"detail": detail} if detail else {})
     return json_response({"error": error}, status, headers)
 
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Spell a value compactly; half of a surrogate pair, which UTF-8 cannot spell, stays an escape."""
+    """Serialise a value compactly; a lone surrogate, which UTF-8 cannot encode, stays an escape."""
     body = compact(value).encode("utf-8", "backslashreplace")
     return Response(body, status, dict(headers or {}), "application/json")
 
@@ -219,7 +218,7 @@ def _is_wildcard(host: str) -> bool:
 
 
 def _is_numeric(host: str) -> bool:
-    """Say whether a Host header names a numeric address, with or without a port."""
+    """Return whether a Host header names a numeric address, with or without a port."""
     numeric = _NUMERIC.fullmatch(host)
     try:
         return numeric is not None and bool(ip_address(numeric["name"].strip("[]")))

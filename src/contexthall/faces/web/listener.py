@@ -1,4 +1,4 @@
-"""Where does the hall listen, and when does it stop?
+"""The HTTP server: where it listens, and when it stops.
 
 It listens at the loopback address unless another is named. At a signal it takes no more requests, lets go of whoever
 only listens, gives calls under way a moment, and ends.
@@ -30,7 +30,7 @@ _REASONS = {
 
 
 def bind(address: Address, *, has_token: bool) -> socket.socket:
-    """Take the address; one that others can reach only if they must know a token."""
+    """Bind the address; raise UsageError for one that others can reach without a token."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):

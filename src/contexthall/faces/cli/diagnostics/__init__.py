@@ -1,1 +1,1 @@
-"""How is a hall, and what it runs on?"""
+"""The checks of `context doctor`."""

@@ -1,4 +1,4 @@
-"""How is a hall? Its roots and settings, its caches, contexts, members and clients, one section after another.
+"""Checks of a hall, one section after another: roots and settings, caches, contexts, members and clients.
 
 Nothing is written: what is seen is not remembered, and what a member says when it is tried changes no list. A room is
 opened when its section is, so that one that cannot be opened hides no other.
@@ -23,7 +23,7 @@ from contexthall.faces.cli.diagnostics.environment import (
     examine_port,
     requirements,
 )
-from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, editing, examined, few
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, editing, first_few, run_check
 from contexthall.faces.cli.diagnostics.guild_checks import examine_guild
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import ProgressBar, counted
@@ -37,7 +37,7 @@ _DIGITS = 12
 _STEP = 100
 _ALL = ("path", "cache_root", "guild")
 _FLAGS = {"path": "--path", "cache_root": "--cache-root", "guild": "--guild"}
-_MENDING = {"stale": "regen", "missing": "init"}
+_REMEDIES = {"stale": "regen", "missing": "init"}
 
 
 class Examination(NamedTuple):
@@ -51,27 +51,27 @@ class Examination(NamedTuple):
 
     @classmethod
     def of(cls, choice: HallChoice, *, port: int, starts_members: bool) -> "Examination":
-        """Open the hall that is meant, whatever its settings are like."""
+        """Open the hall that is meant, without the settings that cannot be used."""
         flags = {name: value for name, value in choice._asdict().items() if name != "path" and value is not None}
         hall, sources = open_despite_faults(choice.path, flags)
         return cls(hall, sources, choice, port, starts_members)
 
     def sections(self) -> Iterator[tuple[str, Sequence[DoctorFinding]]]:
-        """Examine one part after another, in the order in which people need them."""
+        """Run the checks in the order in which people need them."""
         parts: Mapping[str, tuple[Callable[[], Iterator[DoctorFinding]], str]] = {
             "hall": (self._installation, ""),
             "roots": (self._roots, ""),
-            "caches": (self._caches, self.typed("caches", about=("path", "cache_root"))),
-            "contexts": (self._contexts, self.typed("status")),
-            "guild": (self._guild, self.typed("guild", "list", about=("path", "guild"))),
+            "caches": (self._caches, self.command_hint("caches", about=("path", "cache_root"))),
+            "contexts": (self._contexts, self.command_hint("status")),
+            "guild": (self._guild, self.command_hint("guild", "list", about=("path", "guild"))),
             "clients": (self._clients, ""),
             "port": (self._port, ""),
         }
         for name, (examine, remedy) in parts.items():
-            yield name, examined(name, examine, remedy, again=self.typed("doctor", about=_ALL))
+            yield name, run_check(name, examine, remedy, again=self.command_hint("doctor", about=_ALL))
 
-    def typed(self, *words: str, about: Sequence[str] = ("path",)) -> str:
-        """Spell a command about this very hall: what was typed to name it is typed again."""
+    def command_hint(self, *words: str, about: Sequence[str] = ("path",)) -> str:
+        """Return a command about this hall, with the options that name it."""
         named = ((_FLAGS[name], getattr(self.choice, name)) for name in about)
         return command("context", *words, *(part for flag, value in named if value for part in (flag, value)))
 
@@ -79,21 +79,21 @@ class Examination(NamedTuple):
 
     def _installation(self) -> Iterator[DoctorFinding]:
         yield from examine_installation(requirements())
-        typed = absolute(sys.argv[0], self.hall.settings.working_directory)
-        places = (typed, os.path.join(sysconfig.get_path("scripts"), "context"))
+        command_hint = absolute(sys.argv[0], self.hall.settings.working_directory)
+        places = (command_hint, os.path.join(sysconfig.get_path("scripts"), "context"))
         ours = [
             place for place in places if os.path.basename(place) == "context" and self.hall.machine.is_command(place)
         ]
         yield examine_command(self.hall.machine.find_command("context"), ours, self.hall.machine.real)
 
     def _port(self) -> Iterator[DoctorFinding]:
-        found = examine_port(self.port, self.typed("serve", "--http", "0", about=_ALL))
+        found = examine_port(self.port, self.command_hint("serve", "--http", "0", about=_ALL))
         url = f"{Address(LOOPBACK, self.port).url}mcp"
         asking = [known.title for known in self.hall.clients.known(port=self.port) if known.url == url]
         if asking and found.facts["state"] == "free":
-            told = f"nobody listens, and {few(asking)} would ask there"
-            serving = self.typed("serve", "--http", str(self.port), about=_ALL)
-            found = DoctorFinding("note", found.subject, told, serving, found.facts)
+            text = f"nobody listens, and {first_few(asking)} would ask there"
+            serving = self.command_hint("serve", "--http", str(self.port), about=_ALL)
+            found = DoctorFinding("note", found.subject, text, serving, found.facts)
         yield found
 
     def _roots(self) -> Iterator[DoctorFinding]:
@@ -113,23 +113,23 @@ class Examination(NamedTuple):
         return DoctorFinding("ok", subject, path, facts=facts)
 
     def _cache_root(self, path: str) -> DoctorFinding:
-        """Judge the cache root, which the first build makes; one that somebody named should be there."""
+        """Check the cache root, which the first build makes; one that somebody named should be there."""
         if self.hall.machine.look_at(path).is_there:
             return self._root("cache root", path)
         if self.hall.settings.cache_root_is_named:
-            told = f"{path}: named, but not there"
-            return DoctorFinding("wrong", "cache root", told, self._building("NAME"), {"path": path})
+            text = f"{path}: named, but not there"
+            return DoctorFinding("wrong", "cache root", text, self._building("NAME"), {"path": path})
         return DoctorFinding("ok", "cache root", f"{path}: not there yet", facts={"path": path})
 
     def _memory(self, subject: str, path: str) -> Iterator[DoctorFinding]:
-        """Say where nothing can be remembered; a directory that is not there yet is made when it is needed."""
+        """Check a directory for state; one that is not there yet is made when it is needed."""
         if not path:
             yield DoctorFinding("note", subject, "there is no home, so nothing is remembered", "export HOME=DIR")
             return
         place = self.hall.machine.look_at(path)
         if place.fault or not place.is_writable:
-            told = f"{path}: {place.fault or 'not yours to write'}, so nothing is remembered"
-            yield DoctorFinding("note", subject, told, command("ls", "-ld", path), {"path": path})
+            text = f"{path}: {place.fault or 'not yours to write'}, so nothing is remembered"
+            yield DoctorFinding("note", subject, text, command("ls", "-ld", path), {"path": path})
 
     # The rooms:
 
@@ -146,11 +146,11 @@ class Examination(NamedTuple):
             tally = _Tally(bar, sum(_document_count(library, entry) for entry in entries))
             for entry in entries:
                 examine = partial(self._cache, library, entry, tally)
-                verifying = self.typed("verify", "--cache", entry.path, about=("path", "cache_root"))
-                yield from examined(entry.path, examine, verifying)
+                verifying = self.command_hint("verify", "--cache", entry.path, about=("path", "cache_root"))
+                yield from run_check(entry.path, examine, verifying)
         for name in library.leftovers():
-            told = "a build is under way, or was killed: the next one clears what that left"
-            yield DoctorFinding("note", name, told, self._building(name, "--force"))
+            text = "a build is under way, or was killed: the next one clears what that left"
+            yield DoctorFinding("note", name, text, self._building(name, "--force"))
 
     def _cache(self, library: "Library", entry: "CacheEntry", tally: "_Tally") -> Iterator[DoctorFinding]:
         name, directory = entry.path, library.locate(entry.path)
@@ -161,15 +161,15 @@ class Examination(NamedTuple):
         violations = library.verify(directory, tally.count)
         doubts = "" if violations else library.doubts(directory)
         facts = {"documents": said.document_count, "version": said.cache_version, "violations": len(violations)}
-        told = f"{counted(said.document_count, 'document')}, version {_short(said.cache_version)}"
+        text = f"{counted(said.document_count, 'document')}, version {_short(said.cache_version)}"
         building = self._building(name, "--force")
         if violations:
             yield DoctorFinding("wrong", name, f"{violations[0]}{_more(violations)}", building, facts)
         elif doubts:
-            told += f"; no index is used ({doubts}), so each query reads every document"
-            yield DoctorFinding("note", name, told, building, {**facts, "index": doubts})
+            text += f"; no index is used ({doubts}), so each query reads every document"
+            yield DoctorFinding("note", name, text, building, {**facts, "index": doubts})
         else:
-            yield DoctorFinding("ok", name, told, facts={**facts, "index": "used"})
+            yield DoctorFinding("ok", name, text, facts={**facts, "index": "used"})
 
     def _building(self, name: str, *more: str) -> str:
         settings = self.hall.settings
@@ -189,21 +189,21 @@ class Examination(NamedTuple):
             if entry["scope"] not in invalid:
                 states[entry["state"]].append(entry["scope"])
         counts = {state: len(scopes) for state, scopes in states.items()}
-        told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-        yield DoctorFinding("ok", "directories", f"{len(entries)}: {told}", facts=counts)
-        for state, mending in _MENDING.items():
+        text = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+        yield DoctorFinding("ok", "directories", f"{len(entries)}: {text}", facts=counts)
+        for state, remedy in _REMEDIES.items():
             if states[state]:
-                yield DoctorFinding("note", state, few(states[state]), self.typed(mending))
+                yield DoctorFinding("note", state, first_few(states[state]), self.command_hint(remedy))
         if report.findings:
             scope, _, field, message = report.findings[0]
-            told = ": ".join(filter(None, (scope, field, message)))
-            yield DoctorFinding("wrong", "invalid", f"{told}{_more(report.findings)}", self.typed("validate"))
+            text = ": ".join(filter(None, (scope, field, message)))
+            yield DoctorFinding("wrong", "invalid", f"{text}{_more(report.findings)}", self.command_hint("validate"))
 
     def _guild(self) -> Iterator[DoctorFinding]:
-        def typed(*words: str) -> str:
-            return self.typed("guild", *words, about=("path", "guild"))
+        def command_hint(*words: str) -> str:
+            return self.command_hint("guild", *words, about=("path", "guild"))
 
-        return examine_guild(self.hall, typed, starts_members=self.starts_members)
+        return examine_guild(self.hall, command_hint, starts_members=self.starts_members)
 
     def _clients(self) -> Iterator[DoctorFinding]:
         known = self.hall.clients.known(port=self.port)
@@ -220,17 +220,17 @@ class Examination(NamedTuple):
         if known.state == "broken":
             return DoctorFinding("wrong", known.title, known.detail, editing(known.file), facts)
         if known.state == "gone":
-            told = f"cannot start this hall: {known.detail} ({known.file})"
-            return DoctorFinding("wrong", known.title, told, self._connecting(known.client, known.name), facts)
+            text = f"cannot start this hall: {known.detail} ({known.file})"
+            return DoctorFinding("wrong", known.title, text, self._connecting(known.client, known.name), facts)
         if known.state == "other":
-            told = f"knows another hall: {known.detail} ({known.file})"
-            return DoctorFinding("note", known.title, told, self._connecting(known.client, known.name), facts)
-        told = ", ".join(filter(None, ("knows this hall", known.detail)))
-        return DoctorFinding("ok", known.title, f"{told} ({known.file})", facts=facts)
+            text = f"knows another hall: {known.detail} ({known.file})"
+            return DoctorFinding("note", known.title, text, self._connecting(known.client, known.name), facts)
+        text = ", ".join(filter(None, ("knows this hall", known.detail)))
+        return DoctorFinding("ok", known.title, f"{text} ({known.file})", facts=facts)
 
     def _connecting(self, client: str, name: str = NAME) -> str:
         named = () if name == NAME else ("--name", name)
-        return self.typed("connect", client, "--write", *named, about=_ALL)
+        return self.command_hint("connect", client, "--write", *named, about=_ALL)
 
 
 class _Tally:
@@ -248,7 +248,7 @@ class _Tally:
 
 
 def _source(source: Source) -> DoctorFinding:
-    """Say how a source of settings is: a file, a variable, or what they come to."""
+    """Check a source of settings: a file, a variable, or their sum."""
     facts = {"source": source.name, "there": source.is_there}
     if source.fault is None:
         return DoctorFinding("ok", "settings", source.name if source.is_there else f"no {source.name}", facts=facts)
@@ -260,7 +260,7 @@ def _source(source: Source) -> DoctorFinding:
 
 
 def _document_count(library: "Library", entry: "CacheEntry") -> int:
-    """Say how many documents will have to be read; what cannot be told now will be told then."""
+    """Return how many documents verifying will read; 0 if that fails, which verifying will tell."""
     try:
         return library.inspect(library.locate(entry.path)).document_count if entry.has_manifest else 0
     except HallError:

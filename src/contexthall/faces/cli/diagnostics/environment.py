@@ -58,11 +58,11 @@ def fits(version: str, wanted: Requirement) -> bool:
 def examine_installation(
     wanted: Sequence[Requirement] | None, version_of: Callable[[str], str] = installed_version
 ) -> Iterator[DoctorFinding]:
-    """Say which hall this is, on which Python, and whether its packages are those it asks for."""
+    """Check the version, the Python, and whether the installed packages meet the requirements."""
     facts = {"version": __version__, "python": platform.python_version(), "executable": sys.executable}
     system = f"{platform.system()} {platform.machine()}"
-    told = f"{__version__}, Python {facts['python']}, {system}"
-    yield DoctorFinding("ok", "contexthall", told, facts={**facts, "platform": system})
+    text = f"{__version__}, Python {facts['python']}, {system}"
+    yield DoctorFinding("ok", "contexthall", text, facts={**facts, "platform": system})
     if wanted is None:
         yield DoctorFinding(
             "note", "packages", "contexthall is not installed as a package, so nothing says what it needs"
@@ -80,20 +80,20 @@ def examine_installation(
 
 
 def examine_command(found: str, ours: Sequence[str], real: Callable[[str], str]) -> DoctorFinding:
-    """Say whether `context`, typed, is this hall; `ours` are the places of its command, `real` follows symlinks."""
+    """Check that `context` on the PATH is this hall; `ours` are the places of its command, `real` follows symlinks."""
     if found and real(found) in map(real, ours):
         return DoctorFinding("ok", "context", f"on the PATH: {found}", facts={"command": found})
     place = next(iter(ours), "")
     folder = place.rpartition("/")[0]
     remedy = f'export PATH={command(folder)}:"$PATH"' if folder else ""
-    told = f"typed, it is another command: {found}" if found else "not on the PATH"
+    text = f"typed, it is another command: {found}" if found else "not on the PATH"
     return DoctorFinding(
-        "note", "context", f"{told}; this one is {place}" if place else told, remedy, {"command": found}
+        "note", "context", f"{text}; this one is {place}" if place else text, remedy, {"command": found}
     )
 
 
 def examine_port(port: int, elsewhere: str) -> DoctorFinding:
-    """Say whether the hall could listen at a port, and who does if it could not; `elsewhere` takes another one."""
+    """Check that the hall could listen at a port, or find out who does; `elsewhere` is a command for another one."""
     subject, facts = f"port {port}", {"port": port}
     try:
         with socket.socket() as tried:
@@ -101,20 +101,20 @@ def examine_port(port: int, elsewhere: str) -> DoctorFinding:
             tried.bind((LOOPBACK, port))
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            told = f"cannot be used: {error.strerror}"
-            return DoctorFinding("note", subject, told, elsewhere, {**facts, "state": "refused"})
+            text = f"cannot be used: {error.strerror}"
+            return DoctorFinding("note", subject, text, elsewhere, {**facts, "state": "refused"})
         return _examine_listener(subject, facts, _health_at(port), elsewhere)
     return DoctorFinding("ok", subject, "free", facts={**facts, "state": "free"})
 
 
 def _examine_listener(subject: str, facts: Mapping[str, object], answer: bytes, elsewhere: str) -> DoctorFinding:
-    """Judge whoever listens by what it says of its health."""
+    """Tell a hall from another program by its answer to `/healthz`."""
     version = _version_of_hall(answer)
     if version == __version__:
         return DoctorFinding("ok", subject, f"a Context Hall {version} listens", facts={**facts, "state": "hall"})
     if version:
-        told = f"a Context Hall {version} listens, and this is {__version__}: start that one again"
-        return DoctorFinding("note", subject, told, facts={**facts, "state": "hall"})
+        text = f"a Context Hall {version} listens, and this is {__version__}: start that one again"
+        return DoctorFinding("note", subject, text, facts={**facts, "state": "hall"})
     if _WANTS_TOKEN in answer:
         return DoctorFinding(
             "ok", subject, "a Context Hall listens that wants its token", facts={**facts, "state": "hall"}

@@ -1,4 +1,4 @@
-"""What does an examination find? Values: something that was looked at, how it is, and what to type if it is not well.
+"""What a check finds: its subject, how it is, and what to type if something is wrong.
 
 An examination that fails is a finding as well: one bad thing never hides the others.
 """
@@ -33,19 +33,19 @@ class DoctorFinding(NamedTuple):
 
 
 def command(*words: str) -> str:
-    """Spell a command so that it can be pasted."""
+    """Quote a command so that it can be pasted."""
     return join(words)
 
 
 def editing(file: str) -> str:
-    """Spell a command that opens a file to be mended by hand."""
+    """Return a command that opens a file in an editor."""
     return f"${{EDITOR:-vi}} {command(file)}"
 
 
-def examined(
+def run_check(
     subject: str, examine: Callable[[], Iterable[DoctorFinding]], remedy: str = "", *, again: str = "context doctor"
 ) -> Sequence[DoctorFinding]:
-    """Take in what an examination finds, and how it failed if it did; what was found before that stays.
+    """Return what a check finds and, if it fails, how; what was found before that stays.
 
     The `remedy` is a command that says more of such a failure, `again` the one by which it came to this.
     """
@@ -59,8 +59,8 @@ def examined(
         except Exception as error:
             if os.environ.get("CONTEXT_DEBUG"):
                 raise
-            told = f"cannot be examined: {error!r}"
-            found.append(DoctorFinding("wrong", subject, told, f"CONTEXT_DEBUG=1 {again}"))
+            text = f"cannot be examined: {error!r}"
+            found.append(DoctorFinding("wrong", subject, text, f"CONTEXT_DEBUG=1 {again}"))
     return found
 
 
@@ -89,7 +89,6 @@ def _warnings_noted(subject: str, found: list[DoctorFinding]) -> Iterator[None]:
 # How it is worded:
 
 
-def few(names: Sequence[str]) -> str:
-    """Name the first of many."""
+def first_few(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more
