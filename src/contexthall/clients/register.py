@@ -88,10 +88,11 @@ class Register:
 
     def known(self, *, port: int) -> tuple[KnownClient, ...]:
         """Return for each client whether it has the hall of this project, which this machine may serve at that port."""
-        return tuple(self._best(client, client.place, port) for client in CLIENTS.values() if client.place)
-
-    def _best(self, client: Client, place: ConfigLocation, port: int) -> KnownClient:
-        return _foremost(self._known(client, each, port) for each in (place, *client.also))
+        return tuple(
+            _foremost(self._known(client, each, port) for each in (client.place, *client.also))
+            for client in CLIENTS.values()
+            if client.place
+        )
 
     def members_in(self, file: str, *, keep: Collection[str] = ()) -> list[ImportedServer]:
         """Return what the servers of any client's file would be as members of a guild."""

@@ -3,6 +3,9 @@
 By a script, which hands the line up to the cursor back to this command and gets an answer: on its first line whether
 the shell shall add `dirs` or `files` of its own, then a candidate a line.
 
+click finds the candidates. Its own scripts are not used: they insert names unquoted, so that a cache called `$(reboot)`
+would run, and know neither `--option=VALUE` nor names with spaces in bash.
+
 Candidates may be names that others chose. None of them makes a shell do anything: one that a terminal would not show
 is left out, so a line is a candidate; zsh and fish quote what they insert, and for bash it is done here.
 """

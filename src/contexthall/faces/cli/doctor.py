@@ -67,26 +67,17 @@ def _count(findings: Mapping[str, Sequence[DoctorFinding]], mark: str) -> int:
 
 
 def _section(title: str, findings: Sequence[DoctorFinding]) -> str:
-    shown = _worth_showing(findings)
+    """Lay out all that is wrong and the first few of the rest, in order; one alone is not worth summing up."""
+    rest = [number for number, each in enumerate(findings) if each.mark != "wrong"]
+    hidden = rest[_MOST_SHOWN:] if len(rest) > _MOST_SHOWN + 1 else []
+    shown = [each for number, each in enumerate(findings) if number not in hidden]
     width = min(_WIDEST_SUBJECT, max((len(on_one_line(each.subject)) for each in shown), default=0))
     lines = [line for each in shown for line in _lines(each, width)]
-    if rest := [each for each in findings if not _is_among(each, shown)]:
-        notes = sum(each.mark == "note" for each in rest)
-        lines.append(
-            f"         and {len(rest)} more, {f'{notes} with a note' if notes else 'all sound'}; --json has all"
-        )
+    if hidden:
+        notes = sum(findings[number].mark == "note" for number in hidden)
+        summary = f"{notes} with a note" if notes else "all sound"
+        lines.append(f"         and {len(hidden)} more, {summary}; --json has all")
     return "\n".join([title, *lines]) + "\n"
-
-
-def _worth_showing(findings: Sequence[DoctorFinding]) -> list[DoctorFinding]:
-    """Return all that is wrong and the first few of the rest, in order; one alone is not worth summing up."""
-    rest = [each for each in findings if each.mark != "wrong"]
-    kept = rest if len(rest) <= _MOST_SHOWN + 1 else rest[:_MOST_SHOWN]
-    return [each for each in findings if each.mark == "wrong" or _is_among(each, kept)]
-
-
-def _is_among(finding: DoctorFinding, others: Sequence[DoctorFinding]) -> bool:
-    return any(finding is other for other in others)  # two may say the same
 
 
 def _lines(finding: DoctorFinding, width: int) -> list[str]:

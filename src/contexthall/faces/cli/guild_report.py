@@ -34,22 +34,13 @@ def age(cached_at: str, now: datetime) -> str:
 
 
 def members_table(views: Sequence[MemberView], now: datetime) -> str:
-    rows = [
-        (
-            shortened(view.name, _WIDEST_NAME),
-            view.status,
-            len(view.tools),
-            view.tokens,
-            age(view.cached_at, now),
-            _reasons(view),
-        )
-        for view in views
-    ]
-    width = max(len("NAME"), *(len(row[0]) for row in rows))
+    names = [shortened(view.name, _WIDEST_NAME) for view in views]
+    width = max(map(len, ["NAME", *names]))
     header = f"{'NAME':<{width}}  {'STATUS':<12}  {'TOOLS':>5}  {'TOKENS':>6}  {'AGE':>6}  WHY"
     lines = (
-        f"{name:<{width}}  {status:<12}  {count:>5}  {cost:>6}  {old:>6}  {reasons}".rstrip()
-        for name, status, count, cost, old, reasons in rows
+        f"{name:<{width}}  {view.status:<12}  {len(view.tools):>5}  {view.tokens:>6}  {age(view.cached_at, now):>6}  "
+        f"{_reasons(view)}".rstrip()
+        for name, view in zip(names, views, strict=True)
     )
     return "\n".join([header, *lines])
 

@@ -90,12 +90,4 @@ def _repeated(file: str, keep: Sequence[str]) -> str:
 
 
 def _as_json(found: ImportedServer) -> dict[str, object]:
-    return {
-        "name": found.name,
-        "command": list(found.command),
-        "env": dict(found.env),
-        "url": found.url,
-        "headers": dict(found.headers),
-        "needs": list(found.needs),
-        "reason": found.reason,
-    }
+    return {**found._asdict(), "env": dict(found.env), "headers": dict(found.headers)}

@@ -36,7 +36,7 @@ from contexthall.core.errors import (
 )
 from contexthall.core.paths import native
 from contexthall.faces.members import facts_of
-from contexthall.faces.web.guard import Refusal, RefusedError, json_response
+from contexthall.faces.web.guard import RefusedError, json_response
 from contexthall.faces.workers import Workers
 from contexthall.guild.manager import MCPManager, MemberView, one_line
 from contexthall.hall import Hall
@@ -269,7 +269,7 @@ class Api:
     async def _write(self, work: WriteHandler, request: Request) -> Response:
         given = request.headers.get("x-hall-write", "")
         if not hmac.compare_digest(given.encode(), self._write_token.encode()):
-            raise RefusedError(Refusal(403, "forbidden", "Forbidden", "Only a page of the hall's own may do that."))
+            raise RefusedError(403, "forbidden", "Forbidden", "Only a page of the hall's own may do that.")
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise UsageError("the body must be of the type application/json")
         return json_response(await work(_object(await _body(request))))
@@ -296,7 +296,7 @@ async def _body(request: Request) -> bytes:
 
 def _too_large() -> RefusedError:
     most = f"A body may have {MOST_BODY_BYTES} bytes at most."
-    return RefusedError(Refusal(413, "too_large", "Too large", most))
+    return RefusedError(413, "too_large", "Too large", most)
 
 
 def _object(body: bytes) -> JsonObject:

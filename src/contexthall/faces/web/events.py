@@ -12,7 +12,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from starlette.types import Receive, Scope, Send
 
 from contexthall.core.wire import compact
-from contexthall.faces.web.guard import Refusal, wrong_method
+from contexthall.faces.web.guard import RefusedError, wrong_method
 from contexthall.guild.manager import Event, MCPManager
 
 MOST_WAITING = 256
@@ -45,7 +45,9 @@ class EventStreams:
             await wrong_method("GET")(scope, receive, send)
             return
         if len(self._queues) >= MOST_STREAMS:
-            refusal = Refusal(503, "busy", "Too many pages", f"No more than {MOST_STREAMS} pages can listen at a time.")
+            refusal = RefusedError(
+                503, "busy", "Too many pages", f"No more than {MOST_STREAMS} pages can listen at a time."
+            )
             await refusal.response({"Retry-After": "5"})(scope, receive, send)
             return
         queue, events = anyio.create_memory_object_stream[Event](MOST_WAITING)

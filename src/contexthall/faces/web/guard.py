@@ -54,24 +54,15 @@ _HEADERS = {
 }
 
 
-class Refusal(NamedTuple):
-    """Why a request is not even looked at."""
+class RefusedError(Exception):
+    """A request that is refused for how it was sent, or by whom."""
 
-    status: int
-    code: str
-    message: str
-    detail: str
+    def __init__(self, status: int, code: str, message: str, detail: str) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.message, self.detail = status, code, message, detail
 
     def response(self, headers: Mapping[str, str] | None = None) -> Response:
         return error_response(self.status, self.code, self.message, self.detail, headers)
-
-
-class RefusedError(Exception):
-    """A request that is refused for how it was sent."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.detail)
-        self.refusal = refusal
 
 
 class HostNames(NamedTuple):
@@ -125,7 +116,7 @@ class Guard:
         except Exception:  # Starlette has answered it, and raises it again
             logger.exception("%s %r failed", scope["method"], scope["path"])
 
-    def _refusal(self, headers: Headers, path: str) -> Refusal | None:
+    def _refusal(self, headers: Headers, path: str) -> RefusedError | None:
         host, origins = ",".join(headers.getlist("host")).lower(), headers.getlist("origin")
         if not self._names.allow(host):
             return _forbidden("The hall is not known by that name: use the address that it printed when it started.")
@@ -135,7 +126,9 @@ class Guard:
         if path not in self._open_paths and not _OWN_SITES.issuperset(headers.getlist("sec-fetch-site")):
             return _forbidden("A page of another origin may not ask the hall.")
         if path not in self._open_paths and not self._knows_token(headers):
-            return Refusal(401, "unauthorized", "Not authorised", "This hall wants its token: Authorization: Bearer …")
+            return RefusedError(
+                401, "unauthorized", "Not authorised", "This hall wants its token: Authorization: Bearer …"
+            )
         return None
 
     def _knows_token(self, headers: Headers) -> bool:
@@ -181,11 +174,11 @@ async def respond_to_error(_request: Request, error: Exception) -> Response:
     """Return the answer to a request that failed; the paths in errors of the disk are logged, and not told."""
     match error:
         case RefusedError():
-            return error.refusal.response()
+            return error.response()
         case HTTPException(status_code=405):
             return wrong_method((error.headers or {})["Allow"])
         case HTTPException():
-            return Refusal(404, "usage", UsageError.message, "Nothing is at that path.").response()
+            return RefusedError(404, "usage", UsageError.message, "Nothing is at that path.").response()
         case ClientDisconnect():
             return Response()  # which nobody reads
         case DiskError():
@@ -203,11 +196,13 @@ async def respond_to_error(_request: Request, error: Exception) -> Response:
 def wrong_method(allowed: str) -> Response:
     """Return the answer to a method that a path does not have."""
     methods = ", ".join(sorted(allowed.split(", ")))
-    return Refusal(405, "usage", UsageError.message, f"This path answers {methods} only.").response({"Allow": methods})
+    return RefusedError(405, "usage", UsageError.message, f"This path answers {methods} only.").response(
+        {"Allow": methods}
+    )
 
 
-def _forbidden(detail: str) -> Refusal:
-    return Refusal(403, "forbidden", "Forbidden", detail)
+def _forbidden(detail: str) -> RefusedError:
+    return RefusedError(403, "forbidden", "Forbidden", detail)
 
 
 def _is_wildcard(host: str) -> bool:

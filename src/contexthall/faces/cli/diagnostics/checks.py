@@ -10,6 +10,7 @@ import sysconfig
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.clients.register import NAME, KnownClient
@@ -143,22 +144,29 @@ class Examination(NamedTuple):
         if not entries:
             yield DoctorFinding("note", "caches", "none yet", self._building("NAME"))
         with ProgressBar("verifying", time.monotonic()) as bar:
-            tally = _Tally(bar, sum(_document_count(library, entry) for entry in entries))
+            total, done = sum(_document_count(library, entry) for entry in entries), count(1)
+
+            def on_document() -> None:
+                if not (number := next(done)) % _STEP:
+                    bar.show(number, total)
+
             for entry in entries:
-                examine = partial(self._cache, library, entry, tally)
+                examine = partial(self._cache, library, entry, on_document)
                 verifying = self.command_hint("verify", "--cache", entry.path, about=("path", "cache_root"))
                 yield from run_check(entry.path, examine, verifying)
         for name in library.leftovers():
             text = "a build is under way, or was killed: the next one clears what that left"
             yield DoctorFinding("note", name, text, self._building(name, "--force"))
 
-    def _cache(self, library: "Library", entry: "CacheEntry", tally: "_Tally") -> Iterator[DoctorFinding]:
+    def _cache(
+        self, library: "Library", entry: "CacheEntry", on_document: Callable[[], None]
+    ) -> Iterator[DoctorFinding]:
         name, directory = entry.path, library.locate(entry.path)
         said = library.inspect(directory)  # which fails if it cannot even be listed
         if not entry.has_manifest:
             yield DoctorFinding("note", name, "a directory without a manifest: no cache")
             return
-        violations = library.verify(directory, tally.count)
+        violations = library.verify(directory, on_document)
         doubts = "" if violations else library.doubts(directory)
         facts = {"documents": said.document_count, "version": said.cache_version, "violations": len(violations)}
         text = f"{counted(said.document_count, 'document')}, version {_short(said.cache_version)}"
@@ -231,20 +239,6 @@ class Examination(NamedTuple):
     def _connecting(self, client: str, name: str = NAME) -> str:
         named = () if name == NAME else ("--name", name)
         return self.command_hint("connect", client, "--write", *named, about=_ALL)
-
-
-class _Tally:
-    """How many documents were read, shown in a bar."""
-
-    def __init__(self, bar: ProgressBar, total: int) -> None:
-        self._bar = bar
-        self._total = total
-        self._done = 0
-
-    def count(self) -> None:
-        self._done += 1
-        if not self._done % _STEP:
-            self._bar.show(self._done, self._total)
 
 
 def _source(source: Source) -> DoctorFinding:

@@ -33,7 +33,6 @@ class DoctorFinding(NamedTuple):
 
 
 def command(*words: str) -> str:
-    """Quote a command so that it can be pasted."""
     return join(words)
 
 
