@@ -12,7 +12,7 @@ class TextError(ValueError):
 
 
 class Number(NamedTuple):
-    """A number as it is written: two spellings are two numbers, for whoever promises to keep both."""
+    """A number as it is written: `1.0` and `1.00` differ, as neither may change."""
 
     digits: str
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
 from contexthall.clients import jsonc, toml_text
-from contexthall.core.density import has_too_many_values
+from contexthall.core.density import MOST_VALUES, has_too_many_values
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.system import safe_write
 from contexthall.system.disk import Directory, Disk, is_set_aside, is_temporary
@@ -148,9 +148,10 @@ class ConfigFile:
             return None
         if len(data) > MOST_BYTES:
             raise self._refused(f"it is larger than {MOST_BYTES >> 20} MiB")
-        is_dense = has_too_many_values(data) if self._language is jsonc else data.count(b"\n") > MOST_LINES
-        if is_dense:
-            raise self._refused("it says more than anybody can have written")
+        if self._language is jsonc and has_too_many_values(data):
+            raise self._refused(f"it has more than {MOST_VALUES:,} values")
+        if self._language is toml_text and data.count(b"\n") > MOST_LINES:
+            raise self._refused(f"it has more than {MOST_LINES:,} lines")
         return data
 
     def _real(self) -> str:

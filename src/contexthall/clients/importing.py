@@ -48,7 +48,7 @@ class ImportedServer(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a file comes from, which decides what its words stand for."""
+    """Where a file comes from, which decides what its variables mean."""
 
     project: str
     """The directory in which its client starts servers."""

@@ -32,7 +32,7 @@ _LINE_COMMENT, _BLOCK_COMMENT = r"//[^\r\n]*+", r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+(\
 _STRING_OR_COMMENT = re.compile(f"{_STRING}|{_LINE_COMMENT}|{_BLOCK_COMMENT}", re.DOTALL)
 _STRING_OR_BRACKET = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
 _TOKEN = re.compile(rf'{_STRING}|[\[\]{{}}:,]|[^\s"\[\]{{}}:,]+', re.DOTALL)
-# Where Python's reader is told something else: a comma too many, unless there is nothing before it; NaN and Infinity.
+# What Python's parser must not see: a trailing comma, unless nothing precedes it, becomes a blank; NaN and Infinity.
 _LENIENT = re.compile(rf"({_STRING}|[\[{{:,][{_SPACE}]*+,)|,(?=[{_SPACE}]*+[\]}}])|[NI]", re.DOTALL)
 _STRICT: Final = {",": " ", "N": "?", "I": "?"}
 _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}

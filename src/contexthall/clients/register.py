@@ -124,7 +124,7 @@ class Register:
     def _is_here(self, server: ConfiguredServer, base: str) -> bool:
         """Return whether a server is a hall of this project, by whatever path.
 
-        Its client starts it in `base`, or nobody knows where if that is empty.
+        Its client starts it in `base`; empty if that is not known.
         """
         project, root = server.served_project, self._project_root
         path = "" if project is None else os.path.join(base, server.cwd, project)
@@ -143,7 +143,7 @@ class Register:
         except HallError as error:  # a file that is never written may be as large or odd as its program likes
             return known._replace(state="broken", detail=error.detail) if place == client.place else known
         halls = [
-            self._judged(known, server)
+            self._state_of(known, server)
             for server, base in started
             if self._is_here(server, base) or (server.url and (server.is_hall or server.local_port == port))
         ]
@@ -164,7 +164,7 @@ class Register:
             started += [(each, root) for each in servers_of(own if isinstance(own, Mapping) else {})]
         return started
 
-    def _judged(self, known: KnownClient, hall: ConfiguredServer) -> KnownClient:
+    def _state_of(self, known: KnownClient, hall: ConfiguredServer) -> KnownClient:
         if fault := self._fault(hall.command):
             return known._replace(state="gone", detail=f"its command {fault}: {hall.command}", name=hall.name)
         facts = [f"at {hall.url}" if hall.url else "", "switched off" if hall.is_off else ""]

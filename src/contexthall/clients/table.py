@@ -24,7 +24,7 @@ class Reach(NamedTuple):
     args: tuple[str, ...] = ()
     url: str = ""
     has_token: bool = False
-    """Whether whoever asks at the address must know a token."""
+    """Whether the address wants a token."""
 
 
 class ConfigLocation(NamedTuple):
@@ -53,7 +53,7 @@ class Client(NamedTuple):
     name: str
     title: str
     place: ConfigLocation | None
-    """Where its file is; None if nobody knows."""
+    """Where its file is; None if that is not known."""
     next_step: str
     """What its user does once the file is written."""
     keys: tuple[str, ...] = ("mcpServers",)
@@ -65,7 +65,7 @@ class Client(NamedTuple):
     url_key: str = "url"
     """What it calls an address; empty if its file can hold none."""
     token: Mapping[str, Any] = _NOTHING
-    """How it is told to send the token: never the token itself."""
+    """The keys that make it send the token, which is named by a variable."""
     also: tuple[ConfigLocation, ...] = ()
     """Where else it may have servers: these files are read, and never written."""
 

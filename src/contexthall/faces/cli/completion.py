@@ -1,13 +1,13 @@
 """`context completion`: scripts that teach a shell to complete, and the candidates that they ask for.
 
-By a script, which hands the line up to the cursor back to this command and gets an answer: on its first line whether
-the shell shall add `dirs` or `files` of its own, then a candidate a line.
+A script hands the line up to the cursor back to this command, and gets on the first line whether the shell shall add
+`dirs` or `files` of its own, then a candidate a line.
 
-click finds the candidates. Its own scripts are not used: they insert names unquoted, so that a cache called `$(reboot)`
-would run, and know neither `--option=VALUE` nor names with spaces in bash.
+click finds the candidates. Its own scripts were tried: none of the three completes `--option=VALUE`, bash's inserts
+names unquoted, so that a cache called `$(reboot)` would run, and fish's cuts a name at its first comma.
 
-Candidates may be names that others chose. None of them makes a shell do anything: one that a terminal would not show
-is left out, so a line is a candidate; zsh and fish quote what they insert, and for bash it is done here.
+Candidates may be names that others chose. One that a terminal would not show is left out, so a line is a candidate; zsh
+and fish quote what they insert, and for bash it is done here.
 """
 
 from collections.abc import Mapping, Sequence

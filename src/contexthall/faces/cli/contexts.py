@@ -134,7 +134,7 @@ def watch(as_json: bool, hall: HallChoice) -> None:
     line. Ends when it is interrupted.
     """
     opened = hall.open()
-    opened.project.config()  # so that a bad one is told as such
+    opened.project.config()  # raises if it is bad, which a listing would only mention
     show_log()
     say(on_one_line(f"watching {opened.project.root}; press Ctrl+C to end"))
     for turns in opened.watch_contexts():
@@ -144,7 +144,7 @@ def watch(as_json: bool, hall: HallChoice) -> None:
 
 
 def _listing(project: Project) -> Answer:
-    project.config()  # so that a bad one is told as such
+    project.config()  # raises if it is bad, which a listing would only mention
     answer = project.list_contexts()
     if "error" in answer:
         raise DiskError(answer["error"])

@@ -1,6 +1,6 @@
 """`context guild` and its commands: `list`, `tools`, `refresh`, `call`, `why`, `logs`, `approve`, `add` and `import`.
 
-How they word what they tell is in `guild_report.py`.
+`guild_report.py` has what they print.
 """
 
 import asyncio
@@ -283,7 +283,7 @@ def _schema(view: MemberView, tool: str) -> JsonObject:
 
 
 class _Warnings(logging.Handler):
-    """Says what the guild warns of, each sentence once; of members that fail, its events tell already."""
+    """Prints warnings of the guild, each once; not those about members that fail, which its events report."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

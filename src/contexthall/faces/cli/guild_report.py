@@ -1,6 +1,6 @@
 """Renderings of the guild: tables and sentences for people, JSON for scripts, and what to type next.
 
-What members say of themselves was written by others: it is escaped before anybody reads it.
+What members say of themselves was written by others: it is escaped before it is printed.
 """
 
 from collections.abc import Iterator, Sequence

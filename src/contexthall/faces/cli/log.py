@@ -1,7 +1,7 @@
 """The log, on standard error: a line for each message, a trace indented below it.
 
 Members, files and requests have a say in what is logged: nothing of it is obeyed by a terminal or looks like another
-message. What nobody reads is dropped: a hall that waited for a reader of its log would keep everybody waiting.
+message. A message that standard error cannot take at once is dropped, so that logging never blocks.
 """
 
 import logging

@@ -23,7 +23,7 @@ def print_data(text: str) -> None:
 
 
 def print_json(text: str) -> None:
-    """Print JSON, of which a terminal gets the same values in other words."""
+    """Print JSON; for a terminal, with escapes for what it would obey."""
     _print(harmless_json(text) if _is_terminal() else text)
 
 

@@ -153,7 +153,7 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        return 0  # whoever read our data has enough
+        return 0  # the reader of our output has enough
     except Exception as error:  # noqa: BLE001 - nobody catches it after us
         ours = _as_ours(error)
         print_error(ours)

@@ -27,7 +27,7 @@ def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
     """Serve agents and people, at `where`, until a signal comes."""
     address = Address.read(where)
     hall = choice.open()
-    token = hall.settings.http_token if token is None else _judged(token)
+    token = hall.settings.http_token if token is None else _validated(token)
     taken = bind(address, has_token=bool(token))
     address = address._replace(port=taken.getsockname()[1])
     names = HostNames.of(address.name, address.port)
@@ -48,7 +48,7 @@ async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, taken: socket.soc
         await listen(site, taken, on_ready=lambda: say(ready), on_end=end)
 
 
-def _judged(token: str) -> str:
+def _validated(token: str) -> str:
     try:
         return visible(token)
     except ValueError as error:

@@ -7,7 +7,7 @@ from contexthall.core.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 8321
-"""Where agents are told to ask, unless another port is named."""
+"""The port in agents' configuration, unless another is named."""
 HINT = "such as 8080, 127.0.0.1:8080 or '[::1]:8080'"
 _LARGEST_PORT = 65_535
 _ADDRESS = re.compile(r"(?:(?P<host>[^:\[\]\s/]+|\[[0-9A-Fa-f:.]+\]):)?(?P<port>[0-9]{1,5})")

@@ -1,6 +1,6 @@
 """The page's API: the rooms' own answers, as JSON; docs/api.md lists them.
 
-Whatever a person may send is judged here, and every refusal is a sentence. By a GET nothing is done but what an agent's
+All input is validated here, and every refusal is a sentence. By a GET nothing is done but what an agent's
 first list does, too: members may be asked for theirs. Whatever else does something wants the hall's write token, which
 only a page of the hall's own can have read.
 """
@@ -279,7 +279,7 @@ async def _read(work: ReadHandler, request: Request) -> Response:
     return json_response(await work(request.query_params))
 
 
-# What was sent:
+# Input:
 
 
 async def _body(request: Request) -> bytes:
@@ -344,7 +344,7 @@ def _is_count(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= longest
 
 
-# What is told:
+# Renderings:
 
 
 def _member(view: MemberView, listed: Mapping[tuple[str, str], str]) -> JsonObject:

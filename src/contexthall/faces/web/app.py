@@ -36,7 +36,7 @@ _TYPES = {
 
 
 class Entrance(NamedTuple):
-    """By which names the hall is reached, and what is asked of whoever enters."""
+    """The names by which the hall is reached, and its tokens."""
 
     names: HostNames
     token: str = ""

@@ -1,6 +1,6 @@
 """Server-sent events about members, one stream for each page.
 
-Nothing is polled: what the guild's manager tells is put into a queue for each page. A page that does not read is let
+Nothing is polled: the guild's events are put into a queue for each page. A page that does not read is let
 go once its queue is full; it comes back, and asks for the roster anew.
 """
 
@@ -24,7 +24,7 @@ _HEARTBEAT = b": still here\n\n"
 
 
 class EventStreams:
-    """An ASGI application that streams what happens; `describe` tells what is known of a member now."""
+    """An ASGI application that streams events; `describe` returns what is known of a member now."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ STATUSES = {
 """By the code of an error."""
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _DEFAULT_PORT = 80
-# What such a request still sends is not read: whoever sends it was refused before.
+# The rest of the body of such a request is not read, so the connection cannot be used again.
 _CLOSING = {401, 403, 413}
 _OWN_SITES = {"none", "same-origin"}
 _NUMERIC = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[0-9.]+)(:[0-9]{1,5})?")
@@ -69,9 +69,9 @@ class HostNames(NamedTuple):
     """The names under which the hall may be reached."""
 
     hosts: frozenset[str]
-    """As the Host header spells them, with the port."""
+    """As the Host header has them, with the port."""
     any_address: bool = False
-    """Whether every numeric address will do: nobody can make one lead elsewhere, as names can be made to."""
+    """Whether every numeric address will do: DNS rebinding needs a name."""
 
     @classmethod
     def of(cls, host: str, port: int) -> "HostNames":
@@ -171,7 +171,7 @@ def json_response(value: object, status: int = 200, headers: Mapping[str, str] |
 
 
 async def respond_to_error(_request: Request, error: Exception) -> Response:
-    """Return the answer to a request that failed; the paths in errors of the disk are logged, and not told."""
+    """Return the answer to a request that failed; the paths in errors of the disk are logged, not sent."""
     match error:
         case RefusedError():
             return error.response()

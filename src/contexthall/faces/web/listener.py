@@ -20,7 +20,7 @@ from contexthall.faces.web.address import HINT, Address
 from contexthall.faces.web.connections import BoundedConnection
 
 GRACE_SECONDS = 2
-# So many are let in at a time, before anybody else has a turn.
+# uvicorn accepts so many connections in one turn of the event loop.
 _BACKLOG = 128
 _REASONS = {
     errno.EADDRINUSE: "something else listens there",

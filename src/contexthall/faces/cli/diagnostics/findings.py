@@ -23,11 +23,11 @@ class DoctorFinding(NamedTuple):
     """One thing that was looked at."""
 
     mark: Mark
-    """`wrong` is what has to be mended; a `note` may stay as it is."""
+    """`wrong` has to be fixed; a `note` may stay as it is."""
     subject: str
     found: str
     remedy: str = ""
-    """A command that mends it, or says more; capitals in it stand for what only the user knows."""
+    """A command that fixes it, or says more; capitals are placeholders."""
     facts: Mapping[str, object] = _NOTHING
     """The same for machines."""
 
