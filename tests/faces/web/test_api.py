@@ -274,6 +274,21 @@ def test_a_call_that_goes_wrong_is_told_as_a_sentence(hall: HttpHall) -> None:
     )
 
 
+def test_a_call_of_a_listed_tool_goes_wrong_in_the_same_words(tmp_path: Path) -> None:
+    (tmp_path / "fault.json").write_text('{"code": -32001, "message": "no"}')
+    for name, flags in {"dies": ["--die-in-call"], "faulty": ["--error-file", str(tmp_path / "fault.json")]}.items():
+        write_cache(make_member(tmp_path / "listed", name, *flags), tool("echo"))
+        make_member(tmp_path / "unlisted", name, *flags)
+    told = []
+    for guild in ("listed", "unlisted"):
+        with HttpHall("--guild", guild, "--guild-refresh", "never", cwd=tmp_path) as hall:
+            orders = [{"member": name, "tool": "echo"} for name in ("dies", "faulty")]
+            answers = [hall.post("/api/guild/call", order) for order in orders]
+            told.append([(answer.status_code, answer.json()) for answer in answers])
+    assert told[0] == told[1]
+    assert [status for status, _ in told[0]] == [502, 200]
+
+
 def test_members_are_asked_again(tmp_path: Path) -> None:
     make_member(tmp_path / "guild", "one")
     make_member(tmp_path / "guild", "two", "--list-error")
