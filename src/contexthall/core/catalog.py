@@ -53,8 +53,6 @@ class ToolResult:
     """The result as another server gave it, with fields that nobody here knows; it is passed on as it is."""
     fault: JsonObject | None = None
     """The JSON-RPC error that another server gave in place of a result; it is passed on as it is."""
-    error: HallError | None = field(default=None, compare=False)
-    """What went wrong, for faces that tell people more than agents."""
 
     @classmethod
     def of_text(cls, text: str, *, is_error: bool = False) -> Self:
@@ -67,7 +65,7 @@ class ToolResult:
     @classmethod
     def of_error(cls, error: HallError) -> Self:
         text = compact({"error": {"code": error.code, "message": error.message}}) + "\n"
-        return cls(content=({"type": "text", "text": text},), is_error=True, code=error.code, error=error)
+        return cls(content=({"type": "text", "text": text},), is_error=True, code=error.code)
 
     @classmethod
     def of_whole(cls, whole: JsonObject) -> Self:
@@ -90,6 +88,13 @@ class ToolResult:
     def text(self) -> str:
         """The text blocks, one after the other."""
         return "".join(str(block.get("text", "")) for block in self.content if block.get("type") == "text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedResult(ToolResult):
+    """The failure of another server, with what people may want to know beside what agents are told."""
+
+    sentence: str
 
 
 async def no_progress(progress: float, total: float | None, message: str | None) -> None:

@@ -2,10 +2,9 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
+from contexthall.core.catalog import READ_ONLY, Caller, Capability, FailedResult, JsonObject, Tool, ToolResult
 from contexthall.core.errors import MemberError
 from contexthall.core.text import quoted
 from contexthall.core.wire import compact
@@ -236,7 +235,8 @@ def _failing_tool(name: str, failure: ToolResult) -> Tool:
 
 
 def _failure(member: str, error: MemberError) -> ToolResult:
-    return replace(ToolResult.of_text(f"{member}: {error.detail}", is_error=True), error=error)
+    content = ({"type": "text", "text": f"{member}: {error.detail}"},)
+    return FailedResult(content=content, is_error=True, sentence=error.sentence)
 
 
 def _shown(listed: Listed) -> JsonObject:

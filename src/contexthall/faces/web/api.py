@@ -20,9 +20,10 @@ from starlette.routing import Route
 
 from contexthall import __version__
 from contexthall.core import wire
-from contexthall.core.catalog import JsonObject, ToolResult
+from contexthall.core.catalog import FailedResult, JsonObject
 from contexthall.core.density import MOST_VALUES, has_too_many_values
 from contexthall.core.errors import (
+    CODES,
     CacheMissingError,
     CheckFailedError,
     DiskError,
@@ -215,13 +216,13 @@ class Api:
                 return {"result": await manager.invoke_tool(member, tool, arguments)}
             called = await self._hall.catalog.call(name, arguments, self._hall.confined_caller)
         except MemberError as error:
-            called = ToolResult(content=(), fault=error.fault, error=error)
+            called = FailedResult(content=(), fault=error.fault, sentence=error.sentence)
         if called.fault is not None:
             return {"fault": called.fault}
-        if isinstance(called.error, MemberError):
-            raise MemberError(f"{member}: {called.error.sentence}")
-        if called.error is not None:
-            raise called.error
+        if isinstance(called, FailedResult):
+            raise MemberError(f"{member}: {called.sentence}")
+        if called.code is not None:
+            raise CODES[called.code]
         return {"result": called.whole}
 
     async def _refresh(self, order: JsonObject) -> JsonObject:
