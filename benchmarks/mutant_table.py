@@ -215,8 +215,8 @@ SURVIVED_ONCE = (
     ),
     Mutant(
         module="clients/config_file.py",
-        old="opened.put(name, data, sync=True)",
-        new="opened.put(name, data)",
+        old="directory.put(name, data, sync=True)",
+        new="directory.put(name, data)",
         breaks="a client's new file is not synced",
         tests=_SYNCING,
     ),
@@ -643,7 +643,7 @@ CHOSEN = (
     # clients
     Mutant(
         module="clients/config_file.py",
-        old=" or backup not in opened.names():",
+        old=" or backup not in directory.names():",
         new=":",
         breaks="no copy is kept of a file that had the hall in it already",
         tests=("tests/clients/test_register.py",),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contexthall.caches.build.builder import Built, Progress
     from contexthall.caches.library import Library
     from contexthall.caches.query.resolution import Resolution
-    from contexthall.clients.register import Found, Register
+    from contexthall.clients.register import ImportedServer, Register
     from contexthall.contexts.draft.drafting import DraftProgress, Order
     from contexthall.contexts.project import Context, ContextEntry, Outcome, Project, Projects, Report, StateChange
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
@@ -326,7 +326,7 @@ class Hall:
 
         enrol(self._disk, self.settings.guild, name, launch_of(command), version=version)
 
-    def members_in(self, file: str, *, keep: Collection[str] = ()) -> "tuple[Found, ...]":
+    def members_in(self, file: str, *, keep: Collection[str] = ()) -> "tuple[ImportedServer, ...]":
         """Say which members the guild could get from a file in which an MCP client names its servers.
 
         Values that may be secrets become references to variables, but for those of the variables named by `keep`.
@@ -341,7 +341,7 @@ class Hall:
             each._replace(reason=each.reason or objection(each.name, _launch(each), members)) for each in named
         )
 
-    def import_member(self, found: "Found") -> None:
+    def import_member(self, found: "ImportedServer") -> None:
         """Write the manifest of a member that was found in a client's file."""
         from contexthall.guild.members.enrolment import enrol
 
@@ -363,7 +363,7 @@ class Hall:
         return guild_capability(self.guild, Offer(self.settings.guild_budget, self.settings.guild_pins))
 
 
-def _launch(found: "Found") -> "Launch":
+def _launch(found: "ImportedServer") -> "Launch":
     from contexthall.guild.members.enrolment import launch_of
 
     return launch_of(found.command, env=found.env, url=found.url, headers=found.headers)

@@ -10,26 +10,26 @@ import pytest
 from tests.clients.making import register_in
 
 from contexthall.clients.discretion import secret_in
-from contexthall.clients.importing import Found, Origin, as_members
+from contexthall.clients.importing import ImportedServer, Origin, as_members
 from contexthall.clients.servers import server_of
 
 PROJECT, HOME = "/home/me/shop", "/home/me"
 THERE = {f"{PROJECT}/server/index.js", f"{PROJECT}/."}
 
 
-def members(entries: dict[str, Any], *, keep: tuple[str, ...] = ()) -> list[Found]:
+def members(entries: dict[str, Any], *, keep: tuple[str, ...] = ()) -> list[ImportedServer]:
     servers = [server_of(name, entry) for name, entry in entries.items()]
     return as_members(servers, Origin(PROJECT, HOME, THERE.__contains__, keep))
 
 
-def member(entry: Any, *, keep: tuple[str, ...] = ()) -> Found:
+def member(entry: Any, *, keep: tuple[str, ...] = ()) -> ImportedServer:
     [found] = members({"github": entry}, keep=keep)
     return found
 
 
 def test_a_command_is_taken_over_as_it_is() -> None:
     found = member({"command": "npx", "args": ["-y", "some server"]})
-    assert found == Found("github", command=("npx", "-y", "some server"))
+    assert found == ImportedServer("github", command=("npx", "-y", "some server"))
 
 
 def test_a_value_in_the_environment_stays_where_it_is() -> None:
@@ -150,12 +150,12 @@ def test_an_argument_that_looks_like_a_secret_comes_from_the_environment(argumen
     ],
 )
 def test_an_argument_that_is_no_secret_is_taken_over(arguments: list[str]) -> None:
-    assert member({"command": "x", "args": arguments}) == Found("github", command=("x", *arguments))
+    assert member({"command": "x", "args": arguments}) == ImportedServer("github", command=("x", *arguments))
 
 
 def test_an_argument_that_is_no_secret_after_all_can_be_kept() -> None:
     found = member({"command": "x", "args": ["--max-tokens", "4000"]}, keep=("GITHUB_ARGUMENT_2",))
-    assert found == Found("github", command=("x", "--max-tokens", "4000"))
+    assert found == ImportedServer("github", command=("x", "--max-tokens", "4000"))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.clients.making import refusal
 
-from contexthall.clients.change import TextError, put, take
+from contexthall.clients.change import TextError, with_value, without_value
 from contexthall.clients.jsonc import parse, with_member, without_member
 
 SERVERS = ("mcpServers",)
@@ -309,7 +309,7 @@ def texts(draw: st.DrawFn) -> str:
 def test_what_is_added_can_be_taken_out_again_byte_for_byte(text: str) -> None:
     before = parse(text)
     changed = with_member(text, ("m",), "hall", HALL)
-    assert parse(changed) == put(before, ("m",), "hall", HALL)
+    assert parse(changed) == with_value(before, ("m",), "hall", HALL)
     assert with_member(changed, ("m",), "hall", HALL) == changed
     assert without_member(changed, ("m",), "hall") == text
     changed = with_member(text, ("q", "r"), "hall", HALL)
@@ -322,8 +322,8 @@ def test_what_is_added_can_be_taken_out_again_byte_for_byte(text: str) -> None:
 def test_any_member_can_be_replaced_or_taken_out_whatever_is_around_it(text: str) -> None:
     before = parse(text)
     for name in before["m"]:
-        assert parse(without_member(text, ("m",), name)) == take(before, ("m",), name)
-        assert parse(with_member(text, ("m",), name, HALL)) == put(before, ("m",), name, HALL)
+        assert parse(without_member(text, ("m",), name)) == without_value(before, ("m",), name)
+        assert parse(with_member(text, ("m",), name, HALL)) == with_value(before, ("m",), name, HALL)
 
 
 @settings(max_examples=200)
@@ -336,5 +336,5 @@ def test_a_damaged_text_is_refused_with_a_line_or_changed_as_promised(damage: st
 
 def judge(text: str) -> None:
     before = parse(text)
-    assert parse(with_member(text, ("servers",), "hall", HALL)) == put(before, ("servers",), "hall", HALL)
+    assert parse(with_member(text, ("servers",), "hall", HALL)) == with_value(before, ("servers",), "hall", HALL)
     without_member(text, ("servers",), "tracker")

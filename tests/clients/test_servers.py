@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from contexthall.clients.servers import Server, server_of, servers_of
+from contexthall.clients.servers import ConfiguredServer, server_of, servers_of
 from contexthall.clients.table import CLIENTS, Client, Reach
 
 
 @pytest.mark.parametrize("keys", ["mcpServers", "servers", "mcp_servers"])
 def test_the_servers_of_every_kind_of_file_are_found(keys: str) -> None:
     values: dict[str, Any] = {"theme": "dark", keys: {"b": {"command": "x"}, "a": {"url": "http://y"}}}
-    assert servers_of(values) == [Server("b", command="x"), Server("a", url="http://y")]
+    assert servers_of(values) == [ConfiguredServer("b", command="x"), ConfiguredServer("a", url="http://y")]
 
 
 @pytest.mark.parametrize("values", [{}, {"mcpServers": None}, {"mcpServers": []}, {"servers": "x"}])

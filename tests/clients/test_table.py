@@ -11,8 +11,8 @@ ADDRESS = Reach(url="http://127.0.0.1:8321/mcp")
 
 
 def place(name: str, environment: dict[str, str] = HOME, platform: str = LINUX) -> str:
-    found = CLIENTS[name].place
-    return found.found("/p", environment, platform) if found else ""
+    resolve = CLIENTS[name].place
+    return resolve.resolve("/p", environment, platform) if resolve else ""
 
 
 def test_the_clients_are_these() -> None:

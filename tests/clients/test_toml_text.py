@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.clients.making import refusal
 
-from contexthall.clients.change import put, take
+from contexthall.clients.change import with_value, without_value
 from contexthall.clients.toml_text import parse, with_member, without_member
 
 SERVERS = ("mcp_servers",)
@@ -250,11 +250,11 @@ def said(values: object) -> str:
 def test_a_table_is_added_replaced_and_taken_out_whatever_is_around_it(text: str) -> None:
     before = parse(text)
     added = with_member(text, ("m",), "hall", HALL)
-    assert said(parse(added)) == said(put(before, ("m",), "hall", HALL))
+    assert said(parse(added)) == said(with_value(before, ("m",), "hall", HALL))
     assert without_member(added, ("m",), "hall") == text
-    assert said(parse(with_member(text, ("m",), "x", HALL))) == said(put(before, ("m",), "x", HALL))
+    assert said(parse(with_member(text, ("m",), "x", HALL))) == said(with_value(before, ("m",), "x", HALL))
     without = parse(without_member(text, ("m",), "x"))
-    assert said({"m": {}, **without}) == said(take({"m": {}, **before}, ("m",), "x"))
+    assert said({"m": {}, **without}) == said(without_value({"m": {}, **before}, ("m",), "x"))
 
 
 @settings(max_examples=100)
@@ -267,5 +267,5 @@ def test_a_damaged_text_is_refused_with_a_line_or_changed_as_promised(damage: st
 def judge(text: str) -> None:
     before = parse(text)
     changed = with_member(text, SERVERS, "hall", HALL)
-    assert said(parse(changed)) == said(put(before, SERVERS, "hall", HALL))
+    assert said(parse(changed)) == said(with_value(before, SERVERS, "hall", HALL))
     assert without_member(changed, SERVERS, "hall") == text

@@ -309,12 +309,12 @@ def is_added(ending: Ending) -> bool:
     return not ending.errors or "has a member echo already" in ending.errors[0]
 
 
-def introduce(client: str) -> Callable[[Path, Disk], object]:
-    return lambda root, disk: register_in(root, disk).introduce(of(client), reach_in(root))
+def connect(client: str) -> Callable[[Path, Disk], object]:
+    return lambda root, disk: register_in(root, disk).connect(of(client), reach_in(root))
 
 
-def forget(client: str) -> Callable[[Path, Disk], object]:
-    return lambda root, disk: register_in(root, disk).forget(of(client))
+def disconnect(client: str) -> Callable[[Path, Disk], object]:
+    return lambda root, disk: register_in(root, disk).disconnect(of(client))
 
 
 def prepare_client(client: str) -> Callable[[Path], object]:
@@ -326,7 +326,7 @@ def prepare_introduced(client: str, *, alone: bool = False) -> Callable[[Path], 
     def prepare(root: Path) -> None:
         if not alone:
             prepare_client(client)(root)
-        introduce(client)(root, Disk())
+        connect(client)(root, Disk())
 
     return prepare
 
@@ -368,11 +368,13 @@ OPERATIONS = {
     "add a member": Operation(prepare_guild, add_member, is_one_step=False, is_done_again=is_added),
     "add the first member": Operation(prepare_nothing, add_member, is_one_step=False, is_done_again=is_added),
     "import members": Operation(prepare_servers, import_members, is_one_step=False),
-    "connect a new client": Operation(prepare_nothing, introduce("cursor"), is_one_step=False),
-    "connect a client": Operation(prepare_client("cursor"), introduce("cursor"), is_one_step=False),
-    "connect Codex": Operation(prepare_client("codex"), introduce("codex"), is_one_step=False),
-    "disconnect a client": Operation(prepare_introduced("codex"), forget("codex"), is_one_step=False),
-    "disconnect the only one": Operation(prepare_introduced("cursor", alone=True), forget("cursor"), is_one_step=False),
+    "connect a new client": Operation(prepare_nothing, connect("cursor"), is_one_step=False),
+    "connect a client": Operation(prepare_client("cursor"), connect("cursor"), is_one_step=False),
+    "connect Codex": Operation(prepare_client("codex"), connect("codex"), is_one_step=False),
+    "disconnect a client": Operation(prepare_introduced("codex"), disconnect("codex"), is_one_step=False),
+    "disconnect the only one": Operation(
+        prepare_introduced("cursor", alone=True), disconnect("cursor"), is_one_step=False
+    ),
 }
 
 

@@ -95,7 +95,7 @@ def test_everything_is_printed_in_one_place() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and (name := getattr(node.func, "attr", getattr(node.func, "id", ""))) in writers
     }
-    assert found == {("output.py", "echo"), ("surroundings.py", "write")}  # which asks at a port
+    assert found == {("output.py", "echo")}
 
 
 COMMANDS_SHOWN = (

@@ -272,7 +272,7 @@ def test_a_call_that_fails_when_nobody_waits_for_it_any_more_bothers_nobody() ->
         with pytest.raises(TimeoutError):
             await workers.run(fail)
         gate.set()
-        await until(lambda: not workers._places.borrowed_tokens)
+        await until(lambda: not workers._slots.borrowed_tokens)
         gc.collect()
 
     carried_out(ask())

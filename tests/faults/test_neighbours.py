@@ -213,7 +213,7 @@ def test_the_file_of_a_client_is_not_followed_to_a_neighbour_of_the_project(tmp_
     (tmp_path / "shop-evil" / "mcp.json").write_text("{}")
     file.symlink_to(tmp_path / "shop-evil" / "mcp.json")
     with pytest.raises(UsageError, match="leads out of the project"):
-        register.introduce(of("cursor"), reach_in(tmp_path))
+        register.connect(of("cursor"), reach_in(tmp_path))
     assert (tmp_path / "shop-evil" / "mcp.json").read_text() == "{}"
 
 

@@ -22,7 +22,7 @@ from tests.faults.scale import record
 from tests.faults.traversal import AT_PROJECT, FORMS, THERE, Ground
 
 from contexthall.faces.cli.table import run
-from contexthall.faces.web.guard import Guard, Names
+from contexthall.faces.web.guard import Guard, HostNames
 
 TOKEN = "correct-horse-battery-staple"
 PATIENCE_SECONDS = 20.0
@@ -302,7 +302,7 @@ def test_a_token_is_compared_in_a_time_that_tells_nothing(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
     for given in (b"Bearer x", b"Basic x", b"", b"Bearer " + TOKEN.encode()):
-        assert _status(Guard(_nobody, Names.of("127.0.0.1", 80), TOKEN), given) == 401
+        assert _status(Guard(_nobody, HostNames.of("127.0.0.1", 80), TOKEN), given) == 401
     assert compared == [b"x", b"x", b"", TOKEN.encode()]
 
 

@@ -1,1 +1,1 @@
-"""Which agents know the hall? Where each keeps its list of servers, and how the hall gets into it and out again."""
+"""The agents of this machine: the file in which each lists its servers, and the hall's entry in it."""

@@ -1,4 +1,4 @@
-"""What is a change of one member? Some characters give way to others; the values are those of before, but for that one.
+"""Edits of a text, and the same change of the values that the text holds.
 
 Pure. What a text is written in, JSONC or TOML, is not known here.
 """
@@ -12,7 +12,7 @@ class TextError(ValueError):
 
 
 class Number(NamedTuple):
-    """A number as it is written: two spellings are two numbers, for whoever promises to keep both."""
+    """A number as it is written: `1.0` and `1.00` differ, as neither may change."""
 
     digits: str
 
@@ -25,38 +25,36 @@ class Edit(NamedTuple):
     text: str = ""
 
 
-Way: TypeAlias = list[Edit]
+Edits: TypeAlias = list[Edit]
 """How a text may be changed: edits, from its beginning to its end."""
 
 
 def error_at(text: str, index: int, words: str) -> TextError:
-    """Give the error that says what is wrong with `text`, and in which line."""
+    """Return an error that names the line of an index."""
     return TextError(f"line {text.count(chr(10), 0, index) + 1}: {words}")
 
 
-def spliced(text: str, way: Way) -> str:
-    """Give the text after all edits."""
+def apply_edits(text: str, edits: Edits) -> str:
     pieces, seen = [], 0
-    for start, end, new in way:
+    for start, end, new in edits:
         pieces += [text[seen:start], new]
         seen = end
     return "".join([*pieces, text[seen:]])
 
 
-def put(values: Mapping[str, Any], path: tuple[str, ...], name: str, value: object) -> dict[str, Any]:
-    """Give the values in which the object at `path`, made if missing, has that member."""
+def with_value(values: Mapping[str, Any], path: tuple[str, ...], name: str, value: object) -> dict[str, Any]:
+    """Return the values with that member in the object at `path`, which is made if missing."""
     if not path:
         return {**values, name: value}
-    return {**values, path[0]: put(values.get(path[0], {}), path[1:], name, value)}
+    return {**values, path[0]: with_value(values.get(path[0], {}), path[1:], name, value)}
 
 
-def take(values: Mapping[str, Any], path: tuple[str, ...], name: str) -> dict[str, Any]:
-    """Give the values in which the object at `path`, which is there, has no such member."""
+def without_value(values: Mapping[str, Any], path: tuple[str, ...], name: str) -> dict[str, Any]:
+    """Return the values without that member of the object at `path`, which must be there."""
     if not path:
         return {key: value for key, value in values.items() if key != name}
-    return {**values, path[0]: take(values[path[0]], path[1:], name)}
+    return {**values, path[0]: without_value(values[path[0]], path[1:], name)}
 
 
 def nested(path: tuple[str, ...], value: object) -> object:
-    """Give the object that has `value` at `path`, and nothing else."""
     return {path[0]: nested(path[1:], value)} if path else value

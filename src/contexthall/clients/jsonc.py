@@ -1,4 +1,4 @@
-"""How does one member of a JSONC text change without anything else changing? By its own characters.
+"""Editing of one member of a JSONC text, without changing anything else.
 
 Pure. JSONC is JSON as editors read it, with comments and trailing commas; all else is strict. What stands outside of
 the member is the same bytes afterwards. The result is read again, and must say what was meant.
@@ -10,7 +10,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from contexthall.clients.change import Edit, Number, TextError, Way, error_at, nested, put, spliced, take
+from contexthall.clients.change import (
+    Edit,
+    Edits,
+    Number,
+    TextError,
+    apply_edits,
+    error_at,
+    nested,
+    with_value,
+    without_value,
+)
 from contexthall.core import wire
 
 _SPACE: Final = " \t\r\n"
@@ -22,16 +32,16 @@ _LINE_COMMENT, _BLOCK_COMMENT = r"//[^\r\n]*+", r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+(\
 _STRING_OR_COMMENT = re.compile(f"{_STRING}|{_LINE_COMMENT}|{_BLOCK_COMMENT}", re.DOTALL)
 _STRING_OR_BRACKET = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
 _TOKEN = re.compile(rf'{_STRING}|[\[\]{{}}:,]|[^\s"\[\]{{}}:,]+', re.DOTALL)
-# Where Python's reader is told something else: a comma too many, unless there is nothing before it; NaN and Infinity.
-_LENIENCE = re.compile(rf"({_STRING}|[\[{{:,][{_SPACE}]*+,)|,(?=[{_SPACE}]*+[\]}}])|[NI]", re.DOTALL)
-_TOLD: Final = {",": " ", "N": "?", "I": "?"}
+# What Python's parser must not see: a trailing comma, unless nothing precedes it, becomes a blank; NaN and Infinity.
+_LENIENT = re.compile(rf"({_STRING}|[\[{{:,][{_SPACE}]*+,)|,(?=[{_SPACE}]*+[\]}}])|[NI]", re.DOTALL)
+_STRICT: Final = {",": " ", "N": "?", "I": "?"}
 _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 _NO_LINE_BREAK = re.compile(r"[^\r\n]")
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _INDENT = re.compile(r"[ \t]*+")
 _INDENTED_NAME = re.compile(r'[\r\n]([ \t]++)"')
-_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
-_COMPLAINTS: Final = {
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_MESSAGES: Final = {
     "Expecting property name": "expected a name in double quotes",
     "Expecting ':'": "expected a colon",
     "Expecting ','": "expected a comma",
@@ -43,7 +53,7 @@ _COMPLAINTS: Final = {
 }
 
 
-class _Member(NamedTuple):
+class _JsonMember(NamedTuple):
     """Where a member begins, where its value begins and ends, and where the comma behind it is, if there is one."""
 
     name: str
@@ -63,7 +73,7 @@ class _Object(NamedTuple):
 
     start: int
     end: int
-    members: list[_Member]
+    members: list[_JsonMember]
 
 
 _READER = json.JSONDecoder(parse_int=wire.integer)
@@ -71,25 +81,25 @@ _FAITHFUL_READER = json.JSONDecoder(parse_int=Number, parse_float=Number)
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Read the object that is the text; a text of nothing but comments is an empty one. Else TextError."""
+    """Parse the text, or raise TextError; a text of nothing but comments is an empty object."""
     return _values(_bare(text), _READER)
 
 
 def with_member(text: str, path: tuple[str, ...], name: str, value: Mapping[str, Any]) -> str:
-    """Give the object at `path` that member: in the place of the one of that name, else as its last one."""
-    page = _Page(text)
-    ways = page.ways_to_put(path, name, value)
-    return page.changed(ways, put(page.values, path, name, _FAITHFUL_READER.decode(_spelt(value))))
+    """Return the text with that member in the object at `path`: in place of the one of that name, else as the last."""
+    document = _JsoncText(text)
+    alternatives = document.edits_to_put(path, name, value)
+    return document.edited(alternatives, with_value(document.values, path, name, _FAITHFUL_READER.decode(_dump(value))))
 
 
 def without_member(text: str, path: tuple[str, ...], name: str) -> str:
-    """Take a member out of the object at `path`, with its comma and the comment behind it on its line."""
-    page = _Page(text)
-    ways = page.ways_to_take(path, name)
-    return page.changed(ways, take(page.values, path, name)) if ways else text
+    """Return the text without a member of the object at `path`, its comma, and the comment behind it on its line."""
+    document = _JsoncText(text)
+    alternatives = document.edits_to_remove(path, name)
+    return document.edited(alternatives, without_value(document.values, path, name)) if alternatives else text
 
 
-class _Page:
+class _JsoncText:
     """A text that reads as an object, and where everything stands in it."""
 
     def __init__(self, text: str) -> None:
@@ -99,28 +109,28 @@ class _Page:
         found = _LINE_BREAK.search(text)
         self._line_break = found[0] if found else "\n"
 
-    def changed(self, ways: list[Way], wanted: dict[str, Any]) -> str:
-        """Give the text of the first way that says what is wanted: a comment may swallow what comes behind it."""
+    def edited(self, alternatives: list[Edits], wanted: dict[str, Any]) -> str:
+        """Return the first edited text that parses to what is wanted: a comment may swallow what comes behind it."""
         if wanted == self.values:
             return self._text
-        for way in ways:
-            text = spliced(self._text, way)
+        for edits in alternatives:
+            text = apply_edits(self._text, edits)
             with suppress(TextError):
                 if _values(_bare(text), _FAITHFUL_READER) == wanted:
                     return text
-        raise error_at(self._text, ways[0][0].start, "nothing can change here without changing something else")
+        raise error_at(self._text, alternatives[0][0].start, "nothing can change here without changing something else")
 
-    def ways_to_put(self, path: tuple[str, ...], name: str, value: Mapping[str, Any]) -> list[Way]:
+    def edits_to_put(self, path: tuple[str, ...], name: str, value: Mapping[str, Any]) -> list[Edits]:
         if not self._bare.strip(_SPACE):
-            return [self._begun(nested((*path, name), value))]
+            return [self._first_object(nested((*path, name), value))]
         place, missing = self._descend(path)
         if missing:
             return self._added(place, missing[0], nested((*missing[1:], name), value))
         member = self._named(place, name)
         return self._replaced(place, member, value) if member else self._added(place, name, value)
 
-    def ways_to_take(self, path: tuple[str, ...], name: str) -> list[Way]:
-        """Give the ways to take a member out; none if it is not there."""
+    def edits_to_remove(self, path: tuple[str, ...], name: str) -> list[Edits]:
+        """Return the alternative edits that remove a member; none if it is not there."""
         if not self.values:
             return []
         place, missing = self._descend(path)
@@ -128,7 +138,7 @@ class _Page:
         return self._removed(place, member) if member else []
 
     def _descend(self, path: tuple[str, ...]) -> tuple[_Object, tuple[str, ...]]:
-        """Give the last object on the way that is there, and the rest of the way."""
+        """Return the last object on the path that is there, and the rest of the path."""
         place = _object_at(self._bare, self._bare.index("{"))
         for seen, name in enumerate(path):
             member = self._named(place, name)
@@ -139,74 +149,74 @@ class _Page:
             place = _object_at(self._bare, member.value)
         return place, ()
 
-    def _named(self, place: _Object, name: str) -> _Member | None:
-        """Give the member of that name. Of two, some readers take the first and others the last."""
+    def _named(self, place: _Object, name: str) -> _JsonMember | None:
+        """Return the member of that name. Of two, some readers take the first and others the last."""
         found = [member for member in place.members if member.name == name]
         if len(found) > 1:
             raise error_at(self._text, found[1].start, f"`{name}` is there twice")
         return found[0] if found else None
 
-    def _begun(self, value: object) -> Way:
+    def _first_object(self, value: object) -> Edits:
         """Write an object into a text that has none, behind its comments."""
-        end = self._end_of_words(len(self._text))
+        end = self._before_space(len(self._text))
         before = self._line_break if self._text[:end].strip(_BYTE_ORDER_MARK + _SPACE) else ""
         after = "" if self._text[end:] else self._line_break
-        return [Edit(end, end, before + self._laid_out(value, "", _UNIT) + after)]
+        return [Edit(end, end, before + self._dump_indented(value, "", _UNIT) + after)]
 
-    def _replaced(self, place: _Object, member: _Member, value: object) -> list[Way]:
-        new = _spelt(value)
+    def _replaced(self, place: _Object, member: _JsonMember, value: object) -> list[Edits]:
+        new = _dump(value)
         if self._begins_line(member.start):
-            new = self._laid_out(value, self._indent(member.start), self._unit(place))
+            new = self._dump_indented(value, self._indent(member.start), self._unit(place))
         return [[Edit(member.value, member.end, new)]]
 
-    def _added(self, place: _Object, name: str, value: object) -> list[Way]:
-        """Give the ways to add a last member: on a line of its own if the one before it is, else behind it."""
-        end, unit, key = self._end_of_words(place.end), self._unit(place), _spelt(name) + ": "
+    def _added(self, place: _Object, name: str, value: object) -> list[Edits]:
+        """Return alternative edits that add a last member: on its own line if the one before it is, else behind it."""
+        end, unit, key = self._before_space(place.end), self._unit(place), _dump(name) + ": "
         last = place.members[-1] if place.members else None
         has_line = last is not None and self._begins_line(last.start)
         indent = self._indent(last.start) if last and has_line else self._indent(place.start) + unit
-        on_lines = self._line_break + indent + key + self._laid_out(value, indent, unit)
+        on_lines = self._line_break + indent + key + self._dump_indented(value, indent, unit)
         if last is None:
             # White space between the braces stays before the second one, so that it is all there is without the member.
             closing = self._line_break + self._indent(place.start) if end == place.start + 1 else ""
             return [[Edit(end, end, on_lines + closing)]]
-        texts = [on_lines] if has_line else [f" {key}{_spelt(value)}", on_lines]
+        texts = [on_lines] if has_line else [f" {key}{_dump(value)}", on_lines]
         if last.comma is not None:
             return [[Edit(end, end, text + ",")] for text in texts]
         return [[Edit(last.end, last.end, ","), Edit(end, end, text)] for text in texts]
 
-    def _removed(self, place: _Object, member: _Member) -> list[Way]:
-        """Give the ways to remove a member: with the white space before it, else from where it begins."""
+    def _removed(self, place: _Object, member: _JsonMember) -> list[Edits]:
+        """Return alternative edits that remove a member: with the white space before it, else from where it begins."""
         is_last = member is place.members[-1]
         line_end = self._line_end(member.stop)
         if not is_last and self._bare[member.stop : line_end].strip(_SPACE):
             return [[Edit(member.start, self._past_indent(member.stop))]]
         before = [each.comma for each in place.members[-2:-1] if is_last and member.comma is None]
         commas = [Edit(comma, comma + 1) for comma in before if comma is not None]
-        start = self._end_of_words(member.start)
+        start = self._before_space(member.start)
         return [
             [*commas, Edit(begin, self._past_closing(place, start, stop))]
             for stop in self._stops(member)
             for begin in (start, member.start)
         ]
 
-    def _stops(self, member: _Member) -> list[int]:
-        """Say where a member may end: behind the comment on its last line, if the lines are its own, or before it."""
+    def _stops(self, member: _JsonMember) -> list[int]:
+        """Return where a member may end: behind the comment on its last line if its lines are its own, or before it."""
         line_end = self._line_end(member.stop)
         has_lines = self._begins_line(member.start) and not self._bare[member.stop : line_end].strip(_SPACE)
-        return [self._end_of_words(line_end), member.stop] if has_lines else [member.stop]
+        return [self._before_space(line_end), member.stop] if has_lines else [member.stop]
 
     def _past_closing(self, place: _Object, start: int, stop: int) -> int:
-        """Go past the line break that was added for the closing brace, if nothing else is left between the braces."""
+        """Skip the line break that was added for the closing brace, if nothing else is left between the braces."""
         closing = self._line_break + self._indent(place.start)
         is_alone = start == place.start + 1 and not self._text[stop : place.end].strip(_SPACE)
         return stop + len(closing) if is_alone and self._text.startswith(closing, stop) else stop
 
-    def _laid_out(self, value: object, indent: str, unit: str) -> str:
-        return _spelt(value, unit).replace("\n", self._line_break + indent)
+    def _dump_indented(self, value: object, indent: str, unit: str) -> str:
+        return _dump(value, unit).replace("\n", self._line_break + indent)
 
     def _unit(self, place: _Object) -> str:
-        """Say by how much a level is indented in an object, or else in the text."""
+        """Return the indentation of a level in an object, or else in the text."""
         first = place.members[0].start if place.members else place.start
         outer, inner = self._indent(place.start), self._indent(first)
         if inner != outer and inner.startswith(outer) and self._begins_line(first):
@@ -215,7 +225,6 @@ class _Page:
         return found[1] if found else _UNIT
 
     def _indent(self, index: int) -> str:
-        """Give the white space with which a line begins."""
         start = self._line_start(index)
         return self._text[start : self._past_indent(start)]
 
@@ -233,13 +242,13 @@ class _Page:
         found = _LINE_BREAK.search(self._text, index)
         return found.start() if found else len(self._text)
 
-    def _end_of_words(self, index: int) -> int:
-        """Go back over white space."""
+    def _before_space(self, index: int) -> int:
+        """Return the index before which the white space begins."""
         return len(self._text[:index].rstrip(_SPACE))
 
 
 def _bare(text: str) -> str:
-    """Give the text with blanks for its byte order mark and its comments; all else stays where it is."""
+    """Return the text with blanks for its byte order mark and its comments, so that all offsets stay."""
 
     def blank(found: re.Match[str]) -> str:
         if found[0].startswith("/*") and not found[1]:
@@ -255,9 +264,9 @@ def _values(bare: str, reader: json.JSONDecoder) -> dict[str, Any]:
         return {}
     _check_depth(bare)
     try:
-        values = reader.decode(_LENIENCE.sub(lambda found: found[1] or _TOLD[found[0]], bare))
+        values = reader.decode(_LENIENT.sub(lambda found: found[1] or _STRICT[found[0]], bare))
     except json.JSONDecodeError as error:
-        words = next((ours for theirs, ours in _COMPLAINTS.items() if error.msg.startswith(theirs)), error.msg)
+        words = next((ours for theirs, ours in _MESSAGES.items() if error.msg.startswith(theirs)), error.msg)
         raise error_at(bare, error.pos, words) from None
     if not isinstance(values, dict):
         raise error_at(bare, len(bare) - len(bare.lstrip(_SPACE)), "expected an object")
@@ -273,8 +282,8 @@ def _check_depth(bare: str) -> None:
 
 
 def _object_at(bare: str, start: int) -> _Object:
-    """Say where everything stands in the object that begins there."""
-    members: list[_Member] = []
+    """Return the offsets of the members of the object that begins there."""
+    members: list[_JsonMember] = []
     spans = _spans(bare, start)
     for begin, end in spans:
         match bare[begin]:
@@ -284,12 +293,12 @@ def _object_at(bare: str, start: int) -> _Object:
                 members[-1] = members[-1]._replace(comma=begin)
             case _:
                 next(spans)  # the colon
-                members.append(_Member(json.loads(bare[begin:end]), begin, *next(spans)))
+                members.append(_JsonMember(json.loads(bare[begin:end]), begin, *next(spans)))
     raise AssertionError("an object that was read has an end")
 
 
 def _spans(bare: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield where each part of an object begins and ends: names, colons, whole values, commas, the closing brace."""
+    """Yield the span of each part of an object: names, colons, whole values, commas, the closing brace."""
     depth = begin = 0
     for found in _TOKEN.finditer(bare, start + 1):
         begin = begin if depth else found.start()
@@ -300,7 +309,7 @@ def _spans(bare: str, start: int) -> Iterator[tuple[int, int]]:
             return
 
 
-def _spelt(value: object, unit: str | None = None) -> str:
-    """Spell a value on one line, or on lines; half of a surrogate pair is escaped, as UTF-8 cannot carry it."""
+def _dump(value: object, unit: str | None = None) -> str:
+    """Serialise a value on one line, or on lines; a lone surrogate is escaped, as UTF-8 cannot carry it."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=unit, default=dict)
-    return _HALF_A_PAIR.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

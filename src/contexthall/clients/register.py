@@ -1,4 +1,4 @@
-"""Which agents know the hall? Their files are looked at, and changed where somebody asks for it.
+"""The clients of this machine: who has the hall in its file, and how it gets in and out.
 
 The public module of the room.
 """
@@ -6,21 +6,20 @@ The public module of the room.
 import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from itertools import chain, count
 from typing import Any, Literal, NamedTuple
 
-from contexthall.clients.config_file import Change, ConfigFile
-from contexthall.clients.importing import Found, Origin, as_members
-from contexthall.clients.servers import Server, is_server, reached_by, servers_of
-from contexthall.clients.table import CLIENTS, NAME, Client, Place, Reach
+from contexthall.clients.config_file import ConfigFile, FileChange
+from contexthall.clients.importing import ImportedServer, Origin, as_members
+from contexthall.clients.servers import ConfiguredServer, is_server, reached_by, servers_of
+from contexthall.clients.table import CLIENTS, NAME, Client, ConfigLocation, Reach
 from contexthall.core.errors import DiskError, HallError, UsageError
 from contexthall.core.paths import absolute
 from contexthall.system.disk import Disk
 
-__all__ = ["CLIENTS", "NAME", "Change", "Client", "Found", "Known", "Reach", "Register"]
+__all__ = ["CLIENTS", "NAME", "Client", "FileChange", "ImportedServer", "KnownClient", "Reach", "Register"]
 
-_TELLING = {"this": 0, "broken": 1, "gone": 2, "other": 3, "absent": 4}
+_PRECEDENCE = {"this": 0, "broken": 1, "gone": 2, "other": 3, "absent": 4}
 _OURS = {"command", "args"}.union(*((each.url_key, *each.stdio, *each.http, *each.token) for each in CLIENTS.values()))
 """What an entry of ours says, for one client or another."""
 # Codex reads nothing at all of a file in which an address has one of the first, or a command one of the others.
@@ -28,7 +27,7 @@ _OF_COMMANDS = frozenset({"env", "env_vars", "envFile", "cwd"})
 _OF_ADDRESSES = frozenset({"http_headers", "env_http_headers", "oauth", "oauth_resource"})
 
 
-class Known(NamedTuple):
+class KnownClient(NamedTuple):
     """Whether a client knows the hall of this project."""
 
     client: str
@@ -53,57 +52,55 @@ class Register:
         self._platform = platform
 
     def place(self, client: Client) -> str:
-        """Say where the file of a client is; empty if that is not known."""
-        return self._found(client.place) if client.place else ""
+        """Return the path of a client's file; empty if that is not known."""
+        return self._path_of(client.place) if client.place else ""
 
-    def _found(self, place: Place) -> str:
-        return place.found(self._project_root, self._environment, self._platform)
+    def _path_of(self, place: ConfigLocation) -> str:
+        return place.resolve(self._project_root, self._environment, self._platform)
 
-    def spelling(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> str:
-        """Spell the hall as a file of this client's would that knows no other server."""
+    def snippet(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> str:
+        """Return the text of a client's file that has the hall and no other server."""
         usual = client.place.path if client.place else "mcp.json"
-        config = ConfigFile(self._disk, file or usual, client.keys)
-        return config.spelt(name, _entry(client, reach))
+        return ConfigFile(self._disk, file or usual, client.keys).with_server("", name, _entry(client, reach))
 
-    def introduce(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> Change:
-        """Write the hall into a client's file. What stands there under its name may be the same hall, and no other.
+    def connect(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> FileChange:
+        """Write the hall into a client's file; raise UsageError if another server has its name.
 
         What somebody else has put into the entry stays in it.
         """
         config, entry = self._config(client, file), _entry(client, reach)
-
-        def renewed(values: Mapping[str, Any]) -> Mapping[str, Any]:
-            there = config.servers_in(values).get(name)
+        with config.opened() as (directory, before):
+            there = config.servers_in(before.values).get(name)
             if what := self._other(name, there, reach, config.within):
-                raise _taken(client, name, file, f"{config.path} has {what}", servers_of(values))
-            return {**entry, **_kept(there, reach)}
+                raise _name_taken(client, name, file, f"{config.path} has {what}", servers_of(before.values))
+            after = config.with_server(before.text, name, {**entry, **_kept(there, reach)})
+            return config.write(directory, before, after, name)
 
-        return config.put(name, renewed)
+    def disconnect(self, client: Client, *, name: str = NAME, file: str | None = None) -> FileChange:
+        """Remove the hall from a client's file."""
+        config = self._config(client, file)
+        if not config.has_directory():
+            return FileChange(config.path, is_needed=False)
+        with config.opened() as (directory, before):
+            there = reached_by(name, config.servers_in(before.values).get(name))
+            change = config.write(directory, before, config.without_server(before.text, name), name)
+            return change._replace(whose=self._other_project(there, config.within)) if change.is_needed else change
 
-    def forget(self, client: Client, *, name: str = NAME, file: str | None = None) -> Change:
-        """Take the hall out of a client's file."""
-        config, whose = self._config(client, file), ""
-        with suppress(HallError):  # which comes again, if it matters
-            there = config.servers_in(config.values() or {}).get(name)
-            whose = self._other_project(reached_by(name, there), config.within)
-        change = config.drop(name)
-        return change._replace(whose=whose) if change.is_needed else change
+    def known(self, *, port: int) -> tuple[KnownClient, ...]:
+        """Return for each client whether it has the hall of this project, which this machine may serve at that port."""
+        return tuple(
+            _foremost(self._known(client, each, port) for each in (client.place, *client.also))
+            for client in CLIENTS.values()
+            if client.place
+        )
 
-    def known(self, *, port: int) -> tuple[Known, ...]:
-        """Say of each client whether it knows the hall of this project, which this machine may serve at that port."""
-        return tuple(self._best(client, client.place, port) for client in CLIENTS.values() if client.place)
-
-    def _best(self, client: Client, place: Place, port: int) -> Known:
-        """Give what the most telling of a client's files says."""
-        return _most_telling(self._known(client, each, port) for each in (place, *client.also))
-
-    def members_in(self, file: str, *, keep: Collection[str] = ()) -> list[Found]:
-        """Say what the servers that a file names would be as members of a guild, whichever client's file it is."""
-        values = ConfigFile(self._disk, file, ()).values()
-        if values is None:
+    def members_in(self, file: str, *, keep: Collection[str] = ()) -> list[ImportedServer]:
+        """Return what the servers of any client's file would be as members of a guild."""
+        read = ConfigFile(self._disk, file, ()).read()
+        if read.data is None:
             raise UsageError(f"no file is there: {file}", hint="name one such as .mcp.json or ~/.codex/config.toml")
         home = self._environment.get("HOME", "")
-        return as_members(servers_of(values), Origin(_project_of(file), home, self._disk.is_there, keep))
+        return as_members(servers_of(read.values), Origin(_project_of(file), home, self._disk.is_there, keep))
 
     def _config(self, client: Client, file: str | None) -> ConfigFile:
         place = file or self.place(client)
@@ -113,21 +110,21 @@ class Register:
         return ConfigFile(self._disk, place, client.keys, self._project_root if is_of_project else "")
 
     def _other(self, name: str, entry: object, reach: Reach, base: str) -> str:
-        """Say what it is that stands in a file under a name; empty if it is this hall, or of no use to anybody."""
+        """Return what else a file has under a name; empty if it is this hall, or no server."""
         there = reached_by(name, entry)
         if project := self._other_project(there, base):
             return f"a hall of {project}"
         is_same = there.is_hall or there.local_port is not None or (there.url and there.url == reach.url)
         return "another server" if is_server(entry) and not is_same else ""
 
-    def _other_project(self, server: Server, base: str) -> str:
-        """Name the project whose hall a server is; empty if that is this one, or not known."""
+    def _other_project(self, server: ConfiguredServer, base: str) -> str:
+        """Return the project whose hall a server is; empty if that is this one, or not known."""
         return "" if self._is_here(server, base) else server.served_project or ""
 
-    def _is_here(self, server: Server, base: str) -> bool:
-        """Say whether a server is a hall of this project, however that is spelt.
+    def _is_here(self, server: ConfiguredServer, base: str) -> bool:
+        """Return whether a server is a hall of this project, by whatever path.
 
-        Its client starts it in `base`, or nobody knows where if that is empty.
+        Its client starts it in `base`; empty if that is not known.
         """
         project, root = server.served_project, self._project_root
         path = "" if project is None else os.path.join(base, server.cwd, project)
@@ -138,61 +135,63 @@ class Register:
         except DiskError:
             return False
 
-    def _known(self, client: Client, place: Place, port: int) -> Known:
-        file = self._found(place)
-        known = Known(client.name, client.title, file, "absent")
+    def _known(self, client: Client, place: ConfigLocation, port: int) -> KnownClient:
+        file = self._path_of(place)
+        known = KnownClient(client.name, client.title, file, "absent")
         try:
             started = self._started(client, place, file) if file else []
         except HallError as error:  # a file that is never written may be as large or odd as its program likes
             return known._replace(state="broken", detail=error.detail) if place == client.place else known
         halls = [
-            self._judged(known, server)
+            self._state_of(known, server)
             for server, base in started
             if self._is_here(server, base) or (server.url and (server.is_hall or server.local_port == port))
         ]
         others = sorted({server.served_project for server, _ in started if server.served_project})
         if halls or not others:
-            return _most_telling([*halls, known])
+            return _foremost([*halls, known])
         free = _free_name(NAME, (server for server, _ in started))
         return known._replace(state="other", detail=f"a hall of {', '.join(others)}", name=free)
 
-    def _started(self, client: Client, place: Place, file: str) -> list[tuple[Server, str]]:
-        """Give the servers of a file, and where each is started; empty if that is wherever its user works."""
+    def _started(self, client: Client, place: ConfigLocation, file: str) -> list[tuple[ConfiguredServer, str]]:
+        """Return the servers of a file, each with the directory it is started in; empty if that is not known."""
         root = self._project_root
         within = root if place.base == "project" else ""
-        values = ConfigFile(self._disk, file, client.keys, within).values() or {}
+        values = ConfigFile(self._disk, file, client.keys, within).read().values
         started = [(each, within) for each in servers_of(values)]
         if isinstance(projects := values.get("projects"), Mapping):
             own = projects.get(root, projects.get(self._disk.real(root)))
             started += [(each, root) for each in servers_of(own if isinstance(own, Mapping) else {})]
         return started
 
-    def _judged(self, known: Known, hall: Server) -> Known:
+    def _state_of(self, known: KnownClient, hall: ConfiguredServer) -> KnownClient:
         if fault := self._fault(hall.command):
             return known._replace(state="gone", detail=f"its command {fault}: {hall.command}", name=hall.name)
         facts = [f"at {hall.url}" if hall.url else "", "switched off" if hall.is_off else ""]
         return known._replace(state="this", detail=", ".join(filter(None, facts)), url=hall.url)
 
     def _fault(self, command: str) -> str:
-        """Say why a command cannot be started; empty if nothing tells."""
+        """Return why a command cannot be started; empty if it seems it can."""
         try:
             return "" if not command.startswith("/") or self._disk.is_there(command) else "is gone"
         except DiskError:
             return "may not be looked at"
 
 
-def _most_telling(known: Iterable[Known]) -> Known:
-    return min(known, key=lambda each: _TELLING[each.state])
+def _foremost(known: Iterable[KnownClient]) -> KnownClient:
+    return min(known, key=lambda each: _PRECEDENCE[each.state])
 
 
 def _kept(entry: object, reach: Reach) -> dict[str, Any]:
-    """Give what an entry says that we never write; what only the other kind of server can have goes with that."""
+    """Return the keys of an entry that others wrote, without those that only the other kind of server can have."""
     ours = _OURS | (_OF_COMMANDS if reach.url else _OF_ADDRESSES)
     return {key: value for key, value in entry.items() if key not in ours} if isinstance(entry, Mapping) else {}
 
 
-def _taken(client: Client, name: str, file: str | None, what: str, servers: Iterable[Server]) -> UsageError:
-    """Give the error that says who has the name in a file, and what can be typed instead."""
+def _name_taken(
+    client: Client, name: str, file: str | None, what: str, servers: Iterable[ConfiguredServer]
+) -> UsageError:
+    """Return the error that says what has the name in a file, and what to type instead."""
     options = {"--name": name if name != NAME else "", "--file": file}
     named = [word for option, value in options.items() if value for word in (option, value)]
     removing = shlex.join(["context", "connect", client.name, "--remove", *named])
@@ -215,15 +214,15 @@ def _entry(client: Client, reach: Reach) -> dict[str, object]:
     return client.entry(reach)
 
 
-def _free_name(name: str, servers: Iterable[Server]) -> str:
-    """Give the name, or with the first number behind it that makes it one of no server."""
+def _free_name(name: str, servers: Iterable[ConfiguredServer]) -> str:
+    """Return the name, if need be with the first number that makes it unique."""
     taken = {server.name for server in servers}
     numbered = (f"{name}-{number}" for number in count(2))
     return next(each for each in chain([name], numbered) if each not in taken)
 
 
 def _project_of(file: str) -> str:
-    """Say in which directory a client starts the servers of its file: above the client's own, if it is in that."""
+    """Return the directory in which a client starts its servers: above the client's own, if the file is in that."""
     directory, name = os.path.split(os.path.dirname(file))
     places = (place for client in CLIENTS.values() for place in (client.place, *client.also) if place)
     is_clients = name.startswith(".") and any(os.path.dirname(place.path) == name for place in places)

@@ -1,4 +1,4 @@
-"""Which servers does a client's file name, in whatever client's words? Is one of them a hall, and of which project?
+"""The servers of a client's file, of whichever client; whether one of them is a hall, and of which project.
 
 Pure: values in, values out. What a file says was written by others: what is of the wrong kind is a reason, no crash.
 """
@@ -20,7 +20,7 @@ _REACHING = frozenset({"command", "args", "cwd", "type", "transport", *_URLS})
 _LOCAL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):([0-9]{1,5})/mcp/?", re.ASCII)
 
 
-class Server(NamedTuple):
+class ConfiguredServer(NamedTuple):
     """A server as a client's file has it, or the reason why it cannot be understood."""
 
     name: str
@@ -60,9 +60,9 @@ class Server(NamedTuple):
         return ""
 
 
-def servers_of(values: Mapping[str, Any]) -> list[Server]:
-    """Give every server that a file names, whichever client's file it is, in the order of the file."""
-    found: list[Server] = []
+def servers_of(values: Mapping[str, Any]) -> list[ConfiguredServer]:
+    """Return every server of any client's file, in the order of the file."""
+    found: list[ConfiguredServer] = []
     for keys in _SETS:
         entries: object = values
         for key in keys:
@@ -72,25 +72,24 @@ def servers_of(values: Mapping[str, Any]) -> list[Server]:
     return found
 
 
-def server_of(name: str, entry: object) -> Server:
-    """Understand one server."""
+def server_of(name: str, entry: object) -> ConfiguredServer:
     if not isinstance(entry, Mapping):
-        return Server(name, fault="it is no object")
+        return ConfiguredServer(name, fault="it is no object")
     try:
-        return _understood(name, entry)
+        return _parsed(name, entry)
     except _WrongKindError as error:
-        return Server(name, fault=str(error))
+        return ConfiguredServer(name, fault=str(error))
 
 
-def reached_by(name: str, entry: object) -> Server:
-    """Understand how one server is reached, whatever else its entry says."""
+def reached_by(name: str, entry: object) -> ConfiguredServer:
+    """Parse the keys that say how a server is reached, whatever the others are like."""
     if isinstance(entry, Mapping):
         entry = {key: value for key, value in entry.items() if key in _REACHING}
     return server_of(name, entry)
 
 
 def is_server(entry: object) -> bool:
-    """Say whether an entry has a command or an address, of whatever kind."""
+    """Return whether an entry has a command or an address, of whatever type."""
     return isinstance(entry, Mapping) and any(entry.get(key) for key in ("command", *_URLS))
 
 
@@ -98,13 +97,13 @@ class _WrongKindError(ValueError):
     """Something in an entry is of a kind that no client writes."""
 
 
-def _understood(name: str, entry: Mapping[str, Any]) -> Server:
+def _parsed(name: str, entry: Mapping[str, Any]) -> ConfiguredServer:
     command, url = _text(entry, "command"), next((_text(entry, key) for key in _URLS if _text(entry, key)), "")
     if str(entry.get("type", entry.get("transport", ""))).lower() == "sse":
         raise _WrongKindError("it speaks SSE, which the hall does not")
     if not command and not url:
         raise _WrongKindError("it has neither a command nor an address")
-    return Server(
+    return ConfiguredServer(
         name,
         command=command,
         args=_texts(entry, "args"),
@@ -139,7 +138,7 @@ def _texts(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _strings(entry: Mapping[str, Any], key: str) -> dict[str, str]:
-    """Give an object of strings; numbers are taken for what they are spelt as, nulls for nothing."""
+    """Return an object of strings: numbers as they are written, without nulls."""
     value = entry.get(key) or {}
     if not isinstance(value, Mapping):
         raise _WrongKindError(f"its `{key}` is no object")
@@ -149,7 +148,7 @@ def _strings(entry: Mapping[str, Any], key: str) -> dict[str, str]:
 
 
 def _serving(words: Sequence[str]) -> Sequence[str] | None:
-    """Give what follows `serve` in the command of a hall, which something like `uvx` may run; None if it is none."""
+    """Return what follows `serve` in the command of a hall, which `uvx` or the like may run; None if it is no hall."""
     for number, (program, word) in enumerate(pairwise(words)):
         is_ours = os.path.basename(program) == "context" or tuple(words[number - 1 : number + 1]) == _AS_MODULE
         if is_ours and word == "serve":

@@ -1,4 +1,4 @@
-"""Which agents can be told of the hall, where does each keep its servers, and how does it spell one?
+"""The table of clients: where each keeps its servers, and the form of an entry.
 
 Pure: a table. Where a file is depends on the project, the environment and the platform, which are arguments.
 """
@@ -24,17 +24,17 @@ class Reach(NamedTuple):
     args: tuple[str, ...] = ()
     url: str = ""
     has_token: bool = False
-    """Whether whoever asks at the address must know a token."""
+    """Whether the address wants a token."""
 
 
-class Place(NamedTuple):
+class ConfigLocation(NamedTuple):
     """Where a file is."""
 
     base: Literal["project", "home", "codex", "applications"]
     path: str
 
-    def found(self, project_root: str, environment: Mapping[str, str], platform: str) -> str:
-        """Say which path that is; empty if that cannot be known."""
+    def resolve(self, project_root: str, environment: Mapping[str, str], platform: str) -> str:
+        """Return the path; empty if that cannot be known."""
         home = environment.get("HOME", "")
         home = home if home.startswith("/") else ""
         bases = {
@@ -52,8 +52,8 @@ class Client(NamedTuple):
 
     name: str
     title: str
-    place: Place | None
-    """Where its file is; None if nobody knows."""
+    place: ConfigLocation | None
+    """Where its file is; None if that is not known."""
     next_step: str
     """What its user does once the file is written."""
     keys: tuple[str, ...] = ("mcpServers",)
@@ -65,19 +65,19 @@ class Client(NamedTuple):
     url_key: str = "url"
     """What it calls an address; empty if its file can hold none."""
     token: Mapping[str, Any] = _NOTHING
-    """How it is told to send the token: never the token itself."""
-    also: tuple[Place, ...] = ()
+    """The keys that make it send the token, which is named by a variable."""
+    also: tuple[ConfigLocation, ...] = ()
     """Where else it may have servers: these files are read, and never written."""
 
     def entry(self, reach: Reach) -> dict[str, Any]:
-        """Spell the hall as this client wants to read it."""
+        """Return the entry for the hall in this client's form."""
         if not reach.url:
             return {**self.stdio, "command": reach.command, "args": list(reach.args)}
         return {**self.http, self.url_key: reach.url, **(self.token if reach.has_token else {})}
 
 
 def _applications(home: str, environment: Mapping[str, str], platform: str) -> str:
-    """Say where programs with windows keep their settings."""
+    """Return the directory in which desktop applications keep their settings."""
     if platform != "darwin" and environment.get("XDG_CONFIG_HOME", "").startswith("/"):
         return environment["XDG_CONFIG_HOME"]
     return home and absolute(_MAC if platform == "darwin" else _ELSEWHERE, home)
@@ -95,52 +95,52 @@ CLIENTS: Final = {
         Client(
             "claude-code",
             "Claude Code",
-            place=Place("project", ".mcp.json"),
+            place=ConfigLocation("project", ".mcp.json"),
             next_step="start `claude` in the project: it asks once whether the servers of this file may be used",
             stdio={"type": "stdio"},
             http={"type": "http"},
             token=_header(_PLAIN),
-            also=(Place("home", ".claude.json"),),
+            also=(ConfigLocation("home", ".claude.json"),),
         ),
         Client(
             "claude-desktop",
             "Claude Desktop",
-            place=Place("applications", "Claude/claude_desktop_config.json"),
+            place=ConfigLocation("applications", "Claude/claude_desktop_config.json"),
             next_step="quit Claude Desktop and start it again",
             url_key="",
         ),
         Client(
             "cursor",
             "Cursor",
-            place=Place("project", ".cursor/mcp.json"),
+            place=ConfigLocation("project", ".cursor/mcp.json"),
             next_step="open the project in Cursor, and switch the server on in its MCP settings if it is off",
             token=_header(_ENV),
-            also=(Place("home", ".cursor/mcp.json"),),
+            also=(ConfigLocation("home", ".cursor/mcp.json"),),
         ),
         Client(
             "vscode",
             "VS Code",
-            place=Place("project", ".vscode/mcp.json"),
+            place=ConfigLocation("project", ".vscode/mcp.json"),
             next_step="open the project in VS Code, and start the server from the list of MCP servers",
             keys=("servers",),
             stdio={"type": "stdio"},
             http={"type": "http"},
             token=_header(_ENV),
-            also=(Place("applications", "Code/User/mcp.json"),),
+            also=(ConfigLocation("applications", "Code/User/mcp.json"),),
         ),
         Client(
             "codex",
             "Codex",
-            place=Place("codex", "config.toml"),
+            place=ConfigLocation("codex", "config.toml"),
             next_step="start `codex` again; `codex mcp list` shows it",
             keys=("mcp_servers",),
             token={"bearer_token_env_var": TOKEN_VARIABLE},
-            also=(Place("project", ".codex/config.toml"),),
+            also=(ConfigLocation("project", ".codex/config.toml"),),
         ),
         Client(
             "windsurf",
             "Windsurf",
-            place=Place("home", ".codeium/windsurf/mcp_config.json"),
+            place=ConfigLocation("home", ".codeium/windsurf/mcp_config.json"),
             next_step="refresh the list of MCP servers in Cascade",
             url_key="serverUrl",
             token=_header(_ENV),
@@ -148,11 +148,11 @@ CLIENTS: Final = {
         Client(
             "gemini-cli",
             "Gemini CLI",
-            place=Place("project", ".gemini/settings.json"),
+            place=ConfigLocation("project", ".gemini/settings.json"),
             next_step="start `gemini` in the project, and trust the folder when it asks; `/mcp` shows it",
             url_key="httpUrl",
             token=_header(_PLAIN),
-            also=(Place("home", ".gemini/settings.json"),),
+            also=(ConfigLocation("home", ".gemini/settings.json"),),
         ),
         Client(
             "generic",

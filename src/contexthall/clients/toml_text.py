@@ -1,4 +1,4 @@
-"""How does one table of a TOML text change without anything else changing? By its lines.
+"""Editing of one table of a TOML text, line by line, without changing anything else.
 
 Pure. A member is a table with a header of its own, `[path.name]`, and the tables below it. Comments, order and white
 space outside of their lines are the same bytes afterwards. The result is read again, and must say what was meant.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from contexthall.clients.change import Edit, Number, TextError, Way, error_at, put, spliced, take
+from contexthall.clients.change import Edit, Edits, Number, TextError, apply_edits, error_at, with_value, without_value
 
 _MOST_LEVELS: Final = 128
 # The time that tomllib takes grows with the square of the parts of a key.
@@ -24,12 +24,12 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 _LONG_STRING, _STRING = r'"""(?:[^"\\]++|\\.|"{1,2}+(?!"))*+"{0,5}+', r'"(?:[^"\\\n]++|\\[^\n])*+"?'
 _LONG_LITERAL, _LITERAL = r"'''(?:[^']++|'{1,2}+(?!'))*+'{0,5}+", r"'[^'\n]*+'?"
 _COMMENT, _MARK, _WORD = r"#[^\n]*+", r"[\[\]{}=,.\n]", r"[^\s\"'#\[\]{}=,.]++"
-_PIECE = re.compile(f"{_LONG_STRING}|{_LONG_LITERAL}|{_STRING}|{_LITERAL}|{_COMMENT}|{_MARK}|{_WORD}", re.DOTALL)
+_TOKEN = re.compile(f"{_LONG_STRING}|{_LONG_LITERAL}|{_STRING}|{_LITERAL}|{_COMMENT}|{_MARK}|{_WORD}", re.DOTALL)
 _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 _BETWEEN_KEYS: Final = frozenset("[]{}=,\n")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _BLANK_LINES = re.compile(r"(?:[ \t]*+\r?\n)*+")
-_COMPLAINT = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
+_TOML_MESSAGE = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
 
 
 class _Statement(NamedTuple):
@@ -42,34 +42,34 @@ class _Statement(NamedTuple):
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Read the text. Else TextError."""
+    """Parse the text, or raise TextError."""
     return _values(text, float)
 
 
 def with_member(text: str, path: tuple[str, ...], name: str, value: Mapping[str, Any]) -> str:
-    """Give the table at `path` that member: in the place of the one of that name, else at the end of the text."""
+    """Return the text with that member in the table at `path`: in place of the one of that name, else at the end."""
     before = _values(text, Number)
     member, table = (*path, name), _table_at(text, before, path)
     line_break = _line_break(text)
     new = line_break.join(_lines(member, value))
-    wanted = put(before, path, name, _table_at(new, _values(new, Number), member))
+    wanted = with_value(before, path, name, _table_at(new, _values(new, Number), member))
     if wanted == before:
         return text
     blocks = _blocks(text, member)
     if name in table:
-        way = [block._replace(text=new) if block is blocks[0] else _cut(text, block, line_break) for block in blocks]
+        edits = [block._replace(text=new) if block is blocks[0] else _cut(text, block, line_break) for block in blocks]
     else:
-        way = [_appended(text, new, line_break)]
-    return _checked(text, way, member, wanted)
+        edits = [_appended(text, new, line_break)]
+    return _checked(text, edits, member, wanted)
 
 
 def without_member(text: str, path: tuple[str, ...], name: str) -> str:
-    """Take the tables of a member out of the table at `path`; comments that are not between its lines stay."""
+    """Return the text without a member of the table at `path`; comments that are not between its lines stay."""
     before = _values(text, Number)
     if name not in _table_at(text, before, path):
         return text
-    way = [_cut(text, block, _line_break(text)) for block in _blocks(text, (*path, name))]
-    return _checked(text, way, (*path, name), take(before, path, name))
+    edits = [_cut(text, block, _line_break(text)) for block in _blocks(text, (*path, name))]
+    return _checked(text, edits, (*path, name), without_value(before, path, name))
 
 
 def _values(text: str, number: Callable[[str], object]) -> dict[str, Any]:
@@ -77,29 +77,29 @@ def _values(text: str, number: Callable[[str], object]) -> dict[str, Any]:
     try:
         return tomllib.loads(text.removeprefix(_BYTE_ORDER_MARK), parse_float=number)
     except (ValueError, RecursionError) as error:
-        raise _complaint(text, error) from None
+        raise _text_error(text, error) from None
 
 
 def _check_size(text: str) -> None:
-    """Refuse what would take tomllib too long, or too deep."""
+    """Raise TextError for what would take tomllib too long, or too deep."""
     depth = dots = 0
-    for found in _PIECE.finditer(text):
-        piece = found[0]
-        depth += _STEPS.get(piece, 0)
-        dots = 0 if piece in _BETWEEN_KEYS else dots + (piece == ".")
-        is_word = piece[0] not in "\"'#"
-        if depth > _MOST_LEVELS or dots >= _MOST_PARTS or (is_word and len(piece) > _LONGEST_WORD):
+    for found in _TOKEN.finditer(text):
+        part = found[0]
+        depth += _STEPS.get(part, 0)
+        dots = 0 if part in _BETWEEN_KEYS else dots + (part == ".")
+        is_word = part[0] not in "\"'#"
+        if depth > _MOST_LEVELS or dots >= _MOST_PARTS or (is_word and len(part) > _LONGEST_WORD):
             raise error_at(text, found.start(), "nested too deeply, or too long a key or number")
 
 
-def _complaint(text: str, error: Exception) -> TextError:
-    found = _COMPLAINT.fullmatch(str(error))
+def _text_error(text: str, error: Exception) -> TextError:
+    found = _TOML_MESSAGE.fullmatch(str(error))
     words, line = (found[1], found[2]) if found else (str(error), None)
     return TextError(f"line {line or text.count(chr(10)) + 1}: {words[:1].lower()}{words[1:]}")
 
 
 def _table_at(text: str, values: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
-    """Give the table at `path`, an empty one if it is missing."""
+    """Return the table at `path`, an empty one if it is missing."""
     for seen, name in enumerate(path, 1):
         values = values.get(name, {})
         if not isinstance(values, Mapping):
@@ -107,10 +107,10 @@ def _table_at(text: str, values: Mapping[str, Any], path: tuple[str, ...]) -> Ma
     return values
 
 
-def _checked(text: str, way: Way, member: tuple[str, ...], wanted: dict[str, Any]) -> str:
-    """Give the changed text, if it says what is wanted; a table that only its members speak of goes with the last."""
+def _checked(text: str, edits: Edits, member: tuple[str, ...], wanted: dict[str, Any]) -> str:
+    """Return the edited text if it parses to what is wanted; a table that only its members name goes with the last."""
     with suppress(TextError):
-        changed = spliced(text, way)
+        changed = apply_edits(text, edits)
         if _without_empty(_values(changed, Number), member[:-1]) == _without_empty(wanted, member[:-1]):
             return changed
     raise _error_about(text, member, "is written inline: change it by hand")
@@ -120,19 +120,19 @@ def _without_empty(values: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[
     if not path or path[0] not in values:
         return values
     inner = _without_empty(values[path[0]], path[1:])
-    return {**values, path[0]: inner} if inner else take(values, (), path[0])
+    return {**values, path[0]: inner} if inner else without_value(values, (), path[0])
 
 
 def _error_about(text: str, key: tuple[str, ...], words: str) -> TextError:
-    """Complain where the text gives a key a value; a header that only leads there does not."""
+    """Return an error that names the line where the key gets its value, not a header that only leads there."""
     leading = (each for each in _statements(text) if each.key[: len(key)] == key[: len(each.key)])
     first = next(each for each in leading if not each.is_header or len(each.key) >= len(key))
     return error_at(text, first.start, f"`{_dotted(first.key[: len(key)])}` {words}")
 
 
-def _blocks(text: str, member: tuple[str, ...]) -> Way:
-    """Say which lines are a member's own: from a header of it, or below it, to the last value under that header."""
-    blocks: Way = []
+def _blocks(text: str, member: tuple[str, ...]) -> Edits:
+    """Return the blocks of a member: from a header of it, or below it, to the last value under that header."""
+    blocks: Edits = []
     is_own = False
     for statement in _statements(text):
         is_own = statement.key[: len(member)] == member if statement.is_header else is_own
@@ -146,9 +146,9 @@ def _blocks(text: str, member: tuple[str, ...]) -> Way:
 def _statements(text: str) -> Iterator[_Statement]:
     """Yield the headers and values of a text that tomllib has read."""
     table: tuple[str, ...] = ()
-    for pieces, start, end in _logical_lines(text):
-        is_header = pieces[0] == "["
-        key = tuple(_part(piece) for piece in pieces if piece not in "[].")
+    for parts, start, end in _logical_lines(text):
+        is_header = parts[0] == "["
+        key = tuple(_part(part) for part in parts if part not in "[].")
         table, key = (key, key) if is_header else (table, (*table, *key))
         yield _Statement(key, is_header, start, end)
 
@@ -156,29 +156,29 @@ def _statements(text: str) -> Iterator[_Statement]:
 def _logical_lines(text: str) -> Iterator[tuple[list[str], int, int]]:
     """Yield the pieces before the `=` of every line that has any, and where it begins and ends, brackets closed."""
     start = len(text) - len(text.removeprefix(_BYTE_ORDER_MARK))
-    pieces: list[str] = []
+    parts: list[str] = []
     depth, is_value = 0, False
-    for found in _PIECE.finditer(text + "\n", start):
-        piece = found[0]
-        depth += _STEPS.get(piece, 0)
-        is_value = is_value or piece == "="
-        if piece == "\n" and not depth:
-            if pieces:
-                yield pieces, start, found.start() - (text[found.start() - 1] == "\r")
-            pieces, start, is_value = [], found.end(), False
-        elif piece[0] != "#" and not is_value:
-            pieces.append(piece)
+    for found in _TOKEN.finditer(text + "\n", start):
+        part = found[0]
+        depth += _STEPS.get(part, 0)
+        is_value = is_value or part == "="
+        if part == "\n" and not depth:
+            if parts:
+                yield parts, start, found.start() - (text[found.start() - 1] == "\r")
+            parts, start, is_value = [], found.end(), False
+        elif part[0] != "#" and not is_value:
+            parts.append(part)
 
 
-def _part(piece: str) -> str:
-    """Give what a part of a key says."""
-    if piece[0] not in "\"'":
-        return piece
-    return str(tomllib.loads(f"key = {piece}")["key"]) if "\\" in piece else piece[1:-1]
+def _part(part: str) -> str:
+    """Return the text of a part of a key."""
+    if part[0] not in "\"'":
+        return part
+    return str(tomllib.loads(f"key = {part}")["key"]) if "\\" in part else part[1:-1]
 
 
 def _appended(text: str, new: str, line_break: str) -> Edit:
-    """Write lines at the end of a text, behind an empty line; the last line ends as it did."""
+    """Return the edit that appends lines behind an empty one; the last line ends as it did."""
     if not text.removeprefix(_BYTE_ORDER_MARK):
         new = new + line_break
     elif text.endswith("\n"):
@@ -189,7 +189,7 @@ def _appended(text: str, new: str, line_break: str) -> Edit:
 
 
 def _cut(text: str, block: Edit, line_break: str) -> Edit:
-    """Cut lines out, with the empty line that set them apart."""
+    """Return the edit that removes lines, with the empty line that set them apart."""
     start, end = block.start, block.end
     if end == len(text):
         for _ in range(2):
@@ -218,9 +218,9 @@ def _line_break(text: str) -> str:
 
 
 def _lines(key: tuple[str, ...], table: Mapping[str, Any]) -> Iterator[str]:
-    """Spell a table: its values, then the tables in it."""
+    """Yield the lines of a table: its values, then the tables in it."""
     yield f"[{_dotted(key)}]"
-    yield from (f"{_dotted((name,))} = {_spelt(each)}" for name, each in table.items() if not isinstance(each, Mapping))
+    yield from (f"{_dotted((name,))} = {_dump(each)}" for name, each in table.items() if not isinstance(each, Mapping))
     for name, each in table.items():
         if isinstance(each, Mapping):
             yield ""
@@ -228,27 +228,27 @@ def _lines(key: tuple[str, ...], table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _dotted(key: tuple[str, ...]) -> str:
-    return ".".join(part if _BARE_KEY.fullmatch(part) else _spelt(part) for part in key)
+    return ".".join(part if _BARE_KEY.fullmatch(part) else _dump(part) for part in key)
 
 
-def _spelt(value: object) -> str:
+def _dump(value: object) -> str:
     match value:
         case str():
-            return _spelt_text(value)
+            return _dump_text(value)
         case bool():
             return str(value).lower()
         case int() | float():
             return repr(value)
         case list() | tuple():
-            return f"[{', '.join(map(_spelt, value))}]"
+            return f"[{', '.join(map(_dump, value))}]"
         case Mapping():
-            return f"{{ {', '.join(f'{_dotted((name,))} = {_spelt(each)}' for name, each in value.items())} }}"
+            return f"{{ {', '.join(f'{_dotted((name,))} = {_dump(each)}' for name, each in value.items())} }}"
         case _:
             raise TextError(f"TOML has no word for {value!r}")
 
 
-def _spelt_text(text: str) -> str:
-    """Spell text as JSON does, which escapes no less than TOML, but for one character."""
+def _dump_text(text: str) -> str:
+    """Quote text as JSON does, which escapes what TOML asks for, but for one character."""
     if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
         raise TextError("TOML cannot spell half of a surrogate pair")
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -91,6 +91,13 @@ class ToolResult:
         return "".join(str(block.get("text", "")) for block in self.content if block.get("type") == "text")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedResult(ToolResult):
+    """The failure of another server, with what people may want to know beside what agents are told."""
+
+    sentence: str
+
+
 async def no_progress(progress: float, total: float | None, message: str | None) -> None:
     """Tell nobody how far a call has come."""
 

@@ -1,1 +1,1 @@
-"""How is the hall reached? Each face is a loop over the catalog."""
+"""The ways to reach the hall: MCP, the page, the command line. Each face is a loop over the catalog."""

@@ -1,4 +1,4 @@
-"""What do the faces tell of a member of the guild? The same facts under the same names, and what each alone needs."""
+"""What all faces tell of a member of the guild, under the same names."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from contexthall.guild.manager import MemberView
 
 
 def facts_of(view: MemberView) -> dict[str, Any]:
-    """Tell what is known of a member, as JSON spells it."""
+    """Return what is known of a member, as JSON has it."""
     return {
         "name": view.name,
         "displayName": view.display_name,

@@ -1,4 +1,4 @@
-"""How does a face do what would hold up everybody else? In a worker thread, of which there are only so many.
+"""Worker threads for blocking functions, at most so many.
 
 A caller that gives up, or runs out of time, is let go at once; its thread cannot be. So the thread keeps its place
 until it has really ended: otherwise calls that are cancelled as fast as they come would start threads without end.
@@ -11,7 +11,7 @@ from typing import TypeVar
 import anyio
 from anyio import CapacityLimiter, to_thread
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 
 MOST_WORKERS = 8
 
@@ -21,28 +21,28 @@ class Workers:
 
     def __init__(self, timeout_seconds: float, most: int = MOST_WORKERS) -> None:
         self._timeout_seconds = timeout_seconds
-        self._places = CapacityLimiter(most)
+        self._slots = CapacityLimiter(most)
         self._threads = CapacityLimiter(most)
 
-    async def run(self, work: Callable[[], Answer]) -> Answer:
+    async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread; TimeoutError if no thread was free in time, or it took too long."""
-        place = object()
+        slot = object()
         with anyio.fail_after(self._timeout_seconds):
-            await self._places.acquire_on_behalf_of(place)
-            occupying = asyncio.create_task(self._occupy(place, work))
-            occupying.add_done_callback(_hear_out)
-            await asyncio.wait([occupying])
-            return occupying.result()
+            await self._slots.acquire_on_behalf_of(slot)
+            running = asyncio.create_task(self._run_in_slot(slot, work))
+            running.add_done_callback(_retrieve_exception)
+            await asyncio.wait([running])
+            return running.result()
 
-    async def _occupy(self, place: object, work: Callable[[], Answer]) -> Answer:
-        """Hold the place until the thread has ended, whoever still waits for it; only the hall's end is not held up."""
+    async def _run_in_slot(self, slot: object, work: Callable[[], T]) -> T:
+        """Hold the slot until the thread has ended, even if nobody waits for it; the hall's end is not held up."""
         try:
             return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
         finally:
-            self._places.release_on_behalf_of(place)
+            self._slots.release_on_behalf_of(slot)
 
 
-def _hear_out(occupying: "asyncio.Task[Answer]") -> None:
-    """Take note of how it ended, if nobody else does any more."""
-    if not occupying.cancelled():
-        occupying.exception()
+def _retrieve_exception(running: "asyncio.Task[T]") -> None:
+    """Retrieve the exception, so that asyncio does not report it as never retrieved."""
+    if not running.cancelled():
+        running.exception()

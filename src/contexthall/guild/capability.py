@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
+from contexthall.core.catalog import READ_ONLY, Caller, Capability, FailedResult, JsonObject, Tool, ToolResult
 from contexthall.core.errors import MemberError
 from contexthall.core.text import quoted
 from contexthall.core.wire import compact
@@ -235,7 +235,8 @@ def _failing_tool(name: str, failure: ToolResult) -> Tool:
 
 
 def _failure(member: str, error: MemberError) -> ToolResult:
-    return ToolResult.of_text(f"{member}: {error.detail}", is_error=True)
+    content = ({"type": "text", "text": f"{member}: {error.detail}"},)
+    return FailedResult(content=content, is_error=True, sentence=error.sentence)
 
 
 def _shown(listed: ListedTool) -> JsonObject:

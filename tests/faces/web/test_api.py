@@ -17,9 +17,8 @@ from tests.processes import PATIENCE_SECONDS, run_context
 from contexthall import __version__, open_hall
 from contexthall.core.density import MOST_VALUES
 from contexthall.core.errors import CODES
-from contexthall.faces.web.api import STATUSES
 from contexthall.faces.web.app import Entrance, Site
-from contexthall.faces.web.guard import Names
+from contexthall.faces.web.guard import STATUSES, HostNames
 
 DOCUMENTS = {
     "keys.md": "rotate keys every month",
@@ -275,6 +274,21 @@ def test_a_call_that_goes_wrong_is_told_as_a_sentence(hall: HttpHall) -> None:
     )
 
 
+def test_a_call_of_a_listed_tool_goes_wrong_in_the_same_words(tmp_path: Path) -> None:
+    (tmp_path / "fault.json").write_text('{"code": -32001, "message": "no"}')
+    for name, flags in {"dies": ["--die-in-call"], "faulty": ["--error-file", str(tmp_path / "fault.json")]}.items():
+        write_cache(make_member(tmp_path / "listed", name, *flags), tool("echo"))
+        make_member(tmp_path / "unlisted", name, *flags)
+    told = []
+    for guild in ("listed", "unlisted"):
+        with HttpHall("--guild", guild, "--guild-refresh", "never", cwd=tmp_path) as hall:
+            orders = [{"member": name, "tool": "echo"} for name in ("dies", "faulty")]
+            answers = [hall.post("/api/guild/call", order) for order in orders]
+            told.append([(answer.status_code, answer.json()) for answer in answers])
+    assert told[0] == told[1]
+    assert [status for status, _ in told[0]] == [502, 200]
+
+
 def test_members_are_asked_again(tmp_path: Path) -> None:
     make_member(tmp_path / "guild", "one")
     make_member(tmp_path / "guild", "two", "--list-error")
@@ -436,7 +450,7 @@ def test_a_cache_root_that_leads_out_of_the_project_is_refused(tmp_path: Path) -
 
 
 def test_every_path_is_documented_and_no_other(tmp_path: Path) -> None:
-    site = Site(open_hall(str(tmp_path)), nothing, Entrance(Names.of("127.0.0.1", 1)), version="1")
+    site = Site(open_hall(str(tmp_path)), nothing, Entrance(HostNames.of("127.0.0.1", 1)), version="1")
     answered = {path for path in site.paths if not path.startswith("/static/")} - {"/", "/mcp"}
     text = (Path(__file__).parents[3] / "docs" / "api.md").read_text()
     assert set(re.findall(r"^\| `(/[a-z/]+)", text, flags=re.MULTILINE)) == answered

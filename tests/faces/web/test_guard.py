@@ -11,7 +11,7 @@ from tests.processes import run_context
 
 from contexthall.core.errors import UsageError
 from contexthall.faces.web.address import Address
-from contexthall.faces.web.guard import Names
+from contexthall.faces.web.guard import HostNames
 
 ROUTES = ["/", "/static/main.js", "/api/hall", "/api/events", "/healthz", "/mcp", "/nowhere"]
 FOREIGN_ORIGINS = [
@@ -96,7 +96,17 @@ def test_a_file_of_the_page_that_a_browser_has_is_not_sent_again(hall: HttpHall)
 
 
 @pytest.mark.parametrize(
-    "path", ["/static/../api.py", "/static/%2e%2e/api.py", "/static/", "/static", "//", "/index.html"]
+    "path",
+    [
+        "/static/../api.py",
+        "/static/%2e%2e/api.py",
+        "/static/",
+        "/static",
+        "//",
+        "/index.html",
+        "/api/hall/",
+        "/api/hall%0a",
+    ],
 )
 def test_nothing_but_the_files_of_the_page_is_served(hall: HttpHall, path: str) -> None:
     answer = httpx2.get(httpx2.URL(hall.url).copy_with(raw_path=path.encode()), trust_env=False)
@@ -199,7 +209,7 @@ def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
 
 
 def test_on_the_webs_own_port_the_name_alone_will_do() -> None:
-    names = Names.of("127.0.0.1", 80)
+    names = HostNames.of("127.0.0.1", 80)
     assert names.allow("localhost")
     assert names.allow("localhost:80")
-    assert not Names.of("127.0.0.1", 8080).allow("localhost")
+    assert not HostNames.of("127.0.0.1", 8080).allow("localhost")

@@ -1,1 +1,1 @@
-"""How does a person or a script reach the hall? By typing `context`."""
+"""The command line, `context`."""

@@ -112,10 +112,10 @@ def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
         for violation in violations:
             say(on_one_line(violation))
     if violations:
-        told = f"{counted(len(violations), 'violation')} in {cache}"
+        text = f"{counted(len(violations), 'violation')} in {cache}"
         place = directory.path.removeprefix(f"{opened.settings.working_directory}/")
         building = f"context build --sources DIR --cache {quote(place)} --force"
-        raise CacheInvalidError(told, hint=f"`{building}` builds it anew")
+        raise CacheInvalidError(text, hint=f"`{building}` builds it anew")
     if not as_json:
         say("the cache is sound")
 

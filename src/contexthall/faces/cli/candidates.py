@@ -1,4 +1,4 @@
-"""What could be typed here? Directories, files, and the names of what is on the disk: caches, members, contexts.
+"""Completion candidates: directories, files, and the names of caches, members and contexts on the disk.
 
 For completion only: nothing is started, nothing is written, and what goes wrong is the caller's to keep quiet about.
 """
@@ -14,39 +14,37 @@ Candidates = list[CompletionItem[str]]
 
 
 def directories(_context: Context, _parameter: Parameter, _incomplete: str) -> Candidates:
-    """Leave it to the shell, which knows its own ways with paths."""
+    """Have the shell complete paths."""
     return [CompletionItem("", type="dir")]
 
 
 def files(_context: Context, _parameter: Parameter, _incomplete: str) -> Candidates:
-    """Leave it to the shell, which knows its own ways with paths."""
+    """Have the shell complete paths."""
     return [CompletionItem("", type="file")]
 
 
 def caches(context: Context, parameter: Parameter, incomplete: str) -> Candidates:
-    """Give the caches below the cache root, beside directories."""
+    """Return the caches below the cache root, beside directories."""
     found = _hall(context).caches.list_caches()
     names = [CompletionItem(cache.path) for cache in found if cache.has_manifest]
     return [*names, *directories(context, parameter, incomplete)]
 
 
 def members(context: Context, _parameter: Parameter, _incomplete: str) -> Candidates:
-    """Give the members of the guild."""
     return [CompletionItem(name) for name in _hall(context).guild.roster]
 
 
 def scopes(context: Context, _parameter: Parameter, _incomplete: str) -> Candidates:
-    """Give the directories that have a context."""
+    """Return the directories that have a context."""
     return [CompletionItem(place) for place in _hall(context).project.places()]
 
 
 def explained(names: Mapping[str, str]) -> Candidates:
-    """Give names, each with what it means."""
     return [CompletionItem(name, help=meaning) for name, meaning in names.items()]
 
 
 def _hall(context: Context) -> Hall:
-    """Open the hall that is meant by what has been typed so far."""
+    """Open the hall that the options typed so far name."""
     typed = context.params
     guild = GuildChoice(typed.get("guild"))
     return open_hall(typed.get("path"), cache_root=typed.get("cache_root"), guild=guild)

@@ -1,10 +1,13 @@
-"""`context completion`: how does a shell learn to complete what is typed?
+"""`context completion`: scripts that teach a shell to complete, and the candidates that they ask for.
 
-By a script, which hands the line up to the cursor back to this command and gets an answer: on its first line whether
-the shell shall add `dirs` or `files` of its own, then a candidate a line.
+A script hands the line up to the cursor back to this command, and gets on the first line whether the shell shall add
+`dirs` or `files` of its own, then a candidate a line.
 
-Candidates may be names that others chose. None of them makes a shell do anything: one that a terminal would not show
-is left out, so a line is a candidate; zsh and fish quote what they insert, and for bash it is done here.
+click finds the candidates. Its own scripts were tried: none of the three completes `--option=VALUE`, bash's inserts
+names unquoted, so that a cache called `$(reboot)` would run, and fish's cuts a name at its first comma.
+
+Candidates may be names that others chose. One that a terminal would not show is left out, so a line is a candidate; zsh
+and fish quote what they insert, and for bash it is done here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -116,7 +119,7 @@ class Typed(NamedTuple):
 
     @classmethod
     def read(cls, line: str, breaks: str = "") -> Self:
-        """Read a line, forgiving what is not closed yet. At `breaks` a word goes on, but bash replaces what follows."""
+        """Parse a line whose quotes may be open. At `breaks` a word goes on, but bash replaces only what follows."""
         words, kept, quote, outside, is_escaped = [""], 0, "", 0, False
         for each in line:
             if is_escaped or each not in _NOT_ITSELF[quote]:
@@ -135,7 +138,7 @@ class Typed(NamedTuple):
 
 
 def answer(shell: str, typed: Typed) -> str:
-    """Answer the script of a shell; nothing at all if anything is wrong, for nobody asked for a message."""
+    """Return the answer to a shell's script; empty if anything is wrong, for nobody asked for a message."""
     try:
         items = candidates(typed.words)
     except Exception:  # noqa: BLE001 - whatever it is, the person is in the middle of a word
@@ -147,7 +150,7 @@ def answer(shell: str, typed: Typed) -> str:
 
 
 def candidates(words: Sequence[str]) -> list[CompletionItem[str]]:
-    """Give what the last of the words could become."""
+    """Return the completions of the last word."""
     before, incomplete = [*words[1:-1]], words[-1]
     option = incomplete[: incomplete.find("=") + 1] if incomplete.startswith("-") else ""
     found = ShellComplete(context, {}, "context", "").get_completions(before, incomplete)
@@ -156,7 +159,7 @@ def candidates(words: Sequence[str]) -> list[CompletionItem[str]]:
 
 
 def _for_bash(meanings: Mapping[str, str], typed: Typed) -> list[str]:
-    """Spell what bash puts in place of the end of the line, as it is: it quotes nothing but names of files."""
+    """Quote what bash inserts as it is: it quotes nothing but names of files."""
     ends = [value[typed.kept :] for value in meanings]
     if typed.quote:
         return [end for end in ends if not set(end) & set(_OPEN_TO[typed.quote])]
@@ -164,13 +167,13 @@ def _for_bash(meanings: Mapping[str, str], typed: Typed) -> list[str]:
 
 
 def _for_zsh(meanings: Mapping[str, str], _typed: Typed) -> list[str]:
-    """Spell each value, and how it is listed."""
+    """Return each value, and how it is listed."""
     width = max(map(len, meanings), default=0)
     return [f"{value}\t{value:<{width}}  {meaning}" for value, meaning in meanings.items()]
 
 
 def _for_fish(meanings: Mapping[str, str], _typed: Typed) -> list[str]:
-    """Spell each value, and what it means."""
+    """Return each value, and what it means."""
     return [f"{value}\t{meaning}" for value, meaning in meanings.items()]
 
 

@@ -1,4 +1,4 @@
-"""`context connect`: how does an agent get to know this hall?"""
+"""`context connect`: print the configuration of an agent, or write it."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from shlex import join
 
 import click
 
-from contexthall.clients.register import CLIENTS, NAME, Change, Client, Reach
+from contexthall.clients.register import CLIENTS, NAME, Client, FileChange, Reach
 from contexthall.config.settings import Settings
 from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
@@ -15,14 +15,25 @@ from contexthall.faces.cli.options import HallChoice, completed_by, hall_options
 from contexthall.faces.cli.output import on_one_line, print_data, say
 from contexthall.faces.web.address import DEFAULT_PORT, Address
 
+*_NAMES, _LAST = CLIENTS
+_HELP = f"""Tell an agent of the hall: print its configuration, or write it.
+
+CLIENT is {", ".join(_NAMES)} or {_LAST}.
+
+By default the configuration is printed: a command with absolute paths that serves this project and this cache
+root, and the guild if one is named. With --write it is merged into the client's own file, and the file as it was
+is kept beside it.
+"""
+
 
 @click.command(
+    help=_HELP,
     epilog="""\b
 Examples:
   context connect claude-code            what to put where
   context connect claude-code --write    put it there
   context connect codex --http --write   share one that is served over HTTP
-  context connect codex --remove         take it out again"""
+  context connect codex --remove         take it out again""",
 )
 @click.argument("client", type=click.Choice(list(CLIENTS)), metavar="CLIENT")
 @click.option(
@@ -42,29 +53,21 @@ Examples:
 def connect(
     client: str, action: str | None, http: bool, at: str | None, name: str, file: str | None, hall: HallChoice
 ) -> None:
-    """Tell an agent of the hall: print its configuration, or write it.
-
-    CLIENT is claude-code, claude-desktop, cursor, vscode, codex, windsurf, gemini-cli or generic.
-
-    By default the configuration is printed: a command with absolute paths that serves this project and this cache
-    root, and the guild if one is named. With --write it is merged into the client's own file, and the file as it was
-    is kept beside it.
-    """
     _check_typed(name, file, at, http=http)
     at = str(DEFAULT_PORT) if at is None else at
     opened = hall.open()
     chosen, place = CLIENTS[client], absolute(file, opened.settings.working_directory) if file else None
     if action == "remove":
-        _tell_removed(opened.clients.forget(chosen, name=name, file=place), name)
+        _print_removed(opened.clients.disconnect(chosen, name=name, file=place), name)
         return
     opened.check_guild()
     reach = _address(at, opened.settings) if http else _command(hall, opened.settings)
     if action == "write":
-        _tell_written(opened.clients.introduce(chosen, reach, name=name, file=place), chosen)
+        _print_written(opened.clients.connect(chosen, reach, name=name, file=place), chosen)
         opened.make_cache_root()
     else:
-        print_data(opened.clients.spelling(chosen, reach, name=name, file=place))
-        _tell_where(place or opened.clients.place(chosen))
+        print_data(opened.clients.snippet(chosen, reach, name=name, file=place))
+        _print_where(place or opened.clients.place(chosen))
     if reach.url:
         serving = join([*_serving(hall, opened.settings), "--http", at])
         say("\n" + on_one_line(f"serve the hall there with `{serving}`"))
@@ -89,7 +92,7 @@ def _command(hall: HallChoice, settings: Settings) -> Reach:
 
 
 def _serving(hall: HallChoice, settings: Settings) -> list[str]:
-    """Give the command that serves this hall from anywhere: whatever decides what it offers is named."""
+    """Return the command that serves this hall from any directory, with all options that decide what it offers."""
     options: list[tuple[str, object]] = [
         ("--path", settings.project_root),
         ("--cache-root", settings.cache_root),
@@ -101,12 +104,12 @@ def _serving(hall: HallChoice, settings: Settings) -> list[str]:
         ("--guild-budget", None if hall.guild_budget is None else str(hall.guild_budget)),
         *(("--guild-pin", pin) for pin in hall.guild_pin or ()),
     ]
-    spelt = [[name] if value is True else [name, str(value)] for name, value in options if value]
-    return [*_ourselves(settings.working_directory), "serve", *(word for words in spelt for word in words)]
+    flags = [[name] if value is True else [name, str(value)] for name, value in options if value]
+    return [*_ourselves(settings.working_directory), "serve", *(word for words in flags for word in words)]
 
 
 def _ourselves(working_directory: str) -> list[str]:
-    """Give the command that was typed, as it is typed anywhere."""
+    """Return the command that was typed, by its absolute path."""
     program = sys.argv[0]
     if os.path.basename(program) == "context":
         return [absolute(program, working_directory)]
@@ -114,14 +117,14 @@ def _ourselves(working_directory: str) -> list[str]:
     return [sys.executable, "-P", "-m", "contexthall"]
 
 
-def _tell_where(place: str) -> None:
+def _print_where(place: str) -> None:
     if place:
         say(f"\nThis goes into {on_one_line(place)}\n\nhint: the same command with --write puts it there")
     else:
         say("\nThis goes into your client's own file\n\nhint: the same command with --file FILE --write puts it there")
 
 
-def _tell_written(change: Change, client: Client) -> None:
+def _print_written(change: FileChange, client: Client) -> None:
     file = on_one_line(change.file)
     if not change.is_needed:
         say(f"{file} says so already")
@@ -130,7 +133,7 @@ def _tell_written(change: Change, client: Client) -> None:
     say(f"wrote {file}{kept}\n\nnext: {client.next_step}")
 
 
-def _tell_removed(change: Change, name: str) -> None:
+def _print_removed(change: FileChange, name: str) -> None:
     file = on_one_line(change.file)
     if not change.is_needed:
         say(f"{file} does not name {name}")

@@ -35,7 +35,7 @@ from contexthall.hall import Hall
 
 _WIDEST_NAME = 40
 _WIDEST_SUMMARY = 80
-_MENDING = (
+_REMEDY = (
     "`context init` for what is missing; for what is stale `context regen`, or `context rehash` if it is still true"
 )
 
@@ -57,7 +57,7 @@ def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
         print_data(_tree(project, listing.entries))
     counts = _counts(listing)
     if must_be_fresh and any(entry.state != FRESH for entry in listing.entries):
-        raise CheckFailedError(counts, hint=_MENDING)
+        raise CheckFailedError(counts, hint=_REMEDY)
     if not as_json:
         say(counts)
 
@@ -103,12 +103,12 @@ def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall:
         print_error(error)
     if errors and not any(done.values()):
         context.exit(errors[0].exit_code)
-    told = {name: [shown(place) for place in places] for name, places in done.items()}
+    text = {name: [shown(place) for place in places] for name, places in done.items()}
     if as_json:
-        print_json(compact(told | {"failed": len(errors)}))
+        print_json(compact(text | {"failed": len(errors)}))
     else:
-        print_data("".join(f"{on_one_line(place)}\n" for place in told["rehashed"]))
-        say(f"{len(told['rehashed'])} rehashed, {len(told['unchanged'])} unchanged, {len(errors)} failed")
+        print_data("".join(f"{on_one_line(place)}\n" for place in text["rehashed"]))
+        say(f"{len(text['rehashed'])} rehashed, {len(text['unchanged'])} unchanged, {len(errors)} failed")
     if errors:
         context.exit(errors[0].exit_code)
 
@@ -145,7 +145,7 @@ def watch(as_json: bool, hall: HallChoice) -> None:
     line. Ends when it is interrupted.
     """
     opened = hall.open()
-    opened.project.config()  # so that a bad one is told as such
+    opened.project.config()  # raises if it is bad, which a listing would only mention
     show_log()
     say(on_one_line(f"watching {opened.project.root}; press Ctrl+C to end"))
     for changes in opened.watch_contexts():
@@ -155,7 +155,7 @@ def watch(as_json: bool, hall: HallChoice) -> None:
 
 
 def _listing(project: Project) -> ContextListing:
-    project.config()  # so that a bad one is told as such
+    project.config()  # raises if it is bad, which a listing would only mention
     listing = project.list_contexts()
     if listing.error:
         raise DiskError(listing.error)
@@ -164,15 +164,15 @@ def _listing(project: Project) -> ContextListing:
 
 def _counts(listing: ContextListing) -> str:
     states = [entry.state for entry in listing.entries]
-    told = ", ".join(f"{states.count(state)} {state}" for state in ("fresh", "stale", "missing"))
-    return f"{counted(len(states), 'directory')}: {told}; {listing.skipped_directories} too small to count"
+    text = ", ".join(f"{states.count(state)} {state}" for state in ("fresh", "stale", "missing"))
+    return f"{counted(len(states), 'directory')}: {text}; {listing.skipped_directories} too small to count"
 
 
 def _tree(project: Project, entries: Sequence[ContextEntry]) -> str:
-    """Lay the directories out by depth, each with its state and what is to be known at a glance."""
+    """Lay the directories out by depth, each with its state and a line about it."""
     rows = [_row(project, entry) for entry in sorted(entries, key=lambda entry: entry.scope.split("/"))]
     width = min(max(len(name) for _, name, _ in rows), _WIDEST_NAME)
-    return "\n".join(on_one_line(f"{state:<8} {name:<{width}}  {told}").rstrip() for state, name, told in rows)
+    return "\n".join(on_one_line(f"{state:<8} {name:<{width}}  {text}").rstrip() for state, name, text in rows)
 
 
 def _row(project: Project, entry: ContextEntry) -> tuple[str, str, str]:

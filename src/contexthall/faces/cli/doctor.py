@@ -6,8 +6,8 @@ import click
 
 from contexthall.core.errors import CheckFailedError
 from contexthall.core.wire import compact
-from contexthall.faces.cli.checkup.examination import Examination
-from contexthall.faces.cli.checkup.findings import Finding
+from contexthall.faces.cli.diagnostics.checks import Examination
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding
 from contexthall.faces.cli.options import JSON, HallChoice, rooms_options
 from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, say, shortened
 from contexthall.faces.web.address import DEFAULT_PORT
@@ -44,53 +44,43 @@ def doctor(no_start: bool, port: int, as_json: bool, hall: HallChoice) -> None:
     know the hall, and the port. Members are started, asked for their tools and stopped; but for their logs, nothing is
     written. Exits with 8 if something is wrong; a note is not.
     """
-    findings: dict[str, Sequence[Finding]] = {}
+    findings: dict[str, Sequence[DoctorFinding]] = {}
     for name, found in Examination.of(hall, port=port, starts_members=not no_start).sections():
         findings[name] = found
         if not as_json:
             print_data(_section(_TITLES[name], found))
     if as_json:
-        print_json(_spelt(findings))
+        print_json(_to_json(findings))
     wrong, notes = _count(findings, "wrong"), _count(findings, "note")
     if wrong:
-        told = f"{wrong} wrong, {counted(notes, 'note')}"
-        raise CheckFailedError(told, hint="type what stands below each line that is marked `wrong`")
+        text = f"{wrong} wrong, {counted(notes, 'note')}"
+        raise CheckFailedError(text, hint="type what stands below each line that is marked `wrong`")
     if not as_json:
         say(f"nothing is wrong; {counted(notes, 'note')}")
 
 
-def _count(findings: Mapping[str, Sequence[Finding]], mark: str) -> int:
+def _count(findings: Mapping[str, Sequence[DoctorFinding]], mark: str) -> int:
     return sum(each.mark == mark for found in findings.values() for each in found)
 
 
 # What people read:
 
 
-def _section(title: str, findings: Sequence[Finding]) -> str:
-    """Lay out a section: of what is sound, the first few and how many more."""
-    shown = _worth_showing(findings)
+def _section(title: str, findings: Sequence[DoctorFinding]) -> str:
+    """Lay out all that is wrong and the first few of the rest, in order; one alone is not worth summing up."""
+    rest = [number for number, each in enumerate(findings) if each.mark != "wrong"]
+    hidden = rest[_MOST_SHOWN:] if len(rest) > _MOST_SHOWN + 1 else []
+    shown = [each for number, each in enumerate(findings) if number not in hidden]
     width = min(_WIDEST_SUBJECT, max((len(on_one_line(each.subject)) for each in shown), default=0))
     lines = [line for each in shown for line in _lines(each, width)]
-    if rest := [each for each in findings if not _is_among(each, shown)]:
-        notes = sum(each.mark == "note" for each in rest)
-        lines.append(
-            f"         and {len(rest)} more, {f'{notes} with a note' if notes else 'all sound'}; --json has all"
-        )
+    if hidden:
+        notes = sum(findings[number].mark == "note" for number in hidden)
+        summary = f"{notes} with a note" if notes else "all sound"
+        lines.append(f"         and {len(hidden)} more, {summary}; --json has all")
     return "\n".join([title, *lines]) + "\n"
 
 
-def _worth_showing(findings: Sequence[Finding]) -> list[Finding]:
-    """Choose all that is wrong, and in its order the first few of the rest; one alone is not worth summing up."""
-    rest = [each for each in findings if each.mark != "wrong"]
-    kept = rest if len(rest) <= _MOST_SHOWN + 1 else rest[:_MOST_SHOWN]
-    return [each for each in findings if each.mark == "wrong" or _is_among(each, kept)]
-
-
-def _is_among(finding: Finding, others: Sequence[Finding]) -> bool:
-    return any(finding is other for other in others)  # two may say the same
-
-
-def _lines(finding: Finding, width: int) -> list[str]:
+def _lines(finding: DoctorFinding, width: int) -> list[str]:
     line = (
         f"  {finding.mark:<5}  {on_one_line(finding.subject):<{width}}  {shortened(finding.found, _LONGEST_SENTENCE)}"
     )
@@ -100,13 +90,13 @@ def _lines(finding: Finding, width: int) -> list[str]:
 # What machines read:
 
 
-def _spelt(findings: Mapping[str, Sequence[Finding]]) -> str:
+def _to_json(findings: Mapping[str, Sequence[DoctorFinding]]) -> str:
     wrong, notes = _count(findings, "wrong"), _count(findings, "note")
     sections = {name: [_as_json(each) for each in found] for name, found in findings.items()}
     return compact({"sound": not wrong, "wrong": wrong, "notes": notes, **sections})
 
 
-def _as_json(finding: Finding) -> dict[str, object]:
+def _as_json(finding: DoctorFinding) -> dict[str, object]:
     return {
         "mark": finding.mark,
         "subject": finding.subject,

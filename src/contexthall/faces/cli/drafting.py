@@ -26,7 +26,7 @@ def init(context: click.Context, manner: Manner, as_json: bool, hall: HallChoice
         outcome = hall.open().init_contexts(
             full=manner.full, dry_run=manner.dry_run, agents=not manner.no_agents, progress=bar.show
         )
-    _tell(context, outcome, as_json=as_json, dry_run=manner.dry_run)
+    _report(context, outcome, as_json=as_json, dry_run=manner.dry_run)
 
 
 @click.command(
@@ -64,10 +64,10 @@ def regen(
         outcome = opened.regen_contexts(
             wanted, full=manner.full, dry_run=manner.dry_run, agents=not manner.no_agents, progress=bar.show
         )
-    _tell(context, outcome, as_json=as_json, dry_run=manner.dry_run)
+    _report(context, outcome, as_json=as_json, dry_run=manner.dry_run)
 
 
-def _tell(context: click.Context, outcome: Outcome, *, as_json: bool, dry_run: bool) -> None:
+def _report(context: click.Context, outcome: Outcome, *, as_json: bool, dry_run: bool) -> None:
     """Print what was written; say how many, why the rest was not, and leave with an error if something failed."""
     if as_json:
         failed = [{"scope": scope, "reason": reason} for scope, reason in outcome.failed]
@@ -77,13 +77,12 @@ def _tell(context: click.Context, outcome: Outcome, *, as_json: bool, dry_run: b
     for scope, reason in outcome.failed:
         say(on_one_line(f"{scope}: {reason}"))
     if not as_json:
-        say(on_one_line(f"{_summed_up(outcome, dry_run=dry_run)}; AGENTS.md: {outcome.agents}"))
+        say(on_one_line(f"{_counts(outcome, dry_run=dry_run)}; AGENTS.md: {outcome.agents}"))
     if outcome.failed:
         context.exit(DiskError.exit_code)
 
 
-def _summed_up(outcome: Outcome, *, dry_run: bool) -> str:
-    """Say how much was done."""
+def _counts(outcome: Outcome, *, dry_run: bool) -> str:
     done = {"written": outcome.written, "updated": outcome.updated, "unchanged": outcome.unchanged}
     counts = {**{what: len(scopes) for what, scopes in done.items()}, "failed": len(outcome.failed)}
     if not any(counts.values()):

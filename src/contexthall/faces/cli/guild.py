@@ -1,6 +1,6 @@
 """`context guild` and its commands: `list`, `tools`, `refresh`, `call`, `why`, `logs`, `approve`, `add` and `import`.
 
-How they word what they tell is in `guild_report.py`.
+`guild_report.py` has what they print.
 """
 
 import asyncio
@@ -14,16 +14,16 @@ import click
 from contexthall.core.catalog import JsonObject, ToolResult
 from contexthall.core.errors import CheckFailedError, DiskError, MemberError, ToolFailedError
 from contexthall.faces.cli.guild_report import (
-    account,
-    change_told,
-    happened,
+    change_summary,
+    command_hint,
+    describe_block,
+    event_line,
+    explanation,
     members_table,
     named,
-    noted,
-    spelt,
-    told,
+    summary,
+    to_json,
     tools_table,
-    typed,
 )
 from contexthall.faces.cli.importing import import_members
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
@@ -57,7 +57,7 @@ def guild(context: click.Context) -> None:
     A guild is a directory of MCP servers. They are executed, so nothing is a guild until it is named, with --guild or
     CONTEXT_GUILD.
     """
-    context.with_resource(_warnings_said())
+    context.with_resource(_warnings_shown())
 
 
 @guild.command("list")
@@ -76,7 +76,8 @@ def list_members(as_json: bool, hall: HallChoice) -> None:
     elif views := manager.snapshot():
         print_data(members_table(views, datetime.now(UTC)))
     else:
-        say(f"the guild has no members\n\nhint: {typed('add', 'NAME', '-- COMMAND')}, or {typed('import', 'FILE')}")
+        adding, importing = command_hint("add", "NAME", "-- COMMAND"), command_hint("import", "FILE")
+        say(f"the guild has no members\n\nhint: {adding}, or {importing}")
 
 
 @guild.command
@@ -90,11 +91,11 @@ def tools(member: str, as_json: bool, hall: HallChoice) -> None:
     """
     view = hall.open().guild.view(member)
     if as_json:
-        print_json(spelt({"tools": view.tools}))
+        print_json(to_json({"tools": view.tools}))
     elif view.tools:
         print_data(tools_table(view.tools))
     else:
-        say(f"{named(view)} has no tools that are known\n\nhint: {typed('why', view.name)}")
+        say(f"{named(view)} has no tools that are known\n\nhint: {command_hint('why', view.name)}")
 
 
 @guild.command
@@ -108,14 +109,14 @@ def refresh(members: tuple[str, ...], as_json: bool, hall: HallChoice) -> None:
     """
     manager = hall.open().guild
     asked = members or tuple(manager.roster)
-    _refresh_and_tell(manager, asked, say if as_json else print_data)
+    _refresh_and_print(manager, asked, say if as_json else print_data)
     if as_json:
         print_json(_roster(manager.snapshot()))
     failed = [name for name in dict.fromkeys(asked) if manager.view(name).status == "error"]
     if failed:
         raise CheckFailedError(
             f"{len(failed)} of {counted(len(set(asked)), 'member')} failed: {', '.join(map(on_one_line, failed))}",
-            hint=typed("why", failed[0]),
+            hint=command_hint("why", failed[0]),
         )
 
 
@@ -145,7 +146,7 @@ def call(
     whole = asyncio.run(_called(manager, member, tool, arguments))
     result = ToolResult.of_whole(whole)
     if raw:
-        print_json(spelt(whole))
+        print_json(to_json(whole))
     else:
         _print_result(result)
     if result.is_error:
@@ -166,9 +167,9 @@ def why(member: str, as_json: bool, hall: HallChoice) -> None:
     manager.look_at_files()
     view, difference, log = manager.view(member), manager.difference(member), manager.log_of(member, _LAST_LINES)
     if as_json:
-        print_json(spelt({**told(view), "difference": difference, "log": log.splitlines()}))
+        print_json(to_json({**summary(view), "difference": difference, "log": log.splitlines()}))
         return
-    print_data("\n".join(account(view, difference, log, datetime.now(UTC))))
+    print_data("\n".join(explanation(view, difference, log, datetime.now(UTC))))
 
 
 @guild.command
@@ -197,7 +198,7 @@ def approve(member: str, hall: HallChoice) -> None:
     manager = hall.open().guild
     approved, name = manager.approve(member), named(manager.view(member))
     for change in approved:
-        say(f"{name}: approved: {change_told(change)}")
+        say(f"{name}: approved: {change_summary(change)}")
     if not approved:
         say(f"{name}: nothing to approve")
 
@@ -213,7 +214,7 @@ def add(name: str, command: tuple[str, ...], version: str, hall: HallChoice) -> 
     The command runs in the member's directory, DIR/NAME, and speaks over standard input and output.
     """
     hall.open().add_member(name, command, version=version)
-    say(f"added {on_one_line(name)}\n\nhint: {typed('refresh', name)} asks it for its tools")
+    say(f"added {on_one_line(name)}\n\nhint: {command_hint('refresh', name)} asks it for its tools")
 
 
 guild.add_command(import_members)
@@ -222,25 +223,25 @@ guild.add_command(import_members)
 # What servers do:
 
 
-def _refresh_and_tell(manager: MCPManager, names: Sequence[str], tell: Callable[[str], None]) -> None:
-    """Refresh members and tell of each as it happens; one that cannot even be started is told of at first."""
-    unheard: list[OSError | DiskError] = []
+def _refresh_and_print(manager: MCPManager, names: Sequence[str], print_line: Callable[[str], None]) -> None:
+    """Refresh members and print a line for each as it happens; first for those that cannot even be started."""
+    failures: list[OSError | DiskError] = []
 
     def on_event(event: Event) -> None:
-        line = happened(event)
+        line = event_line(event)
         try:
             if line:
-                tell(line)
+                print_line(line)
         except (OSError, DiskError) as error:  # the refresh is worth finishing, for others
-            unheard.append(error)
+            failures.append(error)
 
     for view in map(manager.view, dict.fromkeys(names)):
         if view.status == "error":
             on_event(Event("error", view.name, error=view.error))
     manager.subscribe(on_event)
     asyncio.run(_refreshed(manager, names))
-    if unheard:
-        raise unheard[0]
+    if failures:
+        raise failures[0]
 
 
 async def _refreshed(manager: MCPManager, names: Sequence[str]) -> None:
@@ -254,7 +255,7 @@ async def _called(manager: MCPManager, member: str, tool: str, arguments: JsonOb
             result: JsonObject = await manager.invoke_tool(member, tool, arguments)
             return result
     except MemberError as error:
-        hint = f"{typed('why', member)}, {typed('logs', member)}"
+        hint = f"{command_hint('why', member)}, {command_hint('logs', member)}"
         raise MemberError(on_one_line(f"{member}: {error.sentence}"), hint=hint) from None
 
 
@@ -262,7 +263,7 @@ def _print_result(result: ToolResult) -> None:
     """Print the text of a result as it is, unless a terminal would obey it; what is no text is only named."""
     for block in result.content:
         if block.get("type") != "text":
-            say(noted(block))
+            say(describe_block(block))
     if result.is_error:
         say(result.text.rstrip("\n"))
     else:
@@ -272,17 +273,17 @@ def _print_result(result: ToolResult) -> None:
 
 
 def _roster(views: Sequence[MemberView]) -> str:
-    return spelt({"members": [told(view) for view in views]})
+    return to_json({"members": [summary(view) for view in views]})
 
 
 def _schema(view: MemberView, tool: str) -> JsonObject:
-    """Give the input schema of a tool; an empty one if it is not listed, for its server may know it all the same."""
+    """Return the input schema of a tool; an empty one if it is not listed, for its server may know it all the same."""
     schemas: Iterator[JsonObject] = (each["inputSchema"] for each in view.tools if each["name"] == tool)
     return next(schemas, {})
 
 
 class _Warnings(logging.Handler):
-    """Says what the guild warns of, each sentence once; of members that fail, its events tell already."""
+    """Prints warnings of the guild, each once; not those about members that fail, which its events report."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -290,14 +291,14 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         words = on_one_line(f"{record.levelname.lower()}: {record.getMessage()}")
-        is_told = record.name == _MANAGER_LOGGER and record.levelno == logging.WARNING
-        if not is_told and words not in self._said:
+        is_reported = record.name == _MANAGER_LOGGER and record.levelno == logging.WARNING
+        if not is_reported and words not in self._said:
             self._said.add(words)
             say(words)
 
 
 @contextmanager
-def _warnings_said() -> Iterator[None]:
+def _warnings_shown() -> Iterator[None]:
     logger, warnings = logging.getLogger("contexthall.guild"), _Warnings()
     logger.addHandler(warnings)
     try:

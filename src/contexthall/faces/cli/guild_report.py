@@ -1,6 +1,6 @@
-"""What is told of the guild? Tables and sentences for people, JSON for scripts; and what to type next.
+"""Renderings of the guild: tables and sentences for people, JSON for scripts, and what to type next.
 
-What members say of themselves was written by others: it is escaped before anybody reads it.
+What members say of themselves was written by others: it is escaped before it is printed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def age(cached_at: str, now: datetime) -> str:
-    """Say how long ago that was, in the largest unit that fits; `-` if it never was."""
+    """Return how long ago that was, in the largest unit that fits; `-` if it never was."""
     if not cached_at:
         return "-"
     seconds = max(0, int((now - datetime.fromisoformat(cached_at)).total_seconds()))
@@ -34,29 +34,19 @@ def age(cached_at: str, now: datetime) -> str:
 
 
 def members_table(views: Sequence[MemberView], now: datetime) -> str:
-    """Lay out a row for each member."""
-    rows = [
-        (
-            shortened(view.name, _WIDEST_NAME),
-            view.status,
-            len(view.tools),
-            view.tokens,
-            age(view.cached_at, now),
-            _reasons(view),
-        )
-        for view in views
-    ]
-    width = max(len("NAME"), *(len(row[0]) for row in rows))
+    names = [shortened(view.name, _WIDEST_NAME) for view in views]
+    width = max(map(len, ["NAME", *names]))
     header = f"{'NAME':<{width}}  {'STATUS':<12}  {'TOOLS':>5}  {'TOKENS':>6}  {'AGE':>6}  WHY"
     lines = (
-        f"{name:<{width}}  {status:<12}  {count:>5}  {cost:>6}  {old:>6}  {reasons}".rstrip()
-        for name, status, count, cost, old, reasons in rows
+        f"{name:<{width}}  {view.status:<12}  {len(view.tools):>5}  {view.tokens:>6}  {age(view.cached_at, now):>6}  "
+        f"{_reasons(view)}".rstrip()
+        for name, view in zip(names, views, strict=True)
     )
     return "\n".join([header, *lines])
 
 
 def tools_table(definitions: Sequence[JsonObject]) -> str:
-    """Lay out a row for each tool: what it costs, and the beginning of its description."""
+    """Return a row for each tool: what it costs, and the beginning of its description."""
     names = [shortened(each["name"], _WIDEST_NAME) for each in definitions]
     width = max(map(len, names))
     beginnings = [shortened(" ".join(each["description"].split()), _WIDEST_SENTENCE) for each in definitions]
@@ -68,16 +58,16 @@ def tools_table(definitions: Sequence[JsonObject]) -> str:
 
 
 def _reasons(view: MemberView) -> str:
-    """Say shortly what is to be known of a member, the gravest first."""
-    changes = ", ".join(map(change_told, view.changes))
+    """Return what is to be known of a member on one line, the gravest first."""
+    changes = ", ".join(map(change_summary, view.changes))
     reasons = [view.error, changes and f"{'held' if view.is_held else 'unapproved'}: {changes}"]
     if view.freshness.state != "fresh" and view.version:
         reasons.append(": ".join(filter(None, view.freshness)))
     return shortened("; ".join(filter(None, [*reasons, *view.notes])), _WIDEST_SENTENCE)
 
 
-def account(view: MemberView, difference: str, log: str, now: datetime) -> Iterator[str]:
-    """Tell all that is known of a member, sentence by sentence."""
+def explanation(view: MemberView, difference: str, log: str, now: datetime) -> Iterator[str]:
+    """Yield all that is known of a member, sentence by sentence."""
     yield from _about_list(view, now)
     yield from _about_faults(view)
     yield from _about_changes(view, difference)
@@ -87,8 +77,8 @@ def account(view: MemberView, difference: str, log: str, now: datetime) -> Itera
 
 
 def _about_list(view: MemberView, now: datetime) -> Iterator[str]:
-    """Say where the list comes from, how old it is, and whether it still speaks for its server."""
-    refreshing, reason = typed("refresh", view.name), on_one_line(view.freshness.reason)
+    """Yield where the list comes from, how old it is, and whether it still describes its server."""
+    refreshing, reason = command_hint("refresh", view.name), on_one_line(view.freshness.reason)
     if view.cached_at:
         origin = on_one_line(f"tools-cache.json of {view.key}, {view.cached_at}")
         said = f"as its server said {age(view.cached_at, now)} ago"
@@ -112,39 +102,38 @@ def _about_faults(view: MemberView) -> Iterator[str]:
 
 
 def _about_changes(view: MemberView, difference: str) -> Iterator[str]:
-    """Say what changed since somebody trusted it, and what is in force."""
+    """Yield what changed since it was approved, and what is in force."""
     if not view.changes:
         return
     yield "Since it was approved:"
-    yield from (f"  {change_told(change)}" for change in view.changes)
+    yield from (f"  {change_summary(change)}" for change in view.changes)
     yield harmless(difference)
-    approving = typed("approve", view.name)
+    approving = command_hint("approve", view.name)
     if view.is_held:
         yield f"The approved definitions are held in force until {approving}."
     else:
         yield f"The new definitions are in force; {approving} says that they may be."
 
 
-def change_told(change: ToolChange) -> str:
-    """Say what became of a tool, and which fields of it changed."""
+def change_summary(change: ToolChange) -> str:
+    """Return how a tool changed, and in which fields."""
     fields = f"{', '.join(change.fields)} of " if change.fields else ""
     return on_one_line(f"{change.kind} {fields}{change.tool}")
 
 
 def named(view: MemberView) -> str:
-    """Give the name of a member as it can be shown."""
     return on_one_line(view.name)
 
 
-def typed(command: str, name: str, more: str = "") -> str:
-    """Give a command that can be pasted: it names the guild if that was typed."""
+def command_hint(command: str, name: str, more: str = "") -> str:
+    """Return a command that can be pasted, with --guild if that was typed."""
     guild = click.get_current_context().params.get("guild")
     where = ["--guild", quote(on_one_line(guild))] if guild else []
     return f"`{' '.join(filter(None, ['context guild', command, quote(on_one_line(name)), *where, more]))}`"
 
 
-def happened(event: Event) -> str:
-    """Say what happened to a member; nothing if nobody needs to know."""
+def event_line(event: Event) -> str:
+    """Return a line about an event; empty if nobody needs to know."""
     match event.kind:
         case "tools_updated":
             return on_one_line(f"{event.member}: {counted(len(event.tools), 'tool')}")
@@ -154,8 +143,8 @@ def happened(event: Event) -> str:
             return ""
 
 
-def noted(block: JsonObject) -> str:
-    """Name what cannot be printed: of which kind it is, where, and how large."""
+def describe_block(block: JsonObject) -> str:
+    """Describe a block that cannot be printed: its type, its address and its size."""
     resource = block.get("resource")
     parts = {**block, **resource} if isinstance(resource, dict) else block
     named = [str(parts[key]) for key in ("mimeType", "uri") if key in parts] or [str(block.get("type"))]
@@ -167,12 +156,12 @@ def noted(block: JsonObject) -> str:
 # What machines read:
 
 
-def told(view: MemberView) -> dict[str, Any]:
-    """Tell what is known of a member; of its tools only how many there are."""
+def summary(view: MemberView) -> dict[str, Any]:
+    """Return what is known of a member as JSON has it; of its tools only how many there are."""
     only_here = {"directory": view.key, "tools": len(view.tools), "cachedAt": view.cached_at or None}
     return facts_of(view) | only_here
 
 
-def spelt(value: object) -> str:
-    """Spell JSON on one line, with escapes for whatever a terminal would obey."""
+def to_json(value: object) -> str:
+    """Serialise on one line, with escapes for whatever a terminal would obey."""
     return harmless_json(compact(value))

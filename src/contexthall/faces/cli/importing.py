@@ -1,11 +1,11 @@
-"""`context guild import`: which servers of a client's file become members of the guild?"""
+"""`context guild import`: members from the servers in a client's file."""
 
 from collections.abc import Sequence
 from shlex import join, quote
 
 import click
 
-from contexthall.clients.register import Found
+from contexthall.clients.register import ImportedServer
 from contexthall.core.errors import DiskError, HallError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
@@ -43,7 +43,7 @@ def import_members(file: str, write: bool, keep: tuple[str, ...], as_json: bool,
         print_json(harmless_json(compact({"members": [_as_json(each) for each in found], "written": write})))
     else:
         print_data("\n".join(map(_line, found)))
-    _tell(found, opened.settings.guild, is_done=write, repeated=_repeated(file, keep))
+    _report(found, opened.settings.guild, is_done=write, repeated=_repeated(file, keep))
     if any(each.reason.startswith(_FAILED) for each in found):
         raise DiskError("some members could not be written", hint="mend what their lines say, and type the same again")
 
@@ -51,7 +51,7 @@ def import_members(file: str, write: bool, keep: tuple[str, ...], as_json: bool,
 _FAILED = "not written: "
 
 
-def written(hall: Hall, found: Found) -> Found:
+def written(hall: Hall, found: ImportedServer) -> ImportedServer:
     """Write a member, unless it cannot be one; a failure is its own, and the others are done."""
     if found.reason not in {"", ALREADY_THERE}:
         return found
@@ -62,15 +62,14 @@ def written(hall: Hall, found: Found) -> Found:
     return found
 
 
-def _line(found: Found) -> str:
+def _line(found: ImportedServer) -> str:
     if found.reason:
         return on_one_line(f"-  {found.name}: left out: {found.reason}")
     needs = f"; needs {', '.join(found.needs)}" if found.needs else ""
     return on_one_line(f"+  {found.name}: {found.url or join(found.command)}{needs}")
 
 
-def _tell(found: Sequence[Found], guild: str, *, is_done: bool, repeated: str) -> None:
-    """Say what was done, and what to type next."""
+def _report(found: Sequence[ImportedServer], guild: str, *, is_done: bool, repeated: str) -> None:
     members = [each for each in found if not each.reason]
     where = on_one_line(guild)
     if not members:
@@ -87,17 +86,9 @@ def _tell(found: Sequence[Found], guild: str, *, is_done: bool, repeated: str) -
 
 
 def _repeated(file: str, keep: Sequence[str]) -> str:
-    """Spell the same command again, without the guild: what was kept as it is shall be again."""
+    """Return the same command again, without the guild."""
     return join(["context", "guild", "import", file, *(word for name in keep for word in ("--keep", name))])
 
 
-def _as_json(found: Found) -> dict[str, object]:
-    return {
-        "name": found.name,
-        "command": list(found.command),
-        "env": dict(found.env),
-        "url": found.url,
-        "headers": dict(found.headers),
-        "needs": list(found.needs),
-        "reason": found.reason,
-    }
+def _as_json(found: ImportedServer) -> dict[str, object]:
+    return {**found._asdict(), "env": dict(found.env), "headers": dict(found.headers)}

@@ -1,7 +1,7 @@
-"""What does the hall tell of itself? Its log, on standard error: a line for each message, a trace indented below it.
+"""The log, on standard error: a line for each message, a trace indented below it.
 
 Members, files and requests have a say in what is logged: nothing of it is obeyed by a terminal or looks like another
-message. What nobody reads is dropped: a hall that waited for a reader of its log would keep everybody waiting.
+message. A message that standard error cannot take at once is dropped, so that logging never blocks.
 """
 
 import logging
@@ -12,7 +12,7 @@ from contexthall.faces.cli.output import harmless, on_one_line
 
 
 def show_log() -> None:
-    """Show what is logged from now on; done twice, it counts once."""
+    """Show what is logged from now on; idempotent."""
     handler = _NeverWaiting()
     handler.setFormatter(_Lines())
     logging.basicConfig(handlers=[handler])

@@ -1,7 +1,7 @@
-"""Which options do several commands share? Those that say which hall is meant."""
+"""Options that several commands share: those that name the hall."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import reduce, wraps
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
@@ -44,7 +44,7 @@ Kind = Literal["directories", "files", "caches", "members", "scopes"]
 
 
 def completed_by(kind: Kind) -> Callable[[click.Context, click.Parameter, str], "Candidates"]:
-    """Complete a parameter by candidates of that kind; what finds them is loaded only then."""
+    """Return a completion callback that loads `candidates` when it is called."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> "Candidates":
         found: Candidates = getattr(load("candidates"), kind)(context, parameter, incomplete)
@@ -115,49 +115,26 @@ class Manner(NamedTuple):
     no_agents: bool
 
 
-def drafting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """For commands that draft contexts: how. They arrive as one `manner`."""
-    return _gathered(command, "manner", Manner, _FULL, _DRY_RUN, _NO_AGENTS)
-
-
-def project_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """For commands about the contexts of a project: which one. It arrives as `hall`."""
-    return _gathered(command, "hall", HallChoice, _PATH)
-
-
-def roots_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """For commands that open one room: which project, which caches. They arrive as one `hall`."""
-    return _gathered(command, "hall", HallChoice, _PATH, _CACHE_ROOT)
-
-
-def hall_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """For commands that open the whole hall. They arrive as one `hall`."""
-    general = (_PATH, _CACHE_ROOT, _TOOLSETS, _CONFINE, _ALLOW_ROOT)
-    return _gathered(command, "hall", HallChoice, *general, _GUILD, _GUILD_TRUST, _GUILD_BUDGET, _GUILD_PIN)
-
-
-def rooms_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """For commands that look into every room. They arrive as one `hall`."""
-    return _gathered(command, "hall", HallChoice, _PATH, _CACHE_ROOT, _GUILD, _GUILD_TRUST)
-
-
-def guild_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """For commands about the guild. They arrive as one `hall`."""
-    return _gathered(command, "hall", HallChoice, _PATH, _GUILD, _GUILD_TRUST)
-
-
 def _gathered(
-    command: Callable[..., Any],
-    name: str,
-    kind: type[HallChoice] | type[Manner],
-    *options: Callable[..., Callable[..., Any]],
-) -> Callable[..., Any]:
-    @wraps(command)
-    def gathering(**arguments: object) -> object:
-        chosen: dict[str, Any] = {field: arguments.pop(field) for field in kind._fields if field in arguments}
-        return command(**{name: kind(**chosen)}, **arguments)
+    name: str, kind: type[HallChoice] | type[Manner], *options: Callable[..., Callable[..., Any]]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds options to a command, which gets them as one argument."""
 
-    decorated: Callable[..., Any] = gathering
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def gathering(**arguments: object) -> object:
+            chosen: dict[str, Any] = {field: arguments.pop(field) for field in kind._fields if field in arguments}
+            return command(**{name: kind(**chosen)}, **arguments)
+
+        return reduce(lambda decorated, option: option(decorated), reversed(options), gathering)
+
+    return decorate
+
+
+drafting_options = _gathered("manner", Manner, _FULL, _DRY_RUN, _NO_AGENTS)
+project_options = _gathered("hall", HallChoice, _PATH)
+roots_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT)
+rooms_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT, _GUILD, _GUILD_TRUST)
+guild_options = _gathered("hall", HallChoice, _PATH, _GUILD, _GUILD_TRUST)
+_ROOTS = (_PATH, _CACHE_ROOT, _TOOLSETS, _CONFINE, _ALLOW_ROOT)
+hall_options = _gathered("hall", HallChoice, *_ROOTS, _GUILD, _GUILD_TRUST, _GUILD_BUDGET, _GUILD_PIN)

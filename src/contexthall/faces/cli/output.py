@@ -1,4 +1,4 @@
-"""What reaches the person or the script? Data on standard output, words on standard error.
+"""Output: data on standard output, words on standard error.
 
 Everything that is printed passes here. Much of it was written by others: no terminal gets anything that it would obey
 rather than show. A script gets data as they are.
@@ -23,7 +23,7 @@ def print_data(text: str) -> None:
 
 
 def print_json(text: str) -> None:
-    """Print JSON, of which a terminal gets the same values in other words."""
+    """Print JSON; for a terminal, with escapes for what it would obey."""
     _print(harmless_json(text) if _is_terminal() else text)
 
 
@@ -38,20 +38,19 @@ def _print(text: str) -> None:
 
 
 def say(words: str) -> None:
-    """Say something to whoever reads standard error; if nobody does, that is no failure of ours."""
+    """Print to standard error; a failure to do so is ignored."""
     with suppress(OSError):
         click.echo(harmless(words), err=True)
 
 
 def print_error(error: HallError) -> None:
-    """Say what went wrong and what to type next."""
+    """Print what went wrong and what to type next."""
     say(on_one_line(f"error[{error.code}]: {error}"))
     if error.hint:
         say("\n" + on_one_line(f"hint: {error.hint}"))
 
 
 def print_usage(error: click.ClickException) -> None:
-    """Say what was typed wrongly."""
     words = StringIO()
     error.show(words)
     say(words.getvalue().rstrip("\n").expandtabs(4))  # click sets lists in with tabs
@@ -63,7 +62,6 @@ def harmless(text: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Say how many there are."""
     many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else many}"
 
@@ -74,7 +72,7 @@ def on_one_line(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Give a text on one line of at most so many characters, with a mark where the rest was."""
+    """Return a text on one line of at most so many characters, with an ellipsis where the rest was."""
     line = on_one_line(text)
     return line if len(line) <= most else line[: most - 1] + "…"
 

@@ -1,4 +1,4 @@
-"""`context serve`: what may be typed. What serves is loaded once it is clear what was meant."""
+"""`context serve`: its options. The server is loaded once they are parsed."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Which commands are there? Each is loaded when it is typed, so that none pays for another.
+"""The table of commands. Each is imported when it is typed, so that none pays for another.
 
 Also the one place where errors become a message, a hint and an exit code.
 """
@@ -30,7 +30,7 @@ AGENT = "What an agent sees"
 SHELL = "Your shell"
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """Where a command lives, among which it stands in `context --help`, and its line there."""
 
     module: str
@@ -39,25 +39,25 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "connect": Entry("connect", START, "Tell an agent of the hall: print its configuration, or write it."),
-    "serve": Entry("serve", START, "Serve the hall over standard input and output, or over HTTP."),
-    "doctor": Entry("doctor", START, "Say what is wrong here, and what to type."),
-    "build": Entry("caches", DOCUMENTS, "Compile a folder of documents into a cache."),
-    "resolve": Entry("caches", DOCUMENTS, "Give the documents that answer a query, within a budget."),
-    "caches": Entry("caches", DOCUMENTS, "List the document caches that are there."),
-    "inspect": Entry("caches", DOCUMENTS, "Tell the version, document count and size of a cache."),
-    "verify": Entry("caches", DOCUMENTS, "Check that a cache is what it says it is."),
-    "init": Entry("drafting", CONTEXTS, "Draft contexts for directories without one, and AGENTS.md."),
-    "status": Entry("contexts", CONTEXTS, "Show which directories have a context, and which are stale."),
-    "show": Entry("contexts", CONTEXTS, "Show what is known of a directory, and if it is still true."),
-    "regen": Entry("drafting", CONTEXTS, "Draft contexts again, and leave what people wrote as it is."),
-    "rehash": Entry("contexts", CONTEXTS, "Say that contexts are true again, by a new fingerprint."),
-    "validate": Entry("contexts", CONTEXTS, "Check contexts against their schema, and against the code."),
-    "watch": Entry("contexts", CONTEXTS, "Tell which contexts become stale, while people work."),
-    "guild": Entry("guild", GUILD, "See, refresh and call the members of the guild."),
-    "tools": Entry("tools", AGENT, "Show the tools an agent would see, and what they cost in tokens."),
-    "call": Entry("tools", AGENT, "Call a tool as an agent would, and print its answer."),
-    "completion": Entry("completion", SHELL, "Print what teaches your shell to complete commands."),
+    "connect": CommandEntry("connect", START, "Tell an agent of the hall: print its configuration, or write it."),
+    "serve": CommandEntry("serve", START, "Serve the hall over standard input and output, or over HTTP."),
+    "doctor": CommandEntry("doctor", START, "Say what is wrong here, and what to type."),
+    "build": CommandEntry("caches", DOCUMENTS, "Compile a folder of documents into a cache."),
+    "resolve": CommandEntry("caches", DOCUMENTS, "Give the documents that answer a query, within a budget."),
+    "caches": CommandEntry("caches", DOCUMENTS, "List the document caches that are there."),
+    "inspect": CommandEntry("caches", DOCUMENTS, "Tell the version, document count and size of a cache."),
+    "verify": CommandEntry("caches", DOCUMENTS, "Check that a cache is what it says it is."),
+    "init": CommandEntry("drafting", CONTEXTS, "Draft contexts for directories without one, and AGENTS.md."),
+    "status": CommandEntry("contexts", CONTEXTS, "Show which directories have a context, and which are stale."),
+    "show": CommandEntry("contexts", CONTEXTS, "Show what is known of a directory, and if it is still true."),
+    "regen": CommandEntry("drafting", CONTEXTS, "Draft contexts again, and leave what people wrote as it is."),
+    "rehash": CommandEntry("contexts", CONTEXTS, "Say that contexts are true again, by a new fingerprint."),
+    "validate": CommandEntry("contexts", CONTEXTS, "Check contexts against their schema, and against the code."),
+    "watch": CommandEntry("contexts", CONTEXTS, "Tell which contexts become stale, while people work."),
+    "guild": CommandEntry("guild", GUILD, "See, refresh and call the members of the guild."),
+    "tools": CommandEntry("tools", AGENT, "Show the tools an agent would see, and what they cost in tokens."),
+    "call": CommandEntry("tools", AGENT, "Call a tool as an agent would, and print its answer."),
+    "completion": CommandEntry("completion", SHELL, "Print what teaches your shell to complete commands."),
 }
 """By name, in the order in which people need them; those of a group stand together."""
 
@@ -74,7 +74,7 @@ of it, docs/quickstart.md where to begin."""
 
 
 def load(module: str, face: str = "cli") -> ModuleType:
-    """Import a module of a face, now that it is needed."""
+    """Import a module of a face on first use."""
     return import_module(f"contexthall.faces.{face}.{module}")
 
 
@@ -138,7 +138,7 @@ def context() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and say how it went, as an exit code."""
+    """Run one command and return its exit code."""
     try:
         # Not `context.main()`: click has views of its own on broken pipes and interrupts.
         with context.make_context("context", list(arguments)) as opened:
@@ -153,7 +153,7 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        return 0  # whoever read our data has enough
+        return 0  # the reader of our output has enough
     except Exception as error:  # noqa: BLE001 - nobody catches it after us
         ours = _as_ours(error)
         print_error(ours)

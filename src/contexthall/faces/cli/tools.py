@@ -115,7 +115,7 @@ def _as_json(catalog: Catalog) -> str:
 
 
 def _as_table(catalog: Catalog, members: "Sequence[MemberView]") -> str:
-    """Lay out what each tool costs, the total, and what the total owes to each member of the guild."""
+    """Return a row for the cost of each tool, for the total, and for the share of each member of the guild."""
     rows = [(tokens(compact(tool.definition())), tool.name, tool.title) for tool in catalog.tools]
     rows.append((tokens(catalog.instructions), "(instructions)", "What the agent is told at the start"))
     rows.append((sum(cost for cost, _, _ in rows), "(total)", ""))

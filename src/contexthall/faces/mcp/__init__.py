@@ -1,1 +1,1 @@
-"""How does an agent reach the hall? Over the Model Context Protocol."""
+"""The Model Context Protocol, over standard input and output and over HTTP."""

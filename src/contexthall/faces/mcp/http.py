@@ -77,7 +77,7 @@ class HttpEndpoint:
             elif scope["method"] == "POST":
                 await self._answer(scope, receive, send, session_id)
             elif scope["method"] == "DELETE":
-                answer = _Answer(send)
+                answer = _TrackedResponse(send)
                 await self._manager.handle_request(scope, receive, answer)
                 if answer.status in _ENDED:
                     self._sessions.note_ended(session_id)
@@ -92,7 +92,7 @@ class HttpEndpoint:
 
     async def _stand(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a client listen, until it is gone or the hall ends."""
-        answer = _Answer(send)
+        answer = _TrackedResponse(send)
         with anyio.CancelScope() as standing:
             self._standing.add(standing)
             try:
@@ -106,14 +106,14 @@ class HttpEndpoint:
         if int(Headers(scope=scope).get("content-length", "0")) > MOST_BODY_BYTES:
             await self._manager.handle_request(scope, receive, send)  # which says so, and waits for none of it
             return
-        turn = _Turn(self._large)
+        turn = _LargeBodySlot(self._large)
         try:
-            await self._answer_in_turn(scope, receive, _Answer(send, turn.end), session_id, turn)
+            await self._answer_in_turn(scope, receive, _TrackedResponse(send, turn.end), session_id, turn)
         finally:
             turn.end()
 
     async def _answer_in_turn(
-        self, scope: Scope, receive: Receive, answer: "_Answer", session_id: str, turn: "_Turn"
+        self, scope: Scope, receive: Receive, answer: "_TrackedResponse", session_id: str, turn: "_LargeBodySlot"
     ) -> None:
         request = await _Request.read(receive, turn)
         if request.was_abandoned():
@@ -135,7 +135,7 @@ class HttpEndpoint:
         if answer.is_open and request.was_abandoned():
             await self._cancel(scope, request)
 
-    async def _open(self, scope: Scope, request: "_Request", answer: "_Answer") -> None:
+    async def _open(self, scope: Scope, request: "_Request", answer: "_TrackedResponse") -> None:
         """Let the SDK answer a message of no session, which may open one."""
         with self._sessions.opening():
             await self._make_room(scope, request)
@@ -164,7 +164,7 @@ class HttpEndpoint:
         await self._manager.handle_request(said, _Request(body).receive, _nobody)
 
 
-class _Turn:
+class _LargeBodySlot:
     """The turn of a large message, which stands in memory several times until its answer begins."""
 
     def __init__(self, places: anyio.Semaphore) -> None:
@@ -193,7 +193,7 @@ class _Request:
         self._unread: deque[Message] = deque([{"type": "http.request", "body": body, "more_body": False}])
 
     @classmethod
-    async def read(cls, receive: Receive, turn: _Turn) -> "_Request":
+    async def read(cls, receive: Receive, turn: _LargeBodySlot) -> "_Request":
         """Read a message, a large one in its turn; of one that is too large only so much as shows that it is."""
         body, more = bytearray(), True
         while more and len(body) <= MOST_BODY_BYTES:
@@ -248,7 +248,7 @@ class _Request:
         return self._is_abandoned
 
 
-class _Answer:
+class _TrackedResponse:
     """Passes an answer on, and knows whether its end is missing."""
 
     def __init__(self, send: Send, begins: Callable[[], None] = lambda: None) -> None:

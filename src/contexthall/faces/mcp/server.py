@@ -55,7 +55,7 @@ class HallServer(Server[None]):
     ) -> None:
         self._catalog = catalog
         self._caller = caller
-        self._mend = _mended if only_unicode else _as_it_is
+        self._mend = _replace_lone_surrogates if only_unicode else _as_it_is
         self._workers = Workers(tool_timeout_seconds)
         self._announcements: dict[Connection | None, MemoryObjectSendStream[None]] = {}
         """To whom a change of the list is told: each connection, and None for all who listen to the bus."""
@@ -200,13 +200,17 @@ def _as_it_is(value: Any) -> Any:  # noqa: ANN401 - whatever another server said
     return value
 
 
-def _mended(value: Any) -> Any:  # noqa: ANN401 - whatever another server said
+def _replace_lone_surrogates(value: Any) -> Any:  # noqa: ANN401 - whatever another server said
     """Give the same value with all text in it whole."""
     if isinstance(value, str):
         return whole(value)
     if isinstance(value, list):
-        return [_mended(each) for each in value]
-    return {whole(key): _mended(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return [_replace_lone_surrogates(each) for each in value]
+    return (
+        {whole(key): _replace_lone_surrogates(each) for key, each in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def _within(envelope: dict[str, Any], result: JsonObject) -> dict[str, Any]:

@@ -62,7 +62,7 @@ async def serve(server: Server[Any], pipes: Pipes) -> None:
         under_way = UnderWay(scope)
         _cancel_on_signal(scope)
         async with anyio.create_task_group() as traffic:
-            reading = _Reading(to_server, to_client.clone(), under_way, traffic)
+            reading = _StdinReader(to_server, to_client.clone(), under_way, traffic)
             traffic.start_soon(reading.read, pipes.incoming)
             traffic.start_soon(reading.hand_on)
             traffic.start_soon(_write_messages, pipes.outgoing, from_server, under_way, scope)
@@ -83,7 +83,7 @@ def _cancel_on_signal(scope: anyio.CancelScope) -> None:
         signal.signal(number, cancel)
 
 
-class _Reading:
+class _StdinReader:
     """What a client sends, on its way to the server."""
 
     def __init__(

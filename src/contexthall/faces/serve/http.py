@@ -1,4 +1,4 @@
-"""`context serve --http`: how are any number of agents, and people, served over HTTP?
+"""`context serve --http`: any number of agents, and people, over HTTP.
 
 Loaded only where it is asked for, so that an agent over pipes does not wait for it.
 """
@@ -18,7 +18,7 @@ from contexthall.faces.mcp.http import HttpEndpoint
 from contexthall.faces.serve.server import server_of, settle
 from contexthall.faces.web.address import Address
 from contexthall.faces.web.app import Entrance, Site
-from contexthall.faces.web.guard import Names
+from contexthall.faces.web.guard import HostNames
 from contexthall.faces.web.listener import bind, listen
 from contexthall.hall import Hall
 
@@ -27,10 +27,10 @@ def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
     """Serve agents and people, at `where`, until a signal comes."""
     address = Address.read(where)
     hall = choice.open()
-    token = hall.settings.http_token if token is None else _judged(token)
+    token = hall.settings.http_token if token is None else _validated(token)
     taken = bind(address, has_token=bool(token))
     address = address._replace(port=taken.getsockname()[1])
-    names = Names.of(address.name, address.port)
+    names = HostNames.of(address.name, address.port)
     server = server_of(hall, hall.confined_caller, only_unicode=True)
     mcp = HttpEndpoint(server)
     site = Site(hall, mcp, Entrance(names, token, secrets.token_urlsafe(32)), version=__version__)
@@ -48,7 +48,7 @@ async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, taken: socket.soc
         await listen(site, taken, on_ready=lambda: say(ready), on_end=end)
 
 
-def _judged(token: str) -> str:
+def _validated(token: str) -> str:
     try:
         return visible(token)
     except ValueError as error:

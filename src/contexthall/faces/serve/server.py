@@ -1,4 +1,4 @@
-"""What do both ways of serving have in common? The server of a hall, and a process that has settled.
+"""What both ways of serving share: the MCP server of a hall, and a tuned garbage collector.
 
 Loads the SDK, so only what is about to serve imports it.
 """
@@ -24,7 +24,7 @@ def server_of(hall: Hall, caller: Caller, *, only_unicode: bool) -> HallServer:
 
 
 def settle() -> None:
-    """Keep what is loaded by now out of the garbage collector's work, and nothing large that was used once."""
+    """Freeze what is loaded by now, after a collection, so that the garbage collector skips it."""
     give_back_large_memory()
     gc.freeze()
     gc.enable()

@@ -1,4 +1,4 @@
-"""`context serve` without `--http`: how is one agent served over standard input and output?"""
+"""`context serve` without `--http`: one agent over standard input and output."""
 
 import sys
 

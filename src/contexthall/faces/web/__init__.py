@@ -1,1 +1,1 @@
-"""The hall's page, and what is behind it: for people who would rather look than read."""
+"""The hall's page, its API, and the HTTP server."""

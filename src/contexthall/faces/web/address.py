@@ -1,4 +1,4 @@
-"""Where is a hall reached over HTTP? Pure: an address is read from what people type, and spelt for a browser."""
+"""The address of a hall over HTTP: parsed from what people type, formatted for a browser. Pure."""
 
 import re
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from contexthall.core.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 8321
-"""Where agents are told to ask, unless another port is named."""
+"""The port in agents' configuration, unless another is named."""
 HINT = "such as 8080, 127.0.0.1:8080 or '[::1]:8080'"
 _LARGEST_PORT = 65_535
 _ADDRESS = re.compile(r"(?:(?P<host>[^:\[\]\s/]+|\[[0-9A-Fa-f:.]+\]):)?(?P<port>[0-9]{1,5})")
@@ -21,7 +21,7 @@ class Address(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> "Address":
-        """Read `[HOST:]PORT`."""
+        """Parse `[HOST:]PORT`."""
         found = _ADDRESS.fullmatch(text)
         if found is None or int(found["port"]) > _LARGEST_PORT:
             raise UsageError(f"{text!r} is not an address", hint=HINT)
@@ -29,7 +29,7 @@ class Address(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The host as an address of the web spells it."""
+        """The host as URLs have it."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
     @property

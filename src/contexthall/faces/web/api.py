@@ -1,6 +1,6 @@
-"""What can the page ask, and what is it told? The rooms' own answers, as JSON; docs/api.md lists them.
+"""The page's API: the rooms' own answers, as JSON; docs/api.md lists them.
 
-Whatever a person may send is judged here, and every refusal is a sentence. By a GET nothing is done but what an agent's
+All input is validated here, and every refusal is a sentence. By a GET nothing is done but what an agent's
 first list does, too: members may be asked for theirs. Whatever else does something wants the hall's write token, which
 only a page of the hall's own can have read.
 """
@@ -9,21 +9,22 @@ import hmac
 import logging
 import os.path
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import anyio
 from starlette.datastructures import QueryParams
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import Route
 
 from contexthall import __version__
 from contexthall.caches.library import CacheRef
 from contexthall.core import wire
+from contexthall.core.catalog import FailedResult, JsonObject
 from contexthall.core.density import MOST_VALUES, has_too_many_values
 from contexthall.core.errors import (
+    CODES,
     CacheMissingError,
     CheckFailedError,
     DiskError,
@@ -37,42 +38,22 @@ from contexthall.core.errors import (
 )
 from contexthall.core.paths import native
 from contexthall.faces.members import facts_of
-from contexthall.faces.web.guard import Refusal, error_response, json_response, wrong_method
+from contexthall.faces.web.guard import RefusedError, json_response
 from contexthall.faces.workers import Workers
 from contexthall.guild.manager import MCPManager, MemberView, one_line
 from contexthall.hall import Hall
 
 logger = logging.getLogger(__name__)
 
-JsonObject: TypeAlias = Mapping[str, Any]
-Reading: TypeAlias = Callable[[QueryParams], Awaitable[JsonObject]]
-Writing: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
+ReadHandler: TypeAlias = Callable[[QueryParams], Awaitable[JsonObject]]
+WriteHandler: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
 _T = TypeVar("_T")
 
-STATUSES = {
-    "usage": 400,
-    "invalid_query": 400,
-    "invalid_budget": 400,
-    "cache_missing": 404,
-    "cache_invalid": 409,
-    "io_error": 500,
-    "internal_error": 500,
-    "check_failed": 409,
-    "tool_failed": 502,
-}
 MOST_BODY_BYTES = 4 * 1024 * 1024
 MOST_PLACES = 200
 MOST_LINES = 10_000
 _LARGEST_OFFSET = 2**53
 _LOOK_SECONDS = 0.25
-
-
-class RefusedError(Exception):
-    """A request that is refused for how it was sent."""
-
-    def __init__(self, refusal: Refusal, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(refusal.detail)
-        self.response = refusal.response(headers)
 
 
 class Api:
@@ -83,9 +64,9 @@ class Api:
         self._write_token = write_token
         self._workers = Workers(hall.settings.tool_timeout_seconds)
 
-    def endpoints(self) -> dict[str, ASGIApp]:
-        """Give what answers, by path."""
-        reading: dict[str, Reading] = {
+    def routes(self) -> list[Route]:
+        """Return the routes of the API, those that change something by POST."""
+        reading: dict[str, ReadHandler] = {
             "/healthz": self._health,
             "/api/hall": self._describe_hall,
             "/api/caches": self._list_caches,
@@ -99,17 +80,18 @@ class Api:
             "/api/guild/difference": self._show_difference,
             "/api/guild/log": self._show_log,
         }
-        writing: dict[str, Writing] = {
+        writing: dict[str, WriteHandler] = {
             "/api/guild/call": self._call,
             "/api/guild/refresh": self._refresh,
             "/api/guild/stop": self._stop,
             "/api/guild/approve": self._approve,
         }
-        asked: dict[str, ASGIApp] = {path: _Endpoint("GET", partial(_read, each)) for path, each in reading.items()}
-        return asked | {path: _Endpoint("POST", partial(self._write, each)) for path, each in writing.items()}
+        return [
+            *(Route(path, partial(_read, work)) for path, work in reading.items()),
+            *(Route(path, partial(self._write, work), methods=["POST"]) for path, work in writing.items()),
+        ]
 
     def describe_member(self, name: str) -> JsonObject:
-        """Tell what is known of a member now."""
         return _member(self._hall.guild.view(name), self._hall.guild.listed_names(name))
 
     # The hall:
@@ -148,7 +130,7 @@ class Api:
             return {"cache_version": "", "document_count": 0, "total_bytes": 0, "valid": False}
 
     async def _rank(self, asked: QueryParams) -> JsonObject:
-        cache, query, budget = _text(asked, "cache"), _query(asked), _budget(asked)
+        cache, query, budget = _text(asked, "cache"), _text(asked, "query", InvalidQueryError), _budget(asked)
         offset = _number(asked, "offset", default=0, most=_LARGEST_OFFSET)
         limit = _number(asked, "limit", default=50, most=MOST_PLACES)
         standings = await self._with_cache(
@@ -165,7 +147,8 @@ class Api:
         return {**document._asdict(), "tokens": tokens}
 
     async def _explain(self, asked: QueryParams) -> JsonObject:
-        cache, query, budget, identifier = _text(asked, "cache"), _query(asked), _budget(asked), _text(asked, "id")
+        cache, query = _text(asked, "cache"), _text(asked, "query", InvalidQueryError)
+        budget, identifier = _budget(asked), _text(asked, "id")
         why = await self._with_cache(
             cache, lambda directory: self._hall.caches.explain(directory, query, budget, identifier)
         )
@@ -228,12 +211,20 @@ class Api:
         arguments = order.get("arguments", {})
         if not isinstance(arguments, dict):
             raise UsageError("`arguments` must be an object")
+        name = manager.listed_names().get((member, tool))
         try:
-            return {"result": await manager.invoke_tool(member, tool, arguments)}
+            if name is None:  # a server may know a tool that is on no list
+                return {"result": await manager.invoke_tool(member, tool, arguments)}
+            called = await self._hall.catalog.call(name, arguments, self._hall.confined_caller)
         except MemberError as error:
-            if error.fault is not None:
-                return {"fault": error.fault}
-            raise MemberError(f"{member}: {error.sentence}") from None
+            called = FailedResult(content=(), fault=error.fault, sentence=error.sentence)
+        if called.fault is not None:
+            return {"fault": called.fault}
+        if isinstance(called, FailedResult):
+            raise MemberError(f"{member}: {called.sentence}")
+        if called.code is not None:
+            raise CODES[called.code]
+        return {"result": called.whole}
 
     async def _refresh(self, order: JsonObject) -> JsonObject:
         manager = self._guild()
@@ -259,7 +250,7 @@ class Api:
         return self._hall.guild
 
     def _members(self, *names: str) -> list[JsonObject]:
-        """Tell what is known of some members, or of all."""
+        """Return some members, or all."""
         manager = self._hall.guild
         views = map(manager.view, names) if names else manager.snapshot()
         listed = manager.listed_names(*names)
@@ -277,52 +268,20 @@ class Api:
         except TimeoutError:
             raise InternalError("it took too long") from None
 
-    async def _write(self, work: Writing, request: Request) -> JsonObject:
+    async def _write(self, work: WriteHandler, request: Request) -> Response:
         given = request.headers.get("x-hall-write", "")
         if not hmac.compare_digest(given.encode(), self._write_token.encode()):
-            raise RefusedError(Refusal(403, "forbidden", "Forbidden", "Only a page of the hall's own may do that."))
+            raise RefusedError(403, "forbidden", "Forbidden", "Only a page of the hall's own may do that.")
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise UsageError("the body must be of the type application/json")
-        return await work(_object(await _body(request)))
+        return json_response(await work(_object(await _body(request))))
 
 
-class _Endpoint:
-    """Answers one path by one method, errors included."""
-
-    def __init__(self, method: str, answer: Callable[[Request], Awaitable[JsonObject]]) -> None:
-        self._methods = ("GET", "HEAD") if method == "GET" else (method,)
-        self._answer = answer
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with suppress(ClientDisconnect):
-            response = await self._response(Request(scope, receive))
-            await response(scope, receive, send)
-
-    async def _response(self, request: Request) -> Response:
-        if request.method not in self._methods:
-            return wrong_method(*self._methods)
-        try:
-            return json_response(await self._answer(request))
-        except RefusedError as error:
-            return error.response
-        except HallError as error:
-            return _failure(error)
+async def _read(work: ReadHandler, request: Request) -> Response:
+    return json_response(await work(request.query_params))
 
 
-async def _read(work: Reading, request: Request) -> JsonObject:
-    return await work(request.query_params)
-
-
-def _failure(error: HallError) -> Response:
-    """Say what went wrong; what the system refused is told without its paths, which the log has."""
-    if isinstance(error, DiskError):
-        logger.warning("%s", error)
-        return error_response(STATUSES[error.code], error.code, error.message, "The hall's log tells what it was.")
-    detail = error.detail if isinstance(error, MemberError) else str(error)
-    return error_response(STATUSES[error.code], error.code, error.message, detail)
-
-
-# What was sent:
+# Input:
 
 
 async def _body(request: Request) -> bytes:
@@ -339,7 +298,7 @@ async def _body(request: Request) -> bytes:
 
 def _too_large() -> RefusedError:
     most = f"A body may have {MOST_BODY_BYTES} bytes at most."
-    return RefusedError(Refusal(413, "too_large", "Too large", most))
+    return RefusedError(413, "too_large", "Too large", most)
 
 
 def _object(body: bytes) -> JsonObject:
@@ -361,16 +320,10 @@ def _string(order: JsonObject, name: str) -> str:
     return value
 
 
-def _text(asked: QueryParams, name: str) -> str:
+def _text(asked: QueryParams, name: str, error: type[HallError] = UsageError) -> str:
     if name not in asked:
-        raise UsageError(f"`{name}` is missing")
+        raise error(f"`{name}` is missing")
     return asked[name]
-
-
-def _query(asked: QueryParams) -> str:
-    if "query" not in asked:
-        raise InvalidQueryError("`query` is missing")
-    return asked["query"]
 
 
 def _budget(asked: QueryParams) -> int:
@@ -388,12 +341,12 @@ def _number(asked: QueryParams, name: str, *, default: int, most: int) -> int:
 
 
 def _is_count(text: str) -> bool:
-    """Say whether that is a number that is worth reading."""
+    """Return whether a text is a whole number of a sane length."""
     longest = 40
     return text.isascii() and text.isdigit() and len(text) <= longest
 
 
-# What is told:
+# Renderings:
 
 
 def _member(view: MemberView, listed: Mapping[tuple[str, str], str]) -> JsonObject:

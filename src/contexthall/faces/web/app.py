@@ -1,21 +1,27 @@
-"""What is where? The page at `/`, its files below `/static`, what it asks below `/api`, and MCP at `/mcp`.
+"""The hall as an ASGI application: the page at `/`, its files below `/static`, its API below `/api`, MCP at `/mcp`.
 
-One table from path to answer. The page's files are read once, at the start: they belong to the code that answers them.
+The page's files are read once, at the start. Starlette's `StaticFiles` would read a file for each request, make an ETag
+of its modification time, and serve `/static//main.js` as well.
 """
 
 import os.path
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import NamedTuple
 
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from contexthall.core.errors import PathMissingError
+from contexthall.core.errors import HallError, PathMissingError
 from contexthall.faces.web.api import Api
 from contexthall.faces.web.events import EventStreams
-from contexthall.faces.web.guard import Guard, Names, Refusal, wrong_method
+from contexthall.faces.web.guard import Guard, HostNames, RefusedError, respond_to_error
 from contexthall.hall import Hall
 from contexthall.system.disk import Disk
 
@@ -30,9 +36,9 @@ _TYPES = {
 
 
 class Entrance(NamedTuple):
-    """By which names the hall is reached, and what is asked of whoever enters."""
+    """The names by which the hall is reached, and its tokens."""
 
-    names: Names
+    names: HostNames
     token: str = ""
     write_token: str = ""
 
@@ -45,27 +51,26 @@ class Site:
         manager = hall.guild if hall.has_guild else None
         self._events = EventStreams(manager, api.describe_member, version=version)
         files = dict(_page_files(disk or Disk()))
-        answers: dict[str, ASGIApp] = {**files, **api.endpoints(), "/api/events": self._events, "/mcp": mcp}
-        self.paths = frozenset(answers)
-        self._guard = Guard(_Table(answers), entrance.names, entrance.token, open_paths=files)
+        routes = [
+            *(Route(path, file, methods=["GET"]) for path, file in files.items()),
+            *api.routes(),
+            Route("/api/events", self._events),
+            Route("/mcp", mcp),
+        ]
+        for route in routes:  # Starlette's expression ends with `$`, which also matches before a final line break
+            route.path_regex = re.compile(re.escape(route.path) + r"\Z")
+        self.paths = frozenset(route.path for route in routes)
+        handled = (HTTPException, RefusedError, HallError, ClientDisconnect, Exception)
+        app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, respond_to_error))
+        app.router.redirect_slashes = False
+        self._guard = Guard(app, entrance.names, entrance.token, open_paths=files)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._guard(scope, receive, send)
 
     def end_streams(self) -> None:
-        """End what pages hold open."""
+        """End the event streams of all pages."""
         self._events.end()
-
-
-class _Table:
-    """An ASGI application that looks up which other one answers a path."""
-
-    def __init__(self, answers: Mapping[str, ASGIApp]) -> None:
-        self._answers = answers
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = self._answers.get(scope["path"], _nothing_there)
-        await answer(scope, receive, send)
 
 
 class _PageFile:
@@ -76,9 +81,7 @@ class _PageFile:
         self._headers = {"Content-Type": media_type, "ETag": f'"{sha256(content).hexdigest()[:16]}"'}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] not in {"GET", "HEAD"}:
-            response = wrong_method("GET", "HEAD")
-        elif self._headers["ETag"] in Headers(scope=scope).get("if-none-match", ""):
+        if self._headers["ETag"] in Headers(scope=scope).get("if-none-match", ""):
             response = Response(status_code=304, headers=self._headers)
         else:
             response = Response(self._content, headers=self._headers)
@@ -86,7 +89,7 @@ class _PageFile:
 
 
 def _page_files(disk: Disk, folder: str = "") -> Iterator[tuple[str, _PageFile]]:
-    """Read the files of the page, by the path that each answers."""
+    """Yield the files of the page, by their URL path."""
     try:
         entries = disk.list(os.path.join(STATIC, folder))
     except PathMissingError:
@@ -98,8 +101,3 @@ def _page_files(disk: Disk, folder: str = "") -> Iterator[tuple[str, _PageFile]]
         elif (media_type := _TYPES.get(os.path.splitext(name)[1])) is not None:
             path = "/" if name == "index.html" else f"/static/{name}"
             yield path, _PageFile(disk.read(os.path.join(STATIC, name)), media_type)
-
-
-async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:
-    refusal = Refusal(404, "usage", "Cannot do that", "Nothing is at that path.")
-    await refusal.response()(scope, receive, send)

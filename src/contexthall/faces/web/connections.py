@@ -1,4 +1,4 @@
-"""How many connections are there, how long may a client take, and how much may it send?
+"""Bounds on HTTP connections: how many, how long a client may take, and how much it may send.
 
 Whoever sends its request a byte at a time, never ends it, or does not read the answer is let go. When there are too
 many connections, those that have one keep it, a few more are told so, and the rest are turned away: descriptors are
@@ -34,7 +34,7 @@ _SHARE_OF_DESCRIPTORS = 4
 
 
 def most_connections() -> int:
-    """Say how many connections there may be: fewer where this process may open few files."""
+    """Return how many connections there may be: fewer where this process may open few files."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptors == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
@@ -95,12 +95,12 @@ class BoundedConnection(H11Protocol):
         self.resume_writing()
 
     def handle_events(self) -> None:
-        """Take what has come: at once, or when the request before it has been answered."""
+        """Handle what has come: at once, or when the request before it has been answered."""
         super().handle_events()
         self._wait_for_client()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; if the answer to its beginning is on its way, only the connection can end."""
+        """Refuse what is not HTTP; if an answer has begun already, only close the connection."""
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             with suppress(h11.LocalProtocolError):  # it answers HEAD with a body, which may have none
                 super().send_400_response(msg)
@@ -120,7 +120,7 @@ class BoundedConnection(H11Protocol):
             self._reading = None
 
     def _wait_for_client(self) -> None:
-        """Give the client its time for what it still has to send: a head, or a body."""
+        """Start the timer for what the client still has to send: a head, or a body."""
         awaited = self.conn.their_state
         if awaited is self._awaited:
             return
@@ -137,7 +137,7 @@ class BoundedConnection(H11Protocol):
             self._patience = None
 
     def _wait_for_reading(self, unread: float = float("inf")) -> None:
-        """Give the client time to read; more of it as long as it reads anything."""
+        """Start the timer for reading, again as long as the client reads anything."""
         still_unread = self.transport.get_write_buffer_size()
         if still_unread >= unread:
             self.transport.abort()
@@ -146,7 +146,7 @@ class BoundedConnection(H11Protocol):
 
 
 async def _full(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer whoever came when there were too many."""
+    """Answer a connection that is one too many."""
     headers = {"Connection": "close", "Retry-After": "5"}
     response = error_response(503, "busy", "Too many connections", "The hall is busy: try again in a moment.", headers)
     await response(scope, receive, send)

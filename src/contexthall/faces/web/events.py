@@ -1,6 +1,6 @@
-"""How does a page hear at once what happens to members? By an event stream of its own.
+"""Server-sent events about members, one stream for each page.
 
-Nothing is polled: what the guild's manager tells is put into a queue for each page. A page that does not read is let
+Nothing is polled: the guild's events are put into a queue for each page. A page that does not read is let
 go once its queue is full; it comes back, and asks for the roster anew.
 """
 
@@ -12,7 +12,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from starlette.types import Receive, Scope, Send
 
 from contexthall.core.wire import compact
-from contexthall.faces.web.guard import Refusal, wrong_method
+from contexthall.faces.web.guard import RefusedError, wrong_method
 from contexthall.guild.manager import Event, MCPManager
 
 MOST_WAITING = 256
@@ -24,7 +24,7 @@ _HEARTBEAT = b": still here\n\n"
 
 
 class EventStreams:
-    """An ASGI application that streams what happens; `describe` tells what is known of a member now."""
+    """An ASGI application that streams events; `describe` returns what is known of a member now."""
 
     def __init__(
         self,
@@ -45,7 +45,9 @@ class EventStreams:
             await wrong_method("GET")(scope, receive, send)
             return
         if len(self._queues) >= MOST_STREAMS:
-            refusal = Refusal(503, "busy", "Too many pages", f"No more than {MOST_STREAMS} pages can listen at a time.")
+            refusal = RefusedError(
+                503, "busy", "Too many pages", f"No more than {MOST_STREAMS} pages can listen at a time."
+            )
             await refusal.response({"Retry-After": "5"})(scope, receive, send)
             return
         queue, events = anyio.create_memory_object_stream[Event](MOST_WAITING)
@@ -60,12 +62,11 @@ class EventStreams:
                 tasks.cancel_scope.cancel()
 
     def end(self) -> None:
-        """End every stream, as the hall ends."""
         for queue in self._queues:
             queue.close()
 
     def _fill(self, queue: MemoryObjectSendStream[Event], life: anyio.CancelScope) -> Callable[[], None]:
-        """Put what happens into the queue; give what ends that."""
+        """Put events into the queue; return a function that ends that."""
         self._queues.add(queue)
 
         def take(event: Event) -> None:
@@ -79,20 +80,20 @@ class EventStreams:
 
     async def _stream(self, events: MemoryObjectReceiveStream[Event], send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-        chunk = _spelt("hello", {"version": self._version})
+        chunk = _event_bytes("hello", {"version": self._version})
         while chunk:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
             chunk = await self._next(events)
         await send({"type": "http.response.body", "body": b""})
 
     async def _next(self, events: MemoryObjectReceiveStream[Event]) -> bytes:
-        """Wait for what is to be said next; nothing at the end."""
+        """Return the next chunk; empty at the end."""
         with anyio.move_on_after(self._heartbeat_seconds):
             try:
                 event = await events.receive()
             except anyio.EndOfStream:
                 return b""
-            return _spelt(event.kind, {"member": self._describe(event.member)})
+            return _event_bytes(event.kind, {"member": self._describe(event.member)})
         return _HEARTBEAT
 
 
@@ -102,5 +103,5 @@ async def _cancel_when_gone(receive: Receive, life: anyio.CancelScope) -> None:
     life.cancel()
 
 
-def _spelt(kind: str, data: object) -> bytes:
+def _event_bytes(kind: str, data: object) -> bytes:
     return f"event: {kind}\ndata: {compact(data)}\n\n".encode("utf-8", "backslashreplace")

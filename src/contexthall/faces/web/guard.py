@@ -1,4 +1,4 @@
-"""Who may ask the hall over HTTP? Programs of this machine's user, and pages of the hall's own; nobody's web page.
+"""Access control over HTTP: programs of this machine's user, and the hall's own pages; nobody else's web page.
 
 Judged on every route before anything else happens: the Host header, because a foreign name may be made to lead here
 (DNS rebinding); the Origin, because a foreign page may send requests; the token, where there is one. Every answer
@@ -13,17 +13,31 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from contexthall.core.errors import InternalError, UsageError
+from contexthall.core.errors import DiskError, HallError, InternalError, MemberError, UsageError
 from contexthall.core.wire import compact
 
 logger = logging.getLogger(__name__)
 
+STATUSES = {
+    "usage": 400,
+    "invalid_query": 400,
+    "invalid_budget": 400,
+    "cache_missing": 404,
+    "cache_invalid": 409,
+    "io_error": 500,
+    "internal_error": 500,
+    "check_failed": 409,
+    "tool_failed": 502,
+}
+"""By the code of an error."""
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _DEFAULT_PORT = 80
-# What such a request still sends is not read: whoever sends it was refused before.
+# The rest of the body of such a request is not read, so the connection cannot be used again.
 _CLOSING = {401, 403, 413}
 _OWN_SITES = {"none", "same-origin"}
 _NUMERIC = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[0-9.]+)(:[0-9]{1,5})?")
@@ -40,45 +54,38 @@ _HEADERS = {
 }
 
 
-class Refusal(NamedTuple):
-    """Why a request is not even looked at."""
+class RefusedError(Exception):
+    """A request that is refused for how it was sent, or by whom."""
 
-    status: int
-    code: str
-    message: str
-    detail: str
+    def __init__(self, status: int, code: str, message: str, detail: str) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.message, self.detail = status, code, message, detail
 
     def response(self, headers: Mapping[str, str] | None = None) -> Response:
         return error_response(self.status, self.code, self.message, self.detail, headers)
 
 
-def wrong_method(*allowed: str) -> Response:
-    """Answer a method that a path does not know."""
-    methods = ", ".join(allowed)
-    return Refusal(405, "usage", UsageError.message, f"This path answers {methods} only.").response({"Allow": methods})
-
-
-class Names(NamedTuple):
+class HostNames(NamedTuple):
     """The names under which the hall may be reached."""
 
     hosts: frozenset[str]
-    """As the Host header spells them, with the port."""
+    """As the Host header has them, with the port."""
     any_address: bool = False
-    """Whether every numeric address will do: nobody can make one lead elsewhere, as names can be made to."""
+    """Whether every numeric address will do: DNS rebinding needs a name."""
 
     @classmethod
-    def of(cls, host: str, port: int) -> "Names":
-        """Name the hall that listens at `host`, as an address spells it."""
+    def of(cls, host: str, port: int) -> "HostNames":
+        """Return the names of a hall that listens at `host`, as a URL has it."""
         names = {*LOOPBACK_NAMES, host.lower()}
         hosts = {f"{name}:{port}" for name in names} | (names if port == _DEFAULT_PORT else set())
         return cls(frozenset(hosts), any_address=_is_wildcard(host))
 
     def allow(self, host: str) -> bool:
-        """Say whether a Host header may name the hall so."""
+        """Return whether a Host header may have that value."""
         return host in self.hosts or (self.any_address and _is_numeric(host))
 
     def allow_origin(self, origin: str, host: str) -> bool:
-        """Say whether a page of that origin may ask a hall that it calls `host`."""
+        """Return whether a page of that origin may ask a hall by the name `host`."""
         scheme, _, name = origin.partition("://")
         return scheme == "http" and (name == host or name in self.hosts)
 
@@ -89,7 +96,7 @@ class Guard:
     `open_paths` hold no data and need no token.
     """
 
-    def __init__(self, app: ASGIApp, names: Names, token: str = "", open_paths: Iterable[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, names: HostNames, token: str = "", open_paths: Iterable[str] = ()) -> None:
         self._app = app
         self._names = names
         self._token = token.encode()
@@ -98,7 +105,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise ValueError(f"the hall does not speak {scope['type']}")
-        answer = _Answer(send, is_open=scope["path"] in self._open_paths)
+        answer = _GuardedResponse(send, is_open=scope["path"] in self._open_paths)
         refusal = self._refusal(Headers(scope=scope), scope["path"])
         if refusal is not None:
             headers = {"WWW-Authenticate": "Bearer"} if refusal.code == "unauthorized" else None
@@ -106,12 +113,10 @@ class Guard:
             return
         try:
             await self._app(scope, receive, answer)
-        except Exception:
+        except Exception:  # Starlette has answered it, and raises it again
             logger.exception("%s %r failed", scope["method"], scope["path"])
-            if not answer.has_begun:
-                await internal_error()(scope, receive, answer)
 
-    def _refusal(self, headers: Headers, path: str) -> Refusal | None:
+    def _refusal(self, headers: Headers, path: str) -> RefusedError | None:
         host, origins = ",".join(headers.getlist("host")).lower(), headers.getlist("origin")
         if not self._names.allow(host):
             return _forbidden("The hall is not known by that name: use the address that it printed when it started.")
@@ -121,7 +126,9 @@ class Guard:
         if path not in self._open_paths and not _OWN_SITES.issuperset(headers.getlist("sec-fetch-site")):
             return _forbidden("A page of another origin may not ask the hall.")
         if path not in self._open_paths and not self._knows_token(headers):
-            return Refusal(401, "unauthorized", "Not authorised", "This hall wants its token: Authorization: Bearer …")
+            return RefusedError(
+                401, "unauthorized", "Not authorised", "This hall wants its token: Authorization: Bearer …"
+            )
         return None
 
     def _knows_token(self, headers: Headers) -> bool:
@@ -133,17 +140,15 @@ class Guard:
         return is_right and scheme.lower() == "bearer"
 
 
-class _Answer:
+class _GuardedResponse:
     """An answer on its way out, with the headers that all have."""
 
     def __init__(self, send: Send, *, is_open: bool) -> None:
         self._send = send
         self._cache_control = "no-cache" if is_open else "no-store"
-        self.has_begun = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.has_begun = True
             headers = MutableHeaders(scope=message)
             headers.update(_HEADERS)
             if message["status"] in _CLOSING:
@@ -155,25 +160,49 @@ class _Answer:
 def error_response(
     status: int, code: str, message: str, detail: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Spell an error as every route does."""
     error = {"code": code, "message": message} | ({"detail": detail} if detail else {})
     return json_response({"error": error}, status, headers)
 
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Spell a value compactly; half of a surrogate pair, which UTF-8 cannot spell, stays an escape."""
+    """Serialise a value compactly; a lone surrogate, which UTF-8 cannot encode, stays an escape."""
     body = compact(value).encode("utf-8", "backslashreplace")
     return Response(body, status, dict(headers or {}), "application/json")
 
 
-def internal_error() -> Response:
-    return error_response(
-        500, InternalError.code, InternalError.message, "The hall made a mistake; its log tells which."
+async def respond_to_error(_request: Request, error: Exception) -> Response:
+    """Return the answer to a request that failed; the paths in errors of the disk are logged, not sent."""
+    match error:
+        case RefusedError():
+            return error.response()
+        case HTTPException(status_code=405):
+            return wrong_method((error.headers or {})["Allow"])
+        case HTTPException():
+            return RefusedError(404, "usage", UsageError.message, "Nothing is at that path.").response()
+        case ClientDisconnect():
+            return Response()  # which nobody reads
+        case DiskError():
+            logger.warning("%s", error)
+            detail = "The hall's log tells what it was."
+        case MemberError():
+            detail = error.detail
+        case HallError() if error.detail or not isinstance(error, InternalError):
+            detail = str(error)
+        case _:
+            error, detail = InternalError(), "The hall made a mistake; its log tells which."
+    return error_response(STATUSES[error.code], error.code, error.message, detail)
+
+
+def wrong_method(allowed: str) -> Response:
+    """Return the answer to a method that a path does not have."""
+    methods = ", ".join(sorted(allowed.split(", ")))
+    return RefusedError(405, "usage", UsageError.message, f"This path answers {methods} only.").response(
+        {"Allow": methods}
     )
 
 
-def _forbidden(detail: str) -> Refusal:
-    return Refusal(403, "forbidden", "Forbidden", detail)
+def _forbidden(detail: str) -> RefusedError:
+    return RefusedError(403, "forbidden", "Forbidden", detail)
 
 
 def _is_wildcard(host: str) -> bool:
@@ -184,7 +213,7 @@ def _is_wildcard(host: str) -> bool:
 
 
 def _is_numeric(host: str) -> bool:
-    """Say whether a Host header names a numeric address, with or without a port."""
+    """Return whether a Host header names a numeric address, with or without a port."""
     numeric = _NUMERIC.fullmatch(host)
     try:
         return numeric is not None and bool(ip_address(numeric["name"].strip("[]")))

@@ -1,4 +1,4 @@
-"""Where does the hall listen, and when does it stop?
+"""The HTTP server: where it listens, and when it stops.
 
 It listens at the loopback address unless another is named. At a signal it takes no more requests, lets go of whoever
 only listens, gives calls under way a moment, and ends.
@@ -20,7 +20,7 @@ from contexthall.faces.web.address import HINT, Address
 from contexthall.faces.web.connections import BoundedConnection
 
 GRACE_SECONDS = 2
-# So many are let in at a time, before anybody else has a turn.
+# uvicorn accepts so many connections in one turn of the event loop.
 _BACKLOG = 128
 _REASONS = {
     errno.EADDRINUSE: "something else listens there",
@@ -30,7 +30,7 @@ _REASONS = {
 
 
 def bind(address: Address, *, has_token: bool) -> socket.socket:
-    """Take the address; one that others can reach only if they must know a token."""
+    """Bind the address; raise UsageError for one that others can reach without a token."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
@@ -58,7 +58,7 @@ async def listen(
     app: ASGIApp, taken: socket.socket, *, on_ready: Callable[[], None], on_end: Callable[[], None]
 ) -> None:
     """Serve until SIGTERM or SIGINT; `on_end` is called when one has come, before requests under way are waited for."""
-    server = _Server(app, on_ready)
+    server = _HttpServer(app, on_ready)
     loop = asyncio.get_running_loop()
 
     def end() -> None:
@@ -70,7 +70,7 @@ async def listen(
     await server.serve(sockets=[taken])
 
 
-class _Server(uvicorn.Server):
+class _HttpServer(uvicorn.Server):
     """A server that leaves signals to the hall, and what goes wrong to the application."""
 
     def __init__(self, app: ASGIApp, on_ready: Callable[[], None]) -> None:

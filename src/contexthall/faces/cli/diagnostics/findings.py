@@ -1,4 +1,4 @@
-"""What does an examination find? Values: something that was looked at, how it is, and what to type if it is not well.
+"""What a check finds: its subject, how it is, and what to type if something is wrong.
 
 An examination that fails is a finding as well: one bad thing never hides the others.
 """
@@ -19,48 +19,47 @@ _NOTHING: Mapping[str, object] = MappingProxyType({})
 _MOST_NAMED = 3
 
 
-class Finding(NamedTuple):
+class DoctorFinding(NamedTuple):
     """One thing that was looked at."""
 
     mark: Mark
-    """`wrong` is what has to be mended; a `note` may stay as it is."""
+    """`wrong` has to be fixed; a `note` may stay as it is."""
     subject: str
     found: str
     remedy: str = ""
-    """A command that mends it, or says more; capitals in it stand for what only the user knows."""
+    """A command that fixes it, or says more; capitals are placeholders."""
     facts: Mapping[str, object] = _NOTHING
     """The same for machines."""
 
 
 def command(*words: str) -> str:
-    """Spell a command so that it can be pasted."""
     return join(words)
 
 
 def editing(file: str) -> str:
-    """Spell a command that opens a file to be mended by hand."""
+    """Return a command that opens a file in an editor."""
     return f"${{EDITOR:-vi}} {command(file)}"
 
 
-def examined(
-    subject: str, examine: Callable[[], Iterable[Finding]], remedy: str = "", *, again: str = "context doctor"
-) -> Sequence[Finding]:
-    """Take in what an examination finds, and how it failed if it did; what was found before that stays.
+def run_check(
+    subject: str, examine: Callable[[], Iterable[DoctorFinding]], remedy: str = "", *, again: str = "context doctor"
+) -> Sequence[DoctorFinding]:
+    """Return what a check finds and, if it fails, how; what was found before that stays.
 
     The `remedy` is a command that says more of such a failure, `again` the one by which it came to this.
     """
-    found: list[Finding] = []
+    found: list[DoctorFinding] = []
     with _warnings_noted(subject, found):
         try:
             for finding in examine():  # one by one: a failure must not take with it what was found before
                 found.append(finding)  # noqa: PERF402 - see above
         except HallError as error:
-            found.append(Finding("wrong", subject, "; ".join(filter(None, (str(error), error.hint))), remedy))
+            found.append(DoctorFinding("wrong", subject, "; ".join(filter(None, (str(error), error.hint))), remedy))
         except Exception as error:
             if os.environ.get("CONTEXT_DEBUG"):
                 raise
-            told = f"cannot be examined: {error!r}"
-            found.append(Finding("wrong", subject, told, f"CONTEXT_DEBUG=1 {again}"))
+            text = f"cannot be examined: {error!r}"
+            found.append(DoctorFinding("wrong", subject, text, f"CONTEXT_DEBUG=1 {again}"))
     return found
 
 
@@ -76,20 +75,19 @@ class _Notes(logging.Handler):
 
 
 @contextmanager
-def _warnings_noted(subject: str, found: list[Finding]) -> Iterator[None]:
+def _warnings_noted(subject: str, found: list[DoctorFinding]) -> Iterator[None]:
     logger, notes = logging.getLogger("contexthall"), _Notes()
     logger.addHandler(notes)
     try:
         yield
     finally:
         logger.removeHandler(notes)
-    found += [Finding("note", subject, sentence) for sentence in notes.sentences]
+    found += [DoctorFinding("note", subject, sentence) for sentence in notes.sentences]
 
 
 # How it is worded:
 
 
-def few(names: Sequence[str]) -> str:
-    """Name the first of many."""
+def first_few(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more

@@ -1,4 +1,4 @@
-"""Can the members of a guild start, and are their lists true? Each is started, asked for its tools and stopped.
+"""Checks of the guild: each member is started, asked for its tools and stopped.
 
 A trial is no refresh: no list is written and nothing is approved. Only what a server says on standard error is logged.
 """
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from contexthall.faces.cli.checkup.findings import Finding, command, few
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, first_few
 from contexthall.faces.cli.output import ProgressBar, counted
 from contexthall.hall import Hall
 
@@ -22,28 +22,28 @@ Typed: TypeAlias = Callable[..., str]
 _ADDING = ("NAME", "--", "COMMAND")
 
 
-def examine_guild(hall: Hall, typed: Typed, *, starts_members: bool) -> Iterator[Finding]:
-    """Say how every member is, if a guild is named."""
+def examine_guild(hall: Hall, command_hint: Typed, *, starts_members: bool) -> Iterator[DoctorFinding]:
+    """Check every member, if a guild is named."""
     path = hall.settings.guild
     adding = command("context", "guild", "add", "--guild", path or "DIR", *_ADDING)
     if not path:
-        yield Finding("note", "guild", "none is named, by --guild or CONTEXT_GUILD", adding)
+        yield DoctorFinding("note", "guild", "none is named, by --guild or CONTEXT_GUILD", adding)
         return
     place = hall.machine.look_at(path)
     if place.fault or not place.is_there:
         remedy = command("ls", "-ld", path) if place.fault else adding
-        yield Finding("wrong", "guild", f"{path}: {place.fault or 'not there'}", remedy)
+        yield DoctorFinding("wrong", "guild", f"{path}: {place.fault or 'not there'}", remedy)
         return
     manager = hall.guild
     manager.look_at_files()
     trials = _trials(hall) if starts_members else {}
     for view in manager.snapshot():
         unset = manager.unset_variables(view.name, os.environ)
-        yield judge(view, unset, trials.get(view.name), typed)
+        yield judge(view, unset, trials.get(view.name), command_hint)
     if not manager.roster:
-        yield Finding("note", "guild", f"{path}: no members yet", adding)
+        yield DoctorFinding("note", "guild", f"{path}: no members yet", adding)
     elif not starts_members:
-        yield Finding("ok", "guild", "nobody was started, because of --no-start")
+        yield DoctorFinding("ok", "guild", "nobody was started, because of --no-start")
 
 
 def _trials(hall: Hall) -> "dict[str, Trial]":
@@ -58,30 +58,32 @@ def _trials(hall: Hall) -> "dict[str, Trial]":
     return trials
 
 
-def judge(view: "MemberView", unset: Sequence[str], trial: "Trial | None", typed: Typed) -> Finding:
-    """Say how a member is, the gravest first; without a trial, as far as its files tell."""
+def judge(view: "MemberView", unset: Sequence[str], trial: "Trial | None", command_hint: Typed) -> DoctorFinding:
+    """Return the gravest finding about a member; without a trial, as far as its files tell."""
     facts: dict[str, Any] = {"list": view.freshness.state, "held": view.is_held, "tools": len(view.tools)}
     if trial is not None and not trial.error:
         facts |= {"seconds": round(trial.seconds, 3), "tools": trial.tools}
     if unset:
         remedy = command("export", *(f"{name}=VALUE" for name in unset))
-        return Finding("wrong", view.name, f"needs {', '.join(unset)}, not set", remedy, {**facts, "unset": [*unset]})
+        return DoctorFinding(
+            "wrong", view.name, f"needs {', '.join(unset)}, not set", remedy, {**facts, "unset": [*unset]}
+        )
     error = view.error if not view.version else trial.error if trial is not None else ""
     if error:
-        return Finding("wrong", view.name, error, typed("why", view.name), {**facts, "error": error})
+        return DoctorFinding("wrong", view.name, error, command_hint("why", view.name), {**facts, "error": error})
     count = counted(facts["tools"], "tool")
-    told = f"starts in {trial.seconds:.2f} s, {count}" if trial is not None else f"{count} on its list"
-    for reason, remedy in _reservations(view, typed):
-        return Finding("note", view.name, f"{told}; {reason}", remedy, facts)
-    return Finding("ok", view.name, told, facts=facts)
+    text = f"starts in {trial.seconds:.2f} s, {count}" if trial is not None else f"{count} on its list"
+    for reason, remedy in _notes(view, command_hint):
+        return DoctorFinding("note", view.name, f"{text}; {reason}", remedy, facts)
+    return DoctorFinding("ok", view.name, text, facts=facts)
 
 
-def _reservations(view: "MemberView", typed: Typed) -> Iterator[tuple[str, str]]:
-    """Say what should be looked at though nothing is wrong, and with which command."""
+def _notes(view: "MemberView", command_hint: Typed) -> Iterator[tuple[str, str]]:
+    """Yield what should be looked at though nothing is wrong, and with which command."""
     if view.changes:
         state = "held back" if view.is_held else "not approved"
-        yield f"{state}: {few([change.tool for change in view.changes])}", typed("why", view.name)
+        yield f"{state}: {first_few([change.tool for change in view.changes])}", command_hint("why", view.name)
     if view.freshness.state != "fresh":
-        yield f"its list is {': '.join(filter(None, view.freshness))}", typed("refresh", view.name)
+        yield f"its list is {': '.join(filter(None, view.freshness))}", command_hint("refresh", view.name)
     for note in view.notes:
-        yield note, typed("why", view.name)
+        yield note, command_hint("why", view.name)

@@ -1,1 +1,0 @@
-"""How is a hall, and what it runs on?"""

@@ -1,0 +1,269 @@
+"""Checks of a hall, one section after another: roots and settings, caches, contexts, members and clients.
+
+Nothing is written: what is seen is not remembered, and what a member says when it is tried changes no list. A room is
+opened when its section is, so that one that cannot be opened hides no other.
+"""
+
+import os
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from contexthall.clients.register import NAME, KnownClient
+from contexthall.config.settings import SETTINGS_FILE
+from contexthall.config.settings_files import Source
+from contexthall.core.errors import HallError
+from contexthall.core.paths import absolute
+from contexthall.faces.cli.diagnostics.environment import (
+    examine_command,
+    examine_installation,
+    examine_port,
+    requirements,
+)
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, editing, first_few, run_check
+from contexthall.faces.cli.diagnostics.guild_checks import examine_guild
+from contexthall.faces.cli.options import HallChoice
+from contexthall.faces.cli.output import ProgressBar, counted
+from contexthall.faces.web.address import LOOPBACK, Address
+from contexthall.hall import Hall, open_despite_faults
+
+if TYPE_CHECKING:
+    from contexthall.caches.library import CacheEntry, Library
+
+_DIGITS = 12
+_STEP = 100
+_ALL = ("path", "cache_root", "guild")
+_FLAGS = {"path": "--path", "cache_root": "--cache-root", "guild": "--guild"}
+_REMEDIES = {"stale": "regen", "missing": "init"}
+
+
+class Examination(NamedTuple):
+    """A hall that is examined, and how far."""
+
+    hall: Hall
+    sources: Sequence[Source]
+    choice: HallChoice
+    port: int
+    starts_members: bool
+
+    @classmethod
+    def of(cls, choice: HallChoice, *, port: int, starts_members: bool) -> "Examination":
+        """Open the hall that is meant, without the settings that cannot be used."""
+        flags = {name: value for name, value in choice._asdict().items() if name != "path" and value is not None}
+        hall, sources = open_despite_faults(choice.path, flags)
+        return cls(hall, sources, choice, port, starts_members)
+
+    def sections(self) -> Iterator[tuple[str, Sequence[DoctorFinding]]]:
+        """Run the checks in the order in which people need them."""
+        parts: Mapping[str, tuple[Callable[[], Iterator[DoctorFinding]], str]] = {
+            "hall": (self._installation, ""),
+            "roots": (self._roots, ""),
+            "caches": (self._caches, self.command_hint("caches", about=("path", "cache_root"))),
+            "contexts": (self._contexts, self.command_hint("status")),
+            "guild": (self._guild, self.command_hint("guild", "list", about=("path", "guild"))),
+            "clients": (self._clients, ""),
+            "port": (self._port, ""),
+        }
+        for name, (examine, remedy) in parts.items():
+            yield name, run_check(name, examine, remedy, again=self.command_hint("doctor", about=_ALL))
+
+    def command_hint(self, *words: str, about: Sequence[str] = ("path",)) -> str:
+        """Return a command about this hall, with the options that name it."""
+        named = ((_FLAGS[name], getattr(self.choice, name)) for name in about)
+        return command("context", *words, *(part for flag, value in named if value for part in (flag, value)))
+
+    # The hall, and where it lives:
+
+    def _installation(self) -> Iterator[DoctorFinding]:
+        yield from examine_installation(requirements())
+        command_hint = absolute(sys.argv[0], self.hall.settings.working_directory)
+        places = (command_hint, os.path.join(sysconfig.get_path("scripts"), "context"))
+        ours = [
+            place for place in places if os.path.basename(place) == "context" and self.hall.machine.is_command(place)
+        ]
+        yield examine_command(self.hall.machine.find_command("context"), ours, self.hall.machine.real)
+
+    def _port(self) -> Iterator[DoctorFinding]:
+        found = examine_port(self.port, self.command_hint("serve", "--http", "0", about=_ALL))
+        url = f"{Address(LOOPBACK, self.port).url}mcp"
+        asking = [known.title for known in self.hall.clients.known(port=self.port) if known.url == url]
+        if asking and found.facts["state"] == "free":
+            text = f"nobody listens, and {first_few(asking)} would ask there"
+            serving = self.command_hint("serve", "--http", str(self.port), about=_ALL)
+            found = DoctorFinding("note", found.subject, text, serving, found.facts)
+        yield found
+
+    def _roots(self) -> Iterator[DoctorFinding]:
+        settings = self.hall.settings
+        yield self._root("project", settings.project_root)
+        yield self._cache_root(settings.cache_root)
+        yield from map(_source, self.sources)
+        for subject, path in (("user cache", settings.user_cache), ("user state", settings.user_state)):
+            yield from self._memory(subject, path)
+
+    def _root(self, subject: str, path: str) -> DoctorFinding:
+        place, facts = self.hall.machine.look_at(path), {"path": path}
+        if place.fault:
+            return DoctorFinding("wrong", subject, f"{path}: {place.fault}", command("ls", "-ld", path), facts)
+        if not place.is_writable:
+            return DoctorFinding("note", subject, f"{path}: not yours to write", command("ls", "-ld", path), facts)
+        return DoctorFinding("ok", subject, path, facts=facts)
+
+    def _cache_root(self, path: str) -> DoctorFinding:
+        """Check the cache root, which the first build makes; one that somebody named should be there."""
+        if self.hall.machine.look_at(path).is_there:
+            return self._root("cache root", path)
+        if self.hall.settings.cache_root_is_named:
+            text = f"{path}: named, but not there"
+            return DoctorFinding("wrong", "cache root", text, self._building("NAME"), {"path": path})
+        return DoctorFinding("ok", "cache root", f"{path}: not there yet", facts={"path": path})
+
+    def _memory(self, subject: str, path: str) -> Iterator[DoctorFinding]:
+        """Check a directory for state; one that is not there yet is made when it is needed."""
+        if not path:
+            yield DoctorFinding("note", subject, "there is no home, so nothing is remembered", "export HOME=DIR")
+            return
+        place = self.hall.machine.look_at(path)
+        if place.fault or not place.is_writable:
+            text = f"{path}: {place.fault or 'not yours to write'}, so nothing is remembered"
+            yield DoctorFinding("note", subject, text, command("ls", "-ld", path), {"path": path})
+
+    # The rooms:
+
+    def _caches(self) -> Iterator[DoctorFinding]:
+        place = self.hall.machine.look_at(self.hall.settings.cache_root)
+        if place.fault:
+            yield DoctorFinding("note", "caches", "not examined, because of the cache root")
+            return
+        library = self.hall.caches
+        entries = library.list_caches() if place.is_there else ()
+        if not entries:
+            yield DoctorFinding("note", "caches", "none yet", self._building("NAME"))
+        with ProgressBar("verifying", time.monotonic()) as bar:
+            total, done = sum(_document_count(library, entry) for entry in entries), count(1)
+
+            def on_document() -> None:
+                if not (number := next(done)) % _STEP:
+                    bar.show(number, total)
+
+            for entry in entries:
+                examine = partial(self._cache, library, entry, on_document)
+                verifying = self.command_hint("verify", "--cache", entry.path, about=("path", "cache_root"))
+                yield from run_check(entry.path, examine, verifying)
+        for name in library.leftovers():
+            text = "a build is under way, or was killed: the next one clears what that left"
+            yield DoctorFinding("note", name, text, self._building(name, "--force"))
+
+    def _cache(
+        self, library: "Library", entry: "CacheEntry", on_document: Callable[[], None]
+    ) -> Iterator[DoctorFinding]:
+        name, directory = entry.path, library.locate(entry.path)
+        said = library.inspect(directory)  # which fails if it cannot even be listed
+        if not entry.has_manifest:
+            yield DoctorFinding("note", name, "a directory without a manifest: no cache")
+            return
+        violations = library.verify(directory, on_document)
+        doubts = "" if violations else library.doubts(directory)
+        facts = {"documents": said.document_count, "version": said.cache_version, "violations": len(violations)}
+        text = f"{counted(said.document_count, 'document')}, version {_short(said.cache_version)}"
+        building = self._building(name, "--force")
+        if violations:
+            yield DoctorFinding("wrong", name, f"{violations[0]}{_more(violations)}", building, facts)
+        elif doubts:
+            text += f"; no index is used ({doubts}), so each query reads every document"
+            yield DoctorFinding("note", name, text, building, {**facts, "index": doubts})
+        else:
+            yield DoctorFinding("ok", name, text, facts={**facts, "index": "used"})
+
+    def _building(self, name: str, *more: str) -> str:
+        settings = self.hall.settings
+        path = os.path.join(settings.cache_root, name)
+        near = os.path.relpath(path, settings.working_directory)
+        target = path if near.startswith("..") else near
+        return command("context", "build", "--sources", "DIR", "--cache", target, *more)
+
+    def _contexts(self) -> Iterator[DoctorFinding]:
+        if self.hall.machine.look_at(self.hall.settings.project_root).fault:
+            yield DoctorFinding("note", "contexts", "not examined, because of the project")
+            return
+        entries, report = self.hall.survey_contexts()
+        invalid = {finding.scope for finding in report.findings}
+        states: dict[str, list[str]] = {"fresh": [], "stale": [], "missing": [], "invalid": sorted(invalid)}
+        for entry in entries:
+            if entry.scope not in invalid:
+                states[entry.state].append(entry.scope)
+        counts = {state: len(scopes) for state, scopes in states.items()}
+        text = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+        yield DoctorFinding("ok", "directories", f"{len(entries)}: {text}", facts=counts)
+        for state, remedy in _REMEDIES.items():
+            if states[state]:
+                yield DoctorFinding("note", state, first_few(states[state]), self.command_hint(remedy))
+        if report.findings:
+            scope, _, field, message = report.findings[0]
+            text = ": ".join(filter(None, (scope, field, message)))
+            yield DoctorFinding("wrong", "invalid", f"{text}{_more(report.findings)}", self.command_hint("validate"))
+
+    def _guild(self) -> Iterator[DoctorFinding]:
+        def command_hint(*words: str) -> str:
+            return self.command_hint("guild", *words, about=("path", "guild"))
+
+        return examine_guild(self.hall, command_hint, starts_members=self.starts_members)
+
+    def _clients(self) -> Iterator[DoctorFinding]:
+        known = self.hall.clients.known(port=self.port)
+        yield from (self._client(each) for each in known if each.state != "absent")
+        absent = [each for each in known if each.state == "absent"]
+        facts = {"absent": [each.client for each in absent]}
+        if not any(each.state in {"this", "gone"} for each in known):
+            yield DoctorFinding("note", "clients", "none knows this hall", self._connecting("CLIENT"), facts)
+        elif absent:
+            yield DoctorFinding("ok", "others", f"not told: {', '.join(each.title for each in absent)}", facts=facts)
+
+    def _client(self, known: KnownClient) -> DoctorFinding:
+        facts = {"client": known.client, "file": known.file, "state": known.state}
+        if known.state == "broken":
+            return DoctorFinding("wrong", known.title, known.detail, editing(known.file), facts)
+        if known.state == "gone":
+            text = f"cannot start this hall: {known.detail} ({known.file})"
+            return DoctorFinding("wrong", known.title, text, self._connecting(known.client, known.name), facts)
+        if known.state == "other":
+            text = f"knows another hall: {known.detail} ({known.file})"
+            return DoctorFinding("note", known.title, text, self._connecting(known.client, known.name), facts)
+        text = ", ".join(filter(None, ("knows this hall", known.detail)))
+        return DoctorFinding("ok", known.title, f"{text} ({known.file})", facts=facts)
+
+    def _connecting(self, client: str, name: str = NAME) -> str:
+        named = () if name == NAME else ("--name", name)
+        return self.command_hint("connect", client, "--write", *named, about=_ALL)
+
+
+def _source(source: Source) -> DoctorFinding:
+    """Check a source of settings: a file, a variable, or their sum."""
+    facts = {"source": source.name, "there": source.is_there}
+    if source.fault is None:
+        return DoctorFinding("ok", "settings", source.name if source.is_there else f"no {source.name}", facts=facts)
+    if os.path.basename(source.name) == SETTINGS_FILE:
+        remedy = editing(source.name)
+    else:
+        remedy = command("unset", source.name) if "/" not in source.name else command("ls", "-ld", source.name)
+    return DoctorFinding("wrong", "settings", f"{source.fault.detail}; the rest goes on without", remedy, facts)
+
+
+def _document_count(library: "Library", entry: "CacheEntry") -> int:
+    """Return how many documents verifying will read; 0 if that fails, which verifying will tell."""
+    try:
+        return library.inspect(library.locate(entry.path)).document_count if entry.has_manifest else 0
+    except HallError:
+        return 0
+
+
+def _short(version: str) -> str:
+    return version.rpartition(":")[2][:_DIGITS]
+
+
+def _more(found: Sequence[object]) -> str:
+    return f" (and {len(found) - 1} more)" if len(found) > 1 else ""

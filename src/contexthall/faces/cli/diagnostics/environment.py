@@ -1,0 +1,150 @@
+"""Checks of the installation, of the command on the PATH, and of the port at which the hall would listen.
+
+Pure but for the port: the installed versions and the commands on the PATH are arguments. Whatever listens at the port
+was written by others, and has two seconds to answer.
+"""
+
+import errno
+import platform
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from http.client import HTTPConnection, HTTPException
+from importlib import metadata
+from threading import Timer
+
+from packaging.requirements import Requirement
+
+from contexthall import __version__
+from contexthall.core.wire import parse
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command
+from contexthall.faces.web.address import LOOPBACK
+
+_REPORTED = ("mcp", "pydantic", "starlette")
+"""The packages that a bug report should name."""
+_ASKING_SECONDS = 2.0
+_LONGEST_ANSWER = 1 << 16
+_WANTS_TOKEN = b"This hall wants its token"
+
+
+def requirements() -> tuple[Requirement, ...] | None:
+    """Return what the installed package requires; None if it was not installed as one."""
+    try:
+        return read_requirements(metadata.requires("contexthall") or ())
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def read_requirements(declared: Sequence[str]) -> tuple[Requirement, ...]:
+    """Parse the requirements of a package, sorted by name, without those of its extras."""
+    parsed = sorted(map(Requirement, declared), key=lambda each: each.name)
+    return tuple(each for each in parsed if each.marker is None)
+
+
+def installed_version(name: str) -> str:
+    """Return the installed version of a package; empty if there is none."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def fits(version: str, wanted: Requirement) -> bool:
+    """Return whether a version meets a requirement; a pre-release that was installed on purpose may."""
+    return wanted.specifier.contains(version, prereleases=True)
+
+
+def examine_installation(
+    wanted: Sequence[Requirement] | None, version_of: Callable[[str], str] = installed_version
+) -> Iterator[DoctorFinding]:
+    """Check the version, the Python, and whether the installed packages meet the requirements."""
+    facts = {"version": __version__, "python": platform.python_version(), "executable": sys.executable}
+    system = f"{platform.system()} {platform.machine()}"
+    text = f"{__version__}, Python {facts['python']}, {system}"
+    yield DoctorFinding("ok", "contexthall", text, facts={**facts, "platform": system})
+    if wanted is None:
+        yield DoctorFinding(
+            "note", "packages", "contexthall is not installed as a package, so nothing says what it needs"
+        )
+        return
+    versions = {each.name: version_of(each.name) for each in wanted}
+    misfits = [each for each in wanted if not fits(versions[each.name], each)]
+    for each in misfits:
+        is_there = f"version {versions[each.name]}" if versions[each.name] else "not installed"
+        remedy = command(sys.executable, "-m", "pip", "install", f"{each.name}{each.specifier}")
+        yield DoctorFinding("wrong", each.name, f"{is_there}, {each.specifier or 'any version'} is needed", remedy)
+    telling = ", ".join(f"{name} {versions[name]}" for name in _REPORTED if versions.get(name))
+    sound = len(wanted) - len(misfits)
+    yield DoctorFinding("ok", "packages", f"{sound} of {len(wanted)} fit: {telling}", facts={"packages": versions})
+
+
+def examine_command(found: str, ours: Sequence[str], real: Callable[[str], str]) -> DoctorFinding:
+    """Check that `context` on the PATH is this hall; `ours` are the places of its command, `real` follows symlinks."""
+    if found and real(found) in map(real, ours):
+        return DoctorFinding("ok", "context", f"on the PATH: {found}", facts={"command": found})
+    place = next(iter(ours), "")
+    folder = place.rpartition("/")[0]
+    remedy = f'export PATH={command(folder)}:"$PATH"' if folder else ""
+    text = f"typed, it is another command: {found}" if found else "not on the PATH"
+    return DoctorFinding(
+        "note", "context", f"{text}; this one is {place}" if place else text, remedy, {"command": found}
+    )
+
+
+def examine_port(port: int, elsewhere: str) -> DoctorFinding:
+    """Check that the hall could listen at a port, or find out who does; `elsewhere` is a command for another one."""
+    subject, facts = f"port {port}", {"port": port}
+    try:
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind((LOOPBACK, port))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            text = f"cannot be used: {error.strerror}"
+            return DoctorFinding("note", subject, text, elsewhere, {**facts, "state": "refused"})
+        return _examine_listener(subject, facts, _health_at(port), elsewhere)
+    return DoctorFinding("ok", subject, "free", facts={**facts, "state": "free"})
+
+
+def _examine_listener(subject: str, facts: Mapping[str, object], answer: bytes, elsewhere: str) -> DoctorFinding:
+    """Tell a hall from another program by its answer to `/healthz`."""
+    version = _version_of_hall(answer)
+    if version == __version__:
+        return DoctorFinding("ok", subject, f"a Context Hall {version} listens", facts={**facts, "state": "hall"})
+    if version:
+        text = f"a Context Hall {version} listens, and this is {__version__}: start that one again"
+        return DoctorFinding("note", subject, text, facts={**facts, "state": "hall"})
+    if _WANTS_TOKEN in answer:
+        return DoctorFinding(
+            "ok", subject, "a Context Hall listens that wants its token", facts={**facts, "state": "hall"}
+        )
+    return DoctorFinding("note", subject, "something else listens", elsewhere, {**facts, "state": "taken"})
+
+
+def _version_of_hall(answer: bytes) -> str:
+    with suppress(ValueError):
+        health = parse(answer)
+        if isinstance(health, dict) and health.get("status") == "ok" and isinstance(health.get("version"), str):
+            return str(health["version"])
+    return ""
+
+
+def _health_at(port: int) -> bytes:
+    """Return the body of the answer to `GET /healthz`, as far as it came within the time."""
+    with suppress(OSError, HTTPException), closing(HTTPConnection(LOOPBACK, port, timeout=_ASKING_SECONDS)) as asking:
+        asking.connect()
+        # The time-out of a socket bounds each read; a peer that sends a byte a second would keep us waiting.
+        deadline = Timer(_ASKING_SECONDS, _hang_up, [asking.sock])
+        deadline.start()
+        try:
+            asking.request("GET", "/healthz", headers={"Connection": "close"})
+            return asking.getresponse().read(_LONGEST_ANSWER)
+        finally:
+            deadline.cancel()
+    return b""
+
+
+def _hang_up(connected: socket.socket) -> None:
+    with suppress(OSError):  # closed meanwhile
+        connected.shutdown(socket.SHUT_RDWR)
