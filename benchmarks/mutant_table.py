@@ -129,7 +129,7 @@ SURVIVED_ONCE = (
         tests=_NEIGHBOURS,
     ),
     Mutant(
-        module="contexts/draft/layout.py",
+        module="contexts/draft/languages/go.py",
         old='if name == module or name.startswith(f"{module}/"):',
         new="if name.startswith(module):",
         breaks="an import of a neighbouring module leads into this one",

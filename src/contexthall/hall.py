@@ -156,7 +156,7 @@ class Hall:
         self._authority = Authority(settings, disk)
 
     def resolve(self, cache: AnyPath, query: str, *, budget: int) -> "Resolution":
-        """Give the documents of a cache that answer a query, whole, best first, within a budget of tokens.
+        """Return the documents of a cache that answer a query, whole, best first, within a budget of tokens.
 
         `cache` is a name below the cache root, or an absolute path. The answer is that of the tool `context.resolve`.
         """
@@ -327,7 +327,7 @@ class Hall:
         enrol(self._disk, self.settings.guild, name, launch_of(command), version=version)
 
     def members_in(self, file: str, *, keep: Collection[str] = ()) -> "tuple[ImportedServer, ...]":
-        """Say which members the guild could get from a file in which an MCP client names its servers.
+        """Return which members the guild could get from a file in which an MCP client names its servers.
 
         Values that may be secrets become references to variables, but for those of the variables named by `keep`.
         """

@@ -21,7 +21,7 @@ from contexthall.caches.build.builder import CacheBuilder
 from contexthall.caches.library import CacheRef
 from contexthall.core.errors import DiskError, SourcesError, UsageError
 from contexthall.system.disk import Disk
-from contexthall.system.processes import run_shares
+from contexthall.system.processes import run_parallel
 
 DOCUMENTS = {"Hello.md": "Hello world", "a/goodbye.md": 'Goodbye "world"\n'}
 
@@ -194,7 +194,7 @@ def test_if_the_second_worker_cannot_be_started_the_first_is_ended(monkeypatch: 
     monkeypatch.setattr(os, "fork", fork_once)
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(DiskError, match="Resource temporarily unavailable"):
-        run_shares([lambda _: time.sleep(60), lambda _: None], lambda _: None)
+        run_parallel([lambda _: time.sleep(60), lambda _: None], lambda _: None)
     with pytest.raises(ChildProcessError):
         os.waitpid(started[0], os.WNOHANG)
     assert len(os.listdir("/proc/self/fd")) == before
@@ -203,9 +203,9 @@ def test_if_the_second_worker_cannot_be_started_the_first_is_ended(monkeypatch: 
 def test_work_is_shared_even_if_nobody_may_wait_for_children() -> None:
     """Whoever started us may ignore SIGCHLD, and so do we then: the kernel keeps no word of a child that ended."""
     program = (
-        "import os, signal; from contexthall.system.processes import run_shares; "
+        "import os, signal; from contexthall.system.processes import run_parallel; "
         "signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
-        "print(len(set(run_shares([lambda _: os.getpid()] * 2, print))))"
+        "print(len(set(run_parallel([lambda _: os.getpid()] * 2, print))))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "2\n", "")

@@ -1,8 +1,10 @@
 """The rules of the house hold, and a break is caught: each is broken once here, in a copy."""
 
+import ast
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,14 @@ def test_touching_files_elsewhere_or_hiding_an_import_is_caught(
     answer = lint(copy)
     assert answer.returncode != 0
     assert rule in answer.stdout
+
+
+def test_no_class_name_occurs_twice() -> None:
+    """Private ones count too: whoever searches for a name finds one thing."""
+    names = Counter(
+        node.name.lstrip("_")
+        for file in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in names.items() if count > 1] == []

@@ -21,7 +21,7 @@ from contexthall.contexts.files import context_file, yaml_text
 from contexthall.contexts.files.config import Config, read_config
 from contexthall.contexts.files.schema import json_schema
 from contexthall.contexts.scan import ignore
-from contexthall.core import catalog, density, lines, wire
+from contexthall.core import catalog, lines, wire
 from contexthall.core.errors import CODES, HallError
 from contexthall.faces import workers
 from contexthall.faces.cli.table import COMMANDS, context
@@ -217,7 +217,7 @@ BOUNDS = {
     "a line over stdio, a body at `/mcp`": [
         mebibytes(lines.MAXIMUM_LINE_BYTES),
         mebibytes(http.MOST_BODY_BYTES),
-        f"{density.MOST_VALUES:,} values",
+        f"{wire.MOST_VALUES:,} values",
         f"{wire.MOST_LEVELS} levels",
     ],
     "a query": [f"{catalog.LONGEST_TEXT:,} characters"],
@@ -235,7 +235,7 @@ BOUNDS = {
     "a `contexthall.toml`": [f"{settings_files.LARGEST_BYTES >> 10} KiB"],
     "a client's file (`context connect`, `guild import`, `doctor`)": [
         mebibytes(config_file.MOST_BYTES),
-        f"{density.MOST_VALUES:,} values",
+        f"{wire.MOST_VALUES:,} values",
         f"{config_file.MOST_LINES:,} lines of TOML",
     ],
     "an ignore rule": [f"{ignore._LONGEST_PATTERN:,} bytes", f"{ignore._MOST_EXPRESSIONS:,} rules"],

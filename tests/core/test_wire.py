@@ -99,7 +99,7 @@ def test_every_python_complains_in_the_same_words(text: bytes, complaint: str) -
 
 
 def test_halves_of_surrogate_pairs_pass_where_they_are_welcome() -> None:
-    assert parse(b'"\\ud800"', halves=True) == "\ud800"
+    assert parse(b'"\\ud800"', lone_surrogates=True) == "\ud800"
     assert parse(b'"\\ud83d\\ude00"') == "😀"
 
 

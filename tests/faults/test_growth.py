@@ -22,7 +22,7 @@ from tests.guild.making import make_http_member, make_member, tool, write_cache
 from uvicorn.server import ServerState
 
 from contexthall.core.catalog import LONGEST_PATH
-from contexthall.core.density import MOST_VALUES, has_too_many_values
+from contexthall.core.wire import MOST_VALUES, has_too_many_values
 from contexthall.faces.mcp.sessions import UNUSED_SECONDS, USED_SECONDS, Sessions
 from contexthall.faces.web import connections
 from contexthall.faces.web.connections import BoundedConnection

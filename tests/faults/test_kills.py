@@ -456,11 +456,11 @@ def test_a_hall_takes_all_of_its_own_with_it_and_nobody_of_another_hall(tmp_path
 
 def test_a_worker_ends_with_its_master_even_if_it_has_nothing_to_report(tmp_path: Path, family: Family) -> None:
     program = (
-        "import time; from contexthall.system.processes import run_shares; "
-        "run_shares([lambda _: time.sleep(600)] * 2, print)"
+        "import time; from contexthall.system.processes import run_parallel; "
+        "run_parallel([lambda _: time.sleep(600)] * 2, print)"
     )
     master = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=family.environment())
-    wait_until(lambda: len(family.find("run_shares")) == 3)
+    wait_until(lambda: len(family.find("run_parallel")) == 3)
     master.kill()
     master.wait()
     family.ends_in_time()
@@ -474,7 +474,7 @@ def test_a_worker_that_is_killed_while_it_reports_is_one_error(tmp_path: Path, f
     program = f"""
 import os, signal
 from contexthall.core.errors import InternalError
-from contexthall.system.processes import run_shares
+from contexthall.system.processes import run_parallel
 
 def die(_):
     for descriptor in range(3, 64):
@@ -485,7 +485,7 @@ def die(_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 try:
-    run_shares([die, lambda _: None], lambda _: None)
+    run_parallel([die, lambda _: None], lambda _: None)
 except InternalError as error:
     print(error.detail)
 """

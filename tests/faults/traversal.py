@@ -185,7 +185,7 @@ _SPELLINGS = {
     "a soft hyphen": [("..", ".\u00ad.")],
     "a word joiner": [("..", ".\u2060.")],
     "a right-to-left override": [("..", "\u202e..")],
-    "half of a surrogate pair": [("..", "..\ud800")],
+    "a lone surrogate": [("..", "..\ud800")],
     "a NUL between the dots": [("..", ".\0.")],
     "a NUL after the dots": [("..", "..\0")],
     "a space after the dots": [("..", ".. ")],

@@ -79,7 +79,7 @@ def test_over_stdio_a_url_and_headers_play_no_part() -> None:
     [
         (b"{}".ljust((1 << 20) + 1), "the manifest is larger than 1048576 bytes"),
         (b'{"name": "\xff"}', "the manifest is not UTF-8 text"),
-        (b'{"name": "\\ud800"}', "the manifest has half of a surrogate pair, which is no text"),
+        (b'{"name": "\\ud800"}', "the manifest has a lone surrogate, which is no text"),
         (b"", "the manifest is not JSON: Expecting value: line 1 column 1 (char 0)"),
         (b'{"name": NaN}', "the manifest is not JSON: NaN is not JSON"),
         (b"[" * 100_000, "the manifest is not JSON: nested too deeply"),

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
 from contexthall.clients import jsonc, toml_text
-from contexthall.core.density import MOST_VALUES, has_too_many_values
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
+from contexthall.core.wire import MOST_VALUES, has_too_many_values
 from contexthall.system import safe_write
 from contexthall.system.disk import Directory, Disk, is_set_aside, is_temporary
 
@@ -21,7 +21,7 @@ MOST_LINES = 20_000
 """Of a TOML file; JSON is bounded by its values."""
 
 
-class _Language(Protocol):
+class _FileSyntax(Protocol):
     """How files of one kind are read and changed."""
 
     def parse(self, text: str) -> dict[str, Any]: ...
@@ -61,7 +61,7 @@ class ConfigFile:
         self._keys = keys
         self.within = within
         """Where it must really be: a project's file was put there by whoever wrote the project."""
-        self._language: _Language = toml_text if path.endswith(".toml") else jsonc
+        self._language: _FileSyntax = toml_text if path.endswith(".toml") else jsonc
 
     def read(self) -> ConfigText:
         """Read and parse the file; an empty one, or none at all, has no values."""

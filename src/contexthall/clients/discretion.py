@@ -50,7 +50,7 @@ def secrets_in(words: Iterable[str]) -> list[int | None]:
 
 
 def secret_in(before: str, word: str) -> int | None:
-    """Say where the secret of a word begins, which stands behind another in a command line; None if it has none."""
+    """Return where the secret of a word begins, which stands behind another in a command line; None if it has none."""
     option = _OPTION.match(word)
     if option:
         begin = _begin(option[0], word[option.end() :])
@@ -59,7 +59,7 @@ def secret_in(before: str, word: str) -> int | None:
 
 
 def has_secret(text: str) -> bool:
-    """Say whether a text, an address for instance, seems to hold a secret."""
+    """Return whether a text, an address for instance, seems to hold a secret."""
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -69,7 +69,7 @@ def has_secret(text: str) -> bool:
 
 
 def _is_named(option: str, name: str, *, in_container: bool) -> bool:
-    """Say whether what follows is the value of a header or a variable that an option names in a word of its own."""
+    """Return whether what follows is the value of a header or a variable that an option names in a word of its own."""
     if _GIVES_HEADER.fullmatch(option):
         return bool(_HEADER_NAME.fullmatch(name))
     # `docker run -e NAME IMAGE` gives no value: the container gets that of the environment.
@@ -78,14 +78,14 @@ def _is_named(option: str, name: str, *, in_container: bool) -> bool:
 
 
 def _begin_of_value(value: str) -> int | None:
-    """Say where the secret begins in what is all secret but for the scheme of an authorization; None if it is empty."""
+    """Return where the secret begins, behind the scheme of an authorization; None if there is nothing behind it."""
     scheme = _SCHEME.match(value)
     begin = scheme.end() if scheme else 0
     return begin if begin < len(value) else None
 
 
 def _begin(option: str, value: str) -> int | None:
-    """Say where the secret begins in what an option is given; the option is empty if there is none."""
+    """Return where the secret begins in what an option is given; the option is empty if there is none."""
     if _AUTHORIZATION.match(value):
         return _begin_of_value(value)
     setting, header = _SETTING.match(value), _HEADER.match(value)
@@ -99,7 +99,7 @@ def _begin(option: str, value: str) -> int | None:
 
 
 def _opens(parts: SplitResult) -> bool:
-    """Say whether an address lets in whoever knows it: it names a password, a key, or what nobody could guess."""
+    """Return whether an address lets in whoever knows it: it names a password, a key, or what nobody could guess."""
     is_web = parts.scheme in {"http", "https"}
     given = (*parts.query.split("&"), *parts.fragment.split("&"))
     return bool(

@@ -250,5 +250,5 @@ def _dump(value: object) -> str:
 def _dump_text(text: str) -> str:
     """Quote text as JSON does, which escapes what TOML asks for, but for one character."""
     if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
-        raise TextError("TOML cannot spell half of a surrogate pair")
+        raise TextError("TOML cannot spell a lone surrogate")
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -83,7 +83,7 @@ def resolve(
 
 
 def user_directory(environment: Mapping[str, str], variable: str, below_home: str) -> str:
-    """Say where the hall keeps the user's own things of one kind, by the XDG rules; empty if there is no home."""
+    """Return where the hall keeps the user's own things of one kind, by the XDG rules; empty if there is no home."""
     base, home = environment.get(variable, ""), environment.get("HOME", "")
     if not base.startswith("/"):  # a relative one is to be ignored
         base = f"{home}/{below_home}" if home.startswith("/") else ""

@@ -99,7 +99,7 @@ def _project_root(path: str | None, working_directory: str, disk: Disk) -> str:
 
 
 def _settings_directories(project_root: str, environment: Mapping[str, str]) -> list[tuple[str, bool]]:
-    """Say where settings files may be, the strongest first, and which of them are trusted."""
+    """Return where settings files may be, the strongest first, and which of them are trusted."""
     own = user_directory(environment, "XDG_CONFIG_HOME", ".config")
     return [(project_root, False), *([(own, True)] if own else [])]
 

@@ -16,7 +16,7 @@ from contexthall.core.catalog import (
 from contexthall.core.errors import ScopeError
 from contexthall.core.paths import native
 from contexthall.core.text import quoted
-from contexthall.core.wire import compact, whole
+from contexthall.core.wire import compact, replace_lone_surrogates
 
 GUIDANCE = (
     "Code: call list_contexts to see what the directories of the project are for, query_context for what is known of "
@@ -78,7 +78,7 @@ def _list_tool(projects: Projects) -> Tool:
         project = projects.open(root, caller.may_read)
         if project is None:
             return _result(failed_listing(root).to_json())
-        under = whole(arguments["under"]) if "under" in arguments else None
+        under = replace_lone_surrogates(arguments["under"]) if "under" in arguments else None
         limit = int(arguments["limit"]) if "limit" in arguments else None
         selection = Selection(under, tuple(arguments.get("states", ())), int(arguments.get("offset", 0)), limit)
         return _result(project.list_contexts(selection).to_json())
@@ -99,7 +99,10 @@ def _list_tool(projects: Projects) -> Tool:
 
 def _check_tool(projects: Projects) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        project, scope = projects.open(_root(projects, arguments), caller.may_read), whole(arguments["scope"])
+        project, scope = (
+            projects.open(_root(projects, arguments), caller.may_read),
+            replace_lone_surrogates(arguments["scope"]),
+        )
         if project is None:
             report = FreshnessReport(scope, MISSING, error=sentence(ScopeError(), scope))
         else:
@@ -121,7 +124,10 @@ def _check_tool(projects: Projects) -> Tool:
 
 def _query_tool(projects: Projects) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        project, scope = projects.open(_root(projects, arguments), caller.may_read), whole(arguments["scope"])
+        project, scope = (
+            projects.open(_root(projects, arguments), caller.may_read),
+            replace_lone_surrogates(arguments["scope"]),
+        )
         if project is None:
             return _result(ContextReading(scope, error=sentence(ScopeError(), scope)).to_json())
         fields, with_freshness = arguments.get("filter", ()), arguments.get("freshness", False)
@@ -155,7 +161,7 @@ def _unless_oversized(run: PlainRun) -> PlainRun:
 
 
 def _root(projects: Projects, arguments: JsonObject) -> str:
-    return projects.root_of(native(whole(arguments["path"])) if "path" in arguments else None)
+    return projects.root_of(native(replace_lone_surrogates(arguments["path"])) if "path" in arguments else None)
 
 
 def _result(answer: JsonObject, *, is_error: bool | None = None) -> ToolResult:

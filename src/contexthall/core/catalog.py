@@ -138,7 +138,7 @@ class Tool:
     run: PlainRun | AsyncRun
 
     def definition(self) -> dict[str, object]:
-        """Give what an agent sees of this tool in `tools/list`."""
+        """Return what an agent sees of this tool in `tools/list`."""
         if self.original is not None:
             return {**self.original, "name": self.name}
         shown: dict[str, object] = {
@@ -225,7 +225,7 @@ class Catalog:
             raise UnknownToolError(quoted(name), hint="list the tools with `context tools`") from None
 
     async def find(self, name: str) -> Tool:
-        """Give a tool that is called: one that is there, or one that a capability finds only now."""
+        """Return a tool that is called: one that is there, or one that a capability finds only now."""
         for capability in self._capabilities if name not in self._tools else ():
             if (found := await capability.seek(name)) is not None:
                 return found
@@ -278,7 +278,7 @@ class Catalog:
         self._validators: dict[str, Draft202012Validator] = {}
 
     def _refuse(self, tool: Tool, arguments: JsonObject) -> ToolResult | None:
-        """Say what is wrong with `arguments`, if anything is."""
+        """Return what is wrong with `arguments`, if anything is."""
         validator = self._validators.get(tool.name) or Draft202012Validator(tool.input_schema)
         self._validators[tool.name] = validator
         try:
@@ -307,7 +307,7 @@ def _refuse_nothing(_tool: Tool, _arguments: JsonObject) -> None:
 
 
 def _is_oversized(value: object) -> bool:
-    """Say whether a text is longer than any that means something: to work on it would take for ever."""
+    """Return whether a text is longer than any that means something: to work on it would take for ever."""
     return isinstance(value, str) and len(value) > LONGEST_TEXT
 
 

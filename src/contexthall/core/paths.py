@@ -18,7 +18,7 @@ def native(text: str) -> str:
     """Make a path of text from the wire: names on disk are UTF-8, whatever encoding the locale asks Python to use."""
     try:
         return os.fsdecode(text.encode("utf-8", "surrogateescape"))
-    except UnicodeEncodeError:  # half of a surrogate pair, which no name on disk has
+    except UnicodeEncodeError:  # a lone surrogate, which no name on disk has
         return text
 
 

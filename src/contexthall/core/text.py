@@ -34,14 +34,14 @@ def lower(text: str) -> str:
 
 
 def is_printable(text: str) -> bool:
-    """Say whether a terminal would show all of `text`, and obey none of it."""
+    """Return whether a terminal would show all of `text`, and obey none of it."""
     if text.isascii():
         return text.isprintable()
     return text.isprintable() and not _UNSEEN.search(text) and (_IS_OURS or not _later(text))
 
 
 def is_name(text: str) -> bool:
-    """Say whether `text` could be the name of something in a program."""
+    """Return whether `text` could be the name of something in a program."""
     return text.isidentifier() and (text.isascii() or not (_LATER_IN_NAMES & set(text) or _later(text)))
 
 

@@ -1,4 +1,4 @@
-"""How do values become bytes, and bytes values? One spelling of JSON for every face and every file. Pure."""
+"""JSON: one way to write it and to read it, for every face and every file, and how much of it is too much. Pure."""
 
 import json
 import math
@@ -9,6 +9,14 @@ from typing import Final, Never
 MOST_LEVELS: Final = 128
 """JSON that is nested more deeply is not read."""
 
+MOST_VALUES: Final = 100_000
+"""JSON with more is not read: a value may cost twenty times the bytes that spell it."""
+
+# Between two marks there is a name and a value at most; what has more strings than that is no JSON.
+_MOST_STRINGS = 3
+_MARKS = (b",", b"[", b"{")
+# A string never fails to match, not even one without an end, so the time is linear in the bytes.
+_STRING_OR_MARK = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|([\[{,])', re.DOTALL)
 _PIECES = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _EMPTY = re.compile(r"([\[{])\n *\n *([\]}])")
 _COMMA_TOO_MANY = re.compile(r",\s*([\]}])")
@@ -47,7 +55,7 @@ def indent(text: str) -> str:
 
 
 def escaped(value: object) -> str:
-    """Spell `value` in ASCII, which can carry half of a surrogate pair; a number that JSON does not have is null."""
+    """Spell `value` in ASCII, which can carry a lone surrogate; a number that JSON does not have is null."""
     return json.dumps(json.loads(json.dumps(value), parse_constant=nothing))
 
 
@@ -55,10 +63,10 @@ def nothing(_constant: str) -> None:
     """Stand in for NaN and infinity, which JSON does not have."""
 
 
-def parse(data: bytes, *, halves: bool = False, finite: bool = False, exact: bool = False) -> object:
+def parse(data: bytes, *, lone_surrogates: bool = False, finite: bool = False, exact: bool = False) -> object:
     """Read JSON: UTF-8 without a byte order mark, no NaN. Else ValueError.
 
-    JSON can escape half of a surrogate pair, which UTF-8 cannot spell: it is refused too, unless `halves` are welcome.
+    JSON can escape a lone surrogate, which UTF-8 cannot spell: it is refused too, unless `lone_surrogates` is set.
     It can also spell numbers that are out of every range. They are read as infinity, unless they must be `finite`; with
     `exact`, integers stay what they are as far as Python goes, because somebody else may know what to do with them.
     """
@@ -67,7 +75,7 @@ def parse(data: bytes, *, halves: bool = False, finite: bool = False, exact: boo
     try:
         decoder = _FINITE_DECODER if finite else _EXACT_DECODER if exact else _DECODER
         value: object = decoder.decode(data.decode("utf-8"))
-        if not halves and b"\\u" in data:
+        if not lone_surrogates and b"\\u" in data:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
         raise ValueError("nested too deeply") from None
@@ -77,7 +85,7 @@ def parse(data: bytes, *, halves: bool = False, finite: bool = False, exact: boo
 
 
 def is_deep(data: bytes) -> bool:
-    """Say whether JSON is nested too deeply: on how deep that is, no two Pythons and no two parsers agree."""
+    """Return whether JSON is nested too deeply: on how deep that is, no two Pythons and no two parsers agree."""
     opened = data.count(b"[") + data.count(b"{")
     if opened <= MOST_LEVELS:
         return False
@@ -92,7 +100,7 @@ def is_deep(data: bytes) -> bool:
 
 
 def _brackets(data: bytes) -> bytes:
-    """Give the brackets of JSON that stand in no string."""
+    """Return the brackets of JSON that stand in no string."""
     if b"\\" in data:
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     marks = data.translate(None, delete=_NO_MARKS).replace(b'""', b"")
@@ -100,7 +108,7 @@ def _brackets(data: bytes) -> bytes:
 
 
 def _complaint(error: json.JSONDecodeError) -> str:
-    """Say what is wrong with a text as every Python does: of a comma too many, newer ones speak in another way."""
+    """Return what is wrong with a text as every Python does: of a comma too many, newer ones speak in another way."""
     found = _COMMA_TOO_MANY.match(error.doc, error.pos) if error.msg.startswith("Illegal trailing comma") else None
     if found is None:
         return str(error)
@@ -108,8 +116,8 @@ def _complaint(error: json.JSONDecodeError) -> str:
     return str(json.JSONDecodeError(wanted, error.doc, found.start(1)))
 
 
-def whole(text: str) -> str:
-    """Give text that UTF-8 can spell: half of a surrogate pair becomes U+FFFD."""
+def replace_lone_surrogates(text: str) -> str:
+    """Give text that UTF-8 can spell: a lone surrogate becomes U+FFFD."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -136,3 +144,15 @@ def _finite(digits: str) -> int | float:
 _DECODER = json.JSONDecoder(parse_int=_bounded_integer, parse_constant=_refuse)
 _EXACT_DECODER = json.JSONDecoder(parse_int=integer, parse_constant=_refuse)
 _FINITE_DECODER = json.JSONDecoder(parse_int=_finite, parse_float=_finite, parse_constant=_refuse)
+
+
+def has_too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
+    """Return whether `data` holds more than `most` values; what stands in strings does not count."""
+    if sum(map(data.count, _MARKS)) <= most:
+        return False
+    marks = 0
+    for seen, found in enumerate(_STRING_OR_MARK.finditer(data)):
+        marks += found.lastindex is not None
+        if marks > most or seen > _MOST_STRINGS * (most + 1):
+            return True
+    return False

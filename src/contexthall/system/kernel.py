@@ -80,7 +80,7 @@ def exchange(path: str, other: str, folder: int = _AT_FDCWD) -> None:
 
 
 def cannot_exchange(error: BaseException | None) -> bool:
-    """Say whether `exchange` failed because it cannot be had here."""
+    """Return whether `exchange` failed because it cannot be had here."""
     return isinstance(error, OSError) and error.errno in _CANNOT_EXCHANGE
 
 

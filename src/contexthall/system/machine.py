@@ -26,7 +26,7 @@ class Machine:
         self._environment = environment
 
     def look_at(self, path: str) -> Place:
-        """Say what this user may do in a directory; a file in its place, or a symlink to nowhere, is a fault."""
+        """Return what this user may do in a directory; a file in its place, or a symlink to nowhere, is a fault."""
         try:
             if self._disk.kind(path, follow=False) is None:
                 return Place(path, is_there=False)
@@ -36,16 +36,16 @@ class Machine:
             return Place(path, is_there=True, fault=error.cause or error.detail)
 
     def find_command(self, name: str) -> str:
-        """Say what is run when `name` is typed, as an absolute path; empty if nothing is."""
+        """Return what is run when `name` is typed, as an absolute path; empty if nothing is."""
         folders = self._environment.get("PATH", os.defpath).split(os.pathsep)
         return next(filter(self.is_command, (os.path.join(folder, name) for folder in folders if folder)), "")
 
     def real(self, path: str) -> str:
-        """Say where a path really leads."""
+        """Return where a path really leads."""
         return self._disk.real(path)
 
     def is_command(self, path: str) -> bool:
-        """Say whether a path is that of a program."""
+        """Return whether a path is that of a program."""
         try:
             return self._disk.kind(path) == "file" and self._disk.may(path, os.X_OK)
         except DiskError:

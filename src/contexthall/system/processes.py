@@ -1,8 +1,8 @@
-"""How do two processes share work? Each gets a share of it and reports over a pipe of its own.
+"""Running tasks in parallel by forking: each worker process reports over a pipe of its own.
 
-A worker ends with its master: it holds one end of a lifeline whose other end only the master has, and ends, with
-whatever lock it inherited, when that closes; at once, unless it is in a call that lets no thread run. A worker that
-dies takes its master's work with it, and no more.
+A worker ends with its parent: it holds one end of a pipe whose other end only the parent has, and exits, with whatever
+lock it inherited, when that closes; at once, unless it is in a call that lets no other thread run. A worker that dies
+fails the parent's call, and nothing else.
 """
 
 import os
@@ -18,36 +18,36 @@ from typing import Any, NoReturn, TypeAlias
 from contexthall.core.errors import DiskError, HallError, InternalError
 
 Report: TypeAlias = Callable[[int], None]
-Share: TypeAlias = Callable[[Report], Any]
+ParallelTask: TypeAlias = Callable[[Report], Any]
 
 _LENGTH = struct.Struct("<Q")
 
 
-def run_shares(shares: Sequence[Share], report: Report) -> list[Any]:
-    """Run every share, side by side where there are several, and give their results in order.
+def run_parallel(tasks: Sequence[ParallelTask], report: Report) -> list[Any]:
+    """Run every task, in parallel where there are several, and return their results in order.
 
-    If shares fail, the error is that of the first of them, whoever was faster, as if they had been run in order.
+    If tasks fail, the error is that of the first of them, whoever was faster, as if they had been run in order.
     """
     # A fork of a process with threads may copy a lock that nobody will ever release.
-    if len(shares) == 1 or threading.active_count() > 1:
-        return [share(report) for share in shares]
+    if len(tasks) == 1 or threading.active_count() > 1:
+        return [task(report) for task in tasks]
     workers: list[_Worker] = []
-    lifeline = _pipe()
+    parent_death_pipe = _pipe()
     try:
-        for share in shares:
+        for task in tasks:
             # Those that were started must be ended if the next cannot be.
-            workers.append(_Worker(share, lifeline))  # noqa: PERF401 - for that they must be known
+            workers.append(_Worker(task, parent_death_pipe))  # noqa: PERF401 - for that they must be known
         _listen(workers, report)
         return _results(workers)
     finally:
         for worker in workers:
             worker.end()
-        for end in lifeline:
+        for end in parent_death_pipe:
             os.close(end)
 
 
 def _listen(workers: "Sequence[_Worker]", report: Report) -> None:
-    """Take reports until all that can matter is known: of the shares after one that failed, nothing does."""
+    """Take reports until all that can matter is known: of the tasks after one that failed, nothing does."""
     with selectors.DefaultSelector() as selector:
         for worker in workers:
             selector.register(worker.pipe, selectors.EVENT_READ, worker)
@@ -73,9 +73,9 @@ def _results(workers: "Sequence[_Worker]") -> list[Any]:
 
 
 class _Worker:
-    """A child process with a share of the work."""
+    """A child process that runs one task."""
 
-    def __init__(self, share: Share, lifeline: tuple[int, int]) -> None:
+    def __init__(self, task: ParallelTask, parent_death_pipe: tuple[int, int]) -> None:
         self.pipe, writing = _pipe()
         try:
             self.process = _fork()
@@ -85,7 +85,7 @@ class _Worker:
             raise
         if self.process == 0:
             os.close(self.pipe)
-            _work(share, writing, lifeline)
+            _work(task, writing, parent_death_pipe)
         os.close(writing)
         self.result: Any = None
         self.error: HallError | None = None
@@ -132,9 +132,9 @@ def _fork() -> int:
         raise DiskError(f"no further process can be started: {error.strerror}") from error
 
 
-def _end_with_master(far_end: int, masters_end: int) -> None:
-    """Let this process end when its master does, whatever it is doing then."""
-    os.close(masters_end)
+def _end_with_parent(far_end: int, parents_end: int) -> None:
+    """Let this process end when its parent does, whatever it is doing then."""
+    os.close(parents_end)
 
     def wait() -> NoReturn:
         os.read(far_end, 1)
@@ -143,7 +143,7 @@ def _end_with_master(far_end: int, masters_end: int) -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _work(share: Share, pipe: int, lifeline: tuple[int, int]) -> NoReturn:
+def _work(task: ParallelTask, pipe: int, parent_death_pipe: tuple[int, int]) -> NoReturn:
     def send(message: object) -> None:
         data = pickle.dumps(message)
         rest = memoryview(_LENGTH.pack(len(data)) + data)
@@ -151,13 +151,13 @@ def _work(share: Share, pipe: int, lifeline: tuple[int, int]) -> NoReturn:
             rest = rest[os.write(pipe, rest) :]
 
     try:
-        _end_with_master(*lifeline)
+        _end_with_parent(*parent_death_pipe)
         try:
-            send((share(send),))
+            send((task(send),))
         except HallError as error:
             send(error)
-        except Exception as error:  # noqa: BLE001 - a mistake of ours, which the master tells as if it were its own
+        except Exception as error:  # noqa: BLE001 - a mistake of ours, which the parent tells as if it were its own
             send(InternalError(repr(error)))
-    except BaseException:  # noqa: BLE001 - the master is gone, or sees that we are
+    except BaseException:  # noqa: BLE001 - the parent is gone, or sees that we are
         os._exit(1)
     os._exit(0)

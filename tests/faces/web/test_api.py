@@ -15,8 +15,8 @@ from tests.guild.making import make_member, tool, write_cache
 from tests.processes import PATIENCE_SECONDS, run_context
 
 from contexthall import __version__, open_hall
-from contexthall.core.density import MOST_VALUES
 from contexthall.core.errors import CODES
+from contexthall.core.wire import MOST_VALUES
 from contexthall.faces.web.app import Entrance, Site
 from contexthall.faces.web.guard import STATUSES, HostNames
 

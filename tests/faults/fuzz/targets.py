@@ -397,7 +397,7 @@ def _refuse(name: str) -> None:
 
 def _parsed(data: bytes) -> object:
     try:
-        return wire.parse(data, halves=True)
+        return wire.parse(data, lone_surrogates=True)
     except ValueError:
         return None
 

@@ -31,7 +31,7 @@ from contexthall.caches.query.scorers import SCORERS, Scorer
 from contexthall.core.errors import UsageError
 from contexthall.system import kernel
 from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk
-from contexthall.system.processes import run_shares
+from contexthall.system.processes import run_parallel
 
 Progress = Callable[[int, int], None]
 
@@ -125,7 +125,7 @@ def _compile(
     half = len(sources) // 2 if len(sources) >= _WORTH_SHARING else 0
     edges = [(0, half), (half, len(sources))] if half else [(0, len(sources))]
     shares = [partial(compile_share, task, sources[start:end], start) for start, end in edges]
-    results = run_shares(shares, report)
+    results = run_parallel(shares, report)
     return [each for share in results for each in share.documents], [run for share in results for run in share.runs]
 
 

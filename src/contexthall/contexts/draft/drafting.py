@@ -31,7 +31,7 @@ from contexthall.contexts.project import FRESH, STALE, Overview, Project
 from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
 from contexthall.core.errors import ContextError, DiskError, HallError
 from contexthall.core.paths import shown
-from contexthall.system.processes import run_shares
+from contexthall.system.processes import run_parallel
 
 __all__ = ["DraftProgress", "Order", "draft_again", "draft_missing"]
 
@@ -191,7 +191,7 @@ class _Drafting:
         return [scope for scope in scopes if scope not in self.refused and unruled.isdisjoint((ROOT, *_lineage(scope)))]
 
     def _write_agents(self) -> bool:
-        """Write our section of AGENTS.md; say whether that changed the file."""
+        """Write our section of AGENTS.md; return whether that changed the file."""
         what = LEFT_ALONE
         try:
             if self._order.with_agents:
@@ -239,7 +239,7 @@ def _share(scopes: Sequence[str], act: Callable[[str], Result], progress: DraftP
 
     workers = _WORKERS if len(scopes) >= _WORTH_SHARING else 1
     shares = [scopes[number::workers] for number in range(workers)]
-    found = run_shares([partial(_do_share, share, act) for share in shares], report)
+    found = run_parallel([partial(_do_share, share, act) for share in shares], report)
     results = dict(each for share in found for each in share)
     return {scope: results[scope] for scope in scopes}
 

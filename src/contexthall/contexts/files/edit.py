@@ -30,7 +30,7 @@ class _YamlBlock(NamedTuple):
 
 
 def change_fields(text: str, changes: Mapping[str, Value]) -> str:
-    """Give a text that reads as a mapping other values for some fields; `a.b` is the field `b` of `a`.
+    """Return a text that reads as a mapping other values for some fields; `a.b` is the field `b` of `a`.
 
     ContextCorruptError if that is not possible without touching others.
     """

@@ -44,7 +44,7 @@ def derived_fields(values: Mapping[str, Value]) -> list[str]:
 
 
 def merge(text: str, values: Mapping[str, Value], draft: Mapping[str, Value], edited: Collection[str]) -> str:
-    """Give the text of a context the drafted fields that are the machine's.
+    """Return the text of a context the drafted fields that are the machine's.
 
     `edited` are fields of the machine's that a person has changed since: they are the person's from now on. A context
     that names no derived fields at all was written by a person, and gets none.

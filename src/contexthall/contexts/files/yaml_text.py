@@ -177,7 +177,7 @@ class _Reader:
         return value, levels
 
     def _content(self, event: Any, level: int) -> tuple[Value, int, int]:  # noqa: ANN401
-        """Build a scalar or a collection; say how many levels it has, and where in the text it ends."""
+        """Build a scalar or a collection; return how many levels it has, and where in the text it ends."""
         if type(event) is ScalarEvent:
             return _scalar(event), 0, event.end_mark.index
         if level > MOST_LEVELS:

@@ -140,7 +140,7 @@ class Ledger:
         if not self._directory:
             return {}
         try:
-            kept = parse(self._disk.read(os.path.join(self._directory, name)), halves=True)
+            kept = parse(self._disk.read(os.path.join(self._directory, name)), lone_surrogates=True)
         except (DiskError, ValueError):
             return {}
         return kept if isinstance(kept, dict) else {}

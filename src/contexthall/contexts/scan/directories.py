@@ -204,7 +204,7 @@ def _look_if_there(
 def _with_own_rules(
     disk: Disk, path: str, scope: str, names: Collection[str], above: tuple[Level, ...]
 ) -> tuple[tuple[Level, ...], str, str]:
-    """Add the rules of the ignore files among `names` to those from above; say what could not be read, and why."""
+    """Add the rules of the ignore files among `names` to those from above; return what could not be read, and why."""
     texts, error, cause = [], "", ""
     for name in IGNORE_FILES:
         if name in names:

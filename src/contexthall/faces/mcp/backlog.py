@@ -61,13 +61,13 @@ class UnderWay:
         self._changed.set()
 
     def takes(self, message: types.JSONRPCMessage) -> bool:
-        """Say whether there is room for a message."""
+        """Return whether there is room for a message."""
         if not isinstance(message, types.JSONRPCRequest):
             return True
         return self._ids.total() < MOST_UNDER_WAY + (MOST_PINGS if message.method == "ping" else 0)
 
     async def room(self, message: types.JSONRPCMessage) -> bool:
-        """Wait for room for a message; say whether there is any."""
+        """Wait for room for a message; return whether there is any."""
         while not self.takes(message) and not self._is_overdue():
             await self._change()
         return self.takes(message)
@@ -137,7 +137,7 @@ class Backlog:
         self._put.set()
 
     async def first(self) -> Waiting | None:
-        """Give the line whose turn it is, or None at the end; it waits until it is dropped."""
+        """Return the line whose turn it is, or None at the end; it waits until it is dropped."""
         while not self._lines and not self._has_ended:
             self._put = anyio.Event()
             await self._put.wait()
@@ -149,7 +149,7 @@ class Backlog:
         self._taken.set()
 
     def is_revoked(self, message: types.JSONRPCMessage) -> bool:
-        """Say whether a request was taken back before its turn came."""
+        """Return whether a request was taken back before its turn came."""
         return isinstance(message, types.JSONRPCRequest) and message.id in self._revoked
 
     def forget_revocation(self, request_id: object, place: int) -> None:

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from contexthall.core import wire
-from contexthall.core.density import MOST_VALUES, has_too_many_values
+from contexthall.core.wire import MOST_VALUES, has_too_many_values
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.sessions import Sessions
 
@@ -212,13 +212,13 @@ class _Request:
     def message(self) -> dict[str, Any]:
         """What was sent, if it is an object."""
         try:
-            value = wire.parse(self.body, halves=True)
+            value = wire.parse(self.body, lone_surrogates=True)
         except ValueError:
             value = None
         return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
     def is_ping(self, headers: Headers) -> bool:
-        """Say whether a client of the handshake era only asks, and in the right way, whether the hall is there."""
+        """Return whether a client of the handshake era only asks, and in the right way, whether the hall is there."""
         if len(self.body) > _LONGEST_PING or b"ping" not in self.body:
             return False
         message, version = self.message, headers.get("mcp-protocol-version")
@@ -234,7 +234,7 @@ class _Request:
         )
 
     async def receive(self) -> Message:
-        """Give the message once, and then word of the client."""
+        """Return the message once, and then word of the client."""
         if self._unread:
             return self._unread.popleft()
         if self._receive is None:
@@ -244,7 +244,7 @@ class _Request:
         return heard
 
     def was_abandoned(self) -> bool:
-        """Say whether the client has hung up."""
+        """Return whether the client has hung up."""
         return self._is_abandoned
 
 

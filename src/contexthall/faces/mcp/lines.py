@@ -6,8 +6,8 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from contexthall.core import wire
-from contexthall.core.density import MOST_VALUES, has_too_many_values
 from contexthall.core.lines import MAXIMUM_LINE_BYTES
+from contexthall.core.wire import MOST_VALUES, has_too_many_values
 
 
 class RejectedLineError(Exception):
@@ -26,7 +26,7 @@ def decode(line: bytes | None) -> types.JSONRPCMessage:
     if has_too_many_values(line):
         raise RejectedLineError(types.PARSE_ERROR, f"Parse error: more than {MOST_VALUES} values")
     try:
-        value = wire.parse(line, halves=True, exact=True)
+        value = wire.parse(line, lone_surrogates=True, exact=True)
     except ValueError:
         raise RejectedLineError(types.PARSE_ERROR, "Parse error") from None
     if isinstance(value, list):
@@ -48,5 +48,5 @@ def encode(message: types.JSONRPCMessage) -> bytes:
     """Spell a message as a line; this cannot fail."""
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8") + b"\n"
-    except PydanticSerializationError:  # half of a surrogate pair: only an escape can carry it
+    except PydanticSerializationError:  # a lone surrogate: only an escape can carry it
         return wire.escaped(message.model_dump(by_alias=True, exclude_unset=True)).encode("ascii") + b"\n"

@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 
 from contexthall.core.catalog import Caller, Catalog, JsonObject
 from contexthall.core.errors import UnknownToolError
-from contexthall.core.wire import whole
+from contexthall.core.wire import replace_lone_surrogates
 from contexthall.faces.workers import Workers
 
 NAME = "context-hall"
@@ -41,7 +41,7 @@ _passed_on: ContextVar[dict[str, Any]] = ContextVar("passed_on")
 class HallServer(Server[None]):
     """An MCP server over a catalog. `caller` is the authority of whoever connects.
 
-    `only_unicode` is for a transport that cannot carry half of a surrogate pair, and would break at one.
+    `only_unicode` is for a transport that cannot carry a lone surrogate, and would break at one.
     """
 
     def __init__(
@@ -201,13 +201,13 @@ def _as_it_is(value: Any) -> Any:  # noqa: ANN401 - whatever another server said
 
 
 def _replace_lone_surrogates(value: Any) -> Any:  # noqa: ANN401 - whatever another server said
-    """Give the same value with all text in it whole."""
+    """Return the same value with all text in it whole."""
     if isinstance(value, str):
-        return whole(value)
+        return replace_lone_surrogates(value)
     if isinstance(value, list):
         return [_replace_lone_surrogates(each) for each in value]
     return (
-        {whole(key): _replace_lone_surrogates(each) for key, each in value.items()}
+        {replace_lone_surrogates(key): _replace_lone_surrogates(each) for key, each in value.items()}
         if isinstance(value, dict)
         else value
     )

@@ -68,7 +68,7 @@ class Sessions:
             session.last_used = self._clock()
 
     def is_due(self, session_id: str) -> bool:
-        """Say whether a sign of life has to be passed on: the session would lapse without any."""
+        """Return whether a sign of life has to be passed on: the session would lapse without any."""
         now, session = self._clock(), self._sessions.get(session_id)
         if session is not None and now - session.passed_on < SIGN_SECONDS:
             return False

@@ -112,7 +112,7 @@ class _StdinReader:
         self._under_way.note_end()
 
     async def hand_on(self) -> None:
-        """Give the server one message after the other, and no more than it should have."""
+        """Return the server one message after the other, and no more than it should have."""
         async with self._to_server, self._to_client:
             while (waiting := await self._backlog.first()) is not None:
                 if not await self._hand_on(waiting):
@@ -122,7 +122,7 @@ class _StdinReader:
             await self._under_way.settle()
 
     async def _hand_on(self, waiting: Waiting) -> bool:
-        """Hand on a line; say whether another one can be."""
+        """Hand on a line; return whether another one can be."""
         try:
             message = decode(waiting.line)
         except RejectedLineError as rejected:
@@ -143,7 +143,7 @@ class _StdinReader:
         return not self._backlog.is_empty
 
     async def _give_at_once(self, message: types.JSONRPCMessage) -> None:
-        """Give a cancellation to the server; answer here what asks whether anybody is there."""
+        """Return a cancellation to the server; answer here what asks whether anybody is there."""
         if not isinstance(message, types.JSONRPCRequest):
             await self._give(message)
             return

@@ -22,7 +22,6 @@ from contexthall import __version__
 from contexthall.caches.library import CacheRef
 from contexthall.core import wire
 from contexthall.core.catalog import FailedResult, JsonObject
-from contexthall.core.density import MOST_VALUES, has_too_many_values
 from contexthall.core.errors import (
     CODES,
     CacheMissingError,
@@ -37,6 +36,7 @@ from contexthall.core.errors import (
     UsageError,
 )
 from contexthall.core.paths import native
+from contexthall.core.wire import MOST_VALUES, has_too_many_values
 from contexthall.faces.members import facts_of
 from contexthall.faces.web.guard import RefusedError, json_response
 from contexthall.faces.workers import Workers

@@ -77,7 +77,7 @@ class Memory:
         """Return whether the tools of the member in a directory were listed, under that name."""
         try:
             real = self._disk.real(directory)
-            kept = wire.parse(self._read(real) or b"", halves=True)
+            kept = wire.parse(self._read(real) or b"", lone_surrogates=True)
         except (DiskError, ValueError):
             return False
         if not isinstance(kept, dict) or kept.get("directory") != real or not kept.get("cached_at"):
@@ -151,7 +151,7 @@ class Memory:
         # By where it really is, else by where it is said to be: a symlink may have been put in the place of it.
         for directory in dict.fromkeys((self._disk.real(member.directory), member.directory)):
             if (data := self._read(directory)) is not None:
-                return _parsed(wire.parse(data, halves=True, finite=True), directory)
+                return _parsed(wire.parse(data, lone_surrogates=True, finite=True), directory)
         return None
 
     def _read(self, directory: str) -> bytes | None:

@@ -205,7 +205,7 @@ def _parsed(data: bytes) -> dict[str, object]:
     except UnicodeDecodeError:
         raise ManifestError("the manifest is not UTF-8 text") from None
     except UnicodeEncodeError:
-        raise ManifestError("the manifest has half of a surrogate pair, which is no text") from None
+        raise ManifestError("the manifest has a lone surrogate, which is no text") from None
     except ValueError as error:
         raise ManifestError(f"the manifest is not JSON: {error}") from None
     if not isinstance(value, dict):

@@ -256,7 +256,7 @@ class Connection:
         await self._ends_within(_GRACE_SECONDS)
 
     async def _ends_within(self, seconds: float) -> bool:
-        """Wait for the end of the connection, but not for long; say whether it has come, or is near."""
+        """Wait for the end of the connection, but not for long; return whether it has come, or is near."""
         assert self._owner is not None
         await asyncio.wait([self._owner], timeout=seconds)
         return self._owner.done() or self._done.is_set()
@@ -390,7 +390,7 @@ class Connection:
         self._transport.close_log()
 
     def _ending(self, when: str = "") -> str:
-        """Say how the server ended."""
+        """Return how the server ended."""
         return self._reason or self._transport.ending(when, is_starting=not self._ready.done())
 
 

@@ -25,9 +25,9 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from contexthall.core import wire
-from contexthall.core.density import has_too_many_values
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends
+from contexthall.core.wire import has_too_many_values
 from contexthall.guild.members.manifest import (
     PORT,
     ManifestError,
@@ -129,7 +129,7 @@ class Transport:
         return self.process is not None and self.process.ended.done() and not self._was_stopped
 
     def ending(self, when: str = "", *, is_starting: bool = False) -> str:
-        """Say how the server ended, or how it looks as if it had."""
+        """Return how the server ended, or how it looks as if it had."""
         if self.process is None or (self.is_http and not self.has_ended):
             return "the connection to the server ended"
         if not self.has_ended:
@@ -155,7 +155,7 @@ class Transport:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[tuple[Any, Any]]:
-        """Give two streams of messages, from the server and to it."""
+        """Return two streams of messages, from the server and to it."""
         launch = self._manifest.launch
         async with AsyncExitStack() as stack:
             port = _free_port() if launch.transport == "http" and launch.command else 0
@@ -214,7 +214,7 @@ class Transport:
                     await to_hall.send(SessionMessage(message))
 
     def _is_heard(self, message: types.JSONRPCMessage) -> bool:
-        """Say whether a message is passed on: who asks more than anybody does not listen to the answers."""
+        """Return whether a message is passed on: who asks more than anybody does not listen to the answers."""
         if isinstance(message, types.JSONRPCRequest):
             if self._unanswered >= _MOST_QUESTIONS:
                 return False
@@ -373,7 +373,7 @@ def _is_for_us(message: types.JSONRPCMessage) -> bool:
 
 
 def _answer_to_what_is_not_read(line: bytes, reason: str) -> types.JSONRPCError | None:
-    """Give an error in the place of an answer that is too much to read, so that nobody waits for it."""
+    """Return an error in the place of an answer that is too much to read, so that nobody waits for it."""
     found = _FIRST_ID.match(line[:_LONGEST_QUOTE]) or _LAST_ID.search(line[-_LONGEST_QUOTE:])
     if found is None:
         return None
@@ -382,7 +382,7 @@ def _answer_to_what_is_not_read(line: bytes, reason: str) -> types.JSONRPCError 
 
 
 def _answer_instead(value: object) -> types.JSONRPCError | None:
-    """Give an error in the place of an answer that is malformed, so that nobody waits for it; None if it is none."""
+    """Return an error in the place of an answer that is malformed, so that nobody waits for it; None if it is none."""
     if not isinstance(value, dict) or not value.keys() & {"result", "error"}:
         return None
     answered = value.get("id")

@@ -71,7 +71,7 @@ class Calls:
         """Make a call about `path`; what the system refuses becomes an error of ours."""
         try:
             return self._perform(call, *arguments, **options)
-        except ValueError as error:  # a NUL or half of a surrogate pair: no file can have that name
+        except ValueError as error:  # a NUL or a lone surrogate: no file can have that name
             raise PathMissingError(f"not a file name: {path!r}") from error
         except OSError as error:
             kind = PathMissingError if error.errno in _NOTHING_THERE else DiskError

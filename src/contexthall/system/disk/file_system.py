@@ -16,24 +16,24 @@ class Disk(Calls):
     """The file system, behind one replaceable point."""
 
     def opened_by(self, opening: Opening) -> "Disk":
-        """Give the same disk, on which paths are opened in another way."""
+        """Return the same disk, on which paths are opened in another way."""
         other = Disk(self._perform, opening)
         other.tidied = self.tidied
         return other
 
     def look(self, path: str, *, follow: bool = True) -> Status:
-        """Say what stands at `path`, and behind it if it is a symlink and `follow` is set."""
+        """Return what stands at `path`, and behind it if it is a symlink and `follow` is set."""
         return looks.status_of(self.do(path, os.stat if follow else os.lstat, path))
 
     def kind(self, path: str, *, follow: bool = True) -> Kind | None:
-        """Say of which kind is what stands at `path`; None for nothing."""
+        """Return of which kind is what stands at `path`; None for nothing."""
         try:
             return self.look(path, follow=follow).kind
         except PathMissingError:
             return None
 
     def is_there(self, path: str) -> bool:
-        """Say whether anything stands at `path`."""
+        """Return whether anything stands at `path`."""
         return self.kind(path) is not None
 
     def list(self, path: str) -> tuple[Entry, ...]:
@@ -106,12 +106,12 @@ class Disk(Calls):
         return folders
 
     def may(self, path: str, mode: int) -> bool:
-        """Say whether the system would let this user do something with `path`: `os.W_OK`, `os.X_OK` or both."""
+        """Return whether the system would let this user do something with `path`: `os.W_OK`, `os.X_OK` or both."""
         by_effect = os.access in os.supports_effective_ids
         return bool(self.do(path, os.access, path, mode, effective_ids=by_effect))
 
     def is_within(self, path: str, root: str) -> bool:
-        """Say whether `path` lies in `root` once all symlinks are followed."""
+        """Return whether `path` lies in `root` once all symlinks are followed."""
         try:
             real_path, real_root = self.real(path), self.real(root)
         except PathMissingError:  # what cannot be a path is nowhere
@@ -123,7 +123,7 @@ class Disk(Calls):
         return str(self.do(path, looks.real_path, path, self.system))
 
     def working_directory(self) -> str:
-        """Say where relative paths start."""
+        """Return where relative paths start."""
         return str(self.do("the working directory", os.getcwd))
 
 

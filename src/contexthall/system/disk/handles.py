@@ -136,11 +136,11 @@ class Directory(_Opened):
             super().close()
 
     def look(self, name: str) -> Status:
-        """Say what stands at `name`; symlinks are not followed."""
+        """Return what stands at `name`; symlinks are not followed."""
         return status_of(self._do_at(name, os.stat, name, dir_fd=self._descriptor, follow_symlinks=False))
 
     def look_below(self, folder: str, name: str) -> Status:
-        """Say what stands at `name` in a directory in this one; neither may be a symlink that leads elsewhere."""
+        """Return what stands at `name` in a directory in this one; neither may be a symlink that leads elsewhere."""
         opened = self._do_at(folder, os.open, folder, _SEARCH, dir_fd=self._descriptor)
         with Directory(self._calls, os.path.join(self.path, folder), opened) as below:
             return below.look(name)
@@ -224,7 +224,7 @@ class Directory(_Opened):
         return is_put
 
     def _link(self, temporary: str, name: str) -> bool:
-        """Give a file a second name, which nobody may have yet."""
+        """Return a file a second name, which nobody may have yet."""
         try:
             self._do_at(name, os.link, temporary, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
         except DiskError as error:
@@ -236,7 +236,7 @@ class Directory(_Opened):
         return True
 
     def _take(self, temporary: str, name: str) -> bool:
-        """Give a file another name, which nobody may have yet; where no file can have two, that takes two steps."""
+        """Return a file another name, which nobody may have yet; where no file can have two, that takes two steps."""
         reserved = self.create(name)
         if reserved is None:
             return False
@@ -291,7 +291,7 @@ class Directory(_Opened):
             self._do_at(name, os.unlink, name, dir_fd=self._descriptor)
 
     def rename(self, name: str, new_name: str) -> None:
-        """Give a file in this directory another name, in place of whatever has it."""
+        """Return a file in this directory another name, in place of whatever has it."""
         self._do_at(name, os.rename, name, new_name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def exchange(self, name: str, other: str, exchange: Callable[[str, str, int], None]) -> None:
@@ -308,12 +308,12 @@ def temporary_name() -> str:
 
 
 def is_temporary(name: str) -> bool:
-    """Say whether a file is one of our own that never got its real name, or one that had to give it away."""
+    """Return whether a file is one of our own that never got its real name, or one that had to give it away."""
     return _TEMPORARY_NAME.fullmatch(name) is not None or is_set_aside(name)
 
 
 def is_set_aside(name: str) -> bool:
-    """Say whether a file may hold what another wrote: nobody removes it who does not know better."""
+    """Return whether a file may hold what another wrote: nobody removes it who does not know better."""
     return _SET_ASIDE_NAME.fullmatch(name) is not None
 
 

@@ -57,7 +57,7 @@ class Seen(NamedTuple):
     """Inode, modification and change time, in nanoseconds."""
 
     def is_settled(self, seen_at: int) -> bool:
-        """Say whether the stamp of what was seen at that time tells it from everything that comes after it."""
+        """Return whether the stamp of what was seen at that time tells it from everything that comes after it."""
         return is_settled(self.stamp, seen_at)
 
 
@@ -84,7 +84,7 @@ class Digests(NamedTuple):
 
 
 def is_settled(stamp: tuple[int, ...], seen_at: int) -> bool:
-    """Say whether a stamp is so old that another change would have got another one, however coarse the clock."""
+    """Return whether a stamp is so old that another change would have got another one, however coarse the clock."""
     _, modified, changed = stamp
     return modified < seen_at - TOO_RECENT and changed < seen_at - TOO_RECENT
 
@@ -221,7 +221,7 @@ def real_path(path: str, system: System) -> str:
 
 
 def _names(path: str) -> Iterator[str]:
-    """Give the names in a path one by one: of millions of them a list would need far more memory than the path."""
+    """Return the names in a path one by one: of millions of them a list would need far more memory than the path."""
     start = 0
     while start <= len(path):
         end = path.find("/", start)
@@ -231,7 +231,7 @@ def _names(path: str) -> Iterator[str]:
 
 
 def _target(path: str, system: System) -> str | None:
-    """Say where a symlink leads; None for what is none."""
+    """Return where a symlink leads; None for what is none."""
     try:
         return system.readlink(path) if stat.S_ISLNK(system.lstat(path).st_mode) else None
     except OSError as error:

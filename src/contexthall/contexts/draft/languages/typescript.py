@@ -475,7 +475,7 @@ _NOT_A_RANGE = ("file:", "link:", "portal:", "workspace:", ".", "/", "~/")
 
 
 def _package_json(data: bytes, _root: bytes) -> ProjectManifest:
-    package = table_at(wire.parse(data.removeprefix(BOM_UTF8), halves=True))
+    package = table_at(wire.parse(data.removeprefix(BOM_UTF8), lone_surrogates=True))
     name = name_of(package.get("name"))
     found = Dependencies(own=name)
     for wanted, spec in table_at(package, "dependencies").items():
