@@ -10,10 +10,11 @@ PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 PACKAGE := $(shell find src -type f ! -name '*.pyc')
 BENCHMARKS := startup stdio_calls caches contexts guild web
 
-.PHONY: help run test members clients browser shells pythons locales check dist docs bench bench-large $(BENCHMARKS:%=bench-%) torture mutants clean
+.PHONY: help run quick test members clients browser shells pythons locales check dist docs bench bench-large $(BENCHMARKS:%=bench-%) torture mutants clean
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
+	@echo "make quick    run the tests that start no process, in under a minute"
 	@echo "make test     install what the tests need and run every test"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make clients  install Claude Code, Codex and Gemini CLI, which some tests connect to the hall; without them these are skipped"
@@ -34,6 +35,9 @@ run: .venv/installed
 	$(BIN)/context init --path examples/shop
 	$(BIN)/context guild refresh --guild examples/guild-members
 	@$(BIN)/python examples/run.py --port $(PORT) $(if $(ONCE),--once)
+
+quick: .venv/installed-dev
+	$(BIN)/python -m pytest -q --numprocesses auto -m "not slow"
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term-missing:skip-covered

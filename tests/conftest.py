@@ -19,6 +19,20 @@ hypothesis.settings.load_profile("untimed")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What starts real processes, or is about the whole, takes its time: `make quick` leaves it out.
+SLOW_FOLDERS = {"faults", "browser", "release", "contract"}
+STARTERS = {"subprocess", "tests.processes", "tests.faces.web.serving", "tests.guild.making", "tests.faces.cli.shells"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that are not quick."""
+    for item in items:
+        used = list(vars(item.module).values()) if isinstance(item, pytest.Function) else []
+        homes = {getattr(each, "__module__", "") for each in used} | {getattr(each, "__name__", "") for each in used}
+        if SLOW_FOLDERS.intersection(item.path.parts) or STARTERS & homes:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True)
 def _no_configuration_of_the_developer(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory

@@ -11,6 +11,7 @@ ELSEWHERE = {
     "make bench": "takes minutes and installs the peers that it measures",
     "make torture": "takes twenty minutes",
     "make mutants": "takes five minutes",
+    "make quick": "runs a part of what `make test` runs",
     "npm install": "needs a registry; `make members` installs the same servers, and tests talk to them",
     "python3 -m venv": "for what is then installed",
     r"\S+/pip install": "needs a package index; tests/release installs the wheel, `make members` the servers of others",
