@@ -78,7 +78,7 @@ Examples:
 @click.option("--why-not", metavar="ID", help="Say instead, for people, what became of this document.")
 @roots_options
 def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | None, hall: HallChoice) -> None:
-    """Return the documents that answer a query, within a budget.
+    """Give the documents that answer a query, within a budget.
 
     Whole documents, the best first. Prints the same JSON as the tool context.resolve.
     """

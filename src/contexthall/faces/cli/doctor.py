@@ -38,7 +38,7 @@ _WIDEST_SUBJECT, _LONGEST_SENTENCE = 16, 300
 @JSON
 @rooms_options
 def doctor(no_start: bool, port: int, as_json: bool, hall: HallChoice) -> None:
-    """Return what is wrong here, and what to type.
+    """Say what is wrong here, and what to type.
 
     Looks at the installation, the roots and settings, every cache, context and member of the guild, the clients that
     know the hall, and the port. Members are started, asked for their tools and stopped; but for their logs, nothing is

@@ -68,7 +68,7 @@ def regen(
 
 
 def _report(context: click.Context, outcome: Outcome, *, as_json: bool, dry_run: bool) -> None:
-    """Print what was written; return how many, why the rest was not, and leave with an error if something failed."""
+    """Print what was written; say how many, why the rest was not, and leave with an error if something failed."""
     if as_json:
         failed = [{"scope": scope, "reason": reason} for scope, reason in outcome.failed]
         print_json(compact(outcome._asdict() | {"failed": failed, "dry_run": dry_run}))

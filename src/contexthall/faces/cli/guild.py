@@ -158,7 +158,7 @@ def call(
 @JSON
 @guild_options
 def why(member: str, as_json: bool, hall: HallChoice) -> None:
-    """Return where the tools of a member come from, and what is wrong.
+    """Say where the tools of a member come from, and what is wrong.
 
     How old its list is and whether it is still true, its error, the tools left out, what changed since it was
     approved, and the end of its log.
