@@ -148,7 +148,8 @@ function desk(cache) {
     ranking = found;
     top = Math.max(found.total_tokens, 1);
     fill(trouble);
-    if (isFirst && wantedBudget() > top) {
+    // Not while somebody is typing there: the number would be set into what is typed.
+    if (isFirst && wantedBudget() > top && document.activeElement !== budget) {
       budget.value = top;
       tellCalls();
       rank();
