@@ -14,7 +14,7 @@ import h11
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from contexthall.faces.web.guard import error_response
+from contexthall.faces.web.guard import RefusedError
 
 MOST_CONNECTIONS = 256
 HEAD_SECONDS = 10.0
@@ -148,5 +148,5 @@ class BoundedConnection(H11Protocol):
 async def _full(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a connection that is one too many."""
     headers = {"Connection": "close", "Retry-After": "5"}
-    response = error_response(503, "busy", "Too many connections", "The hall is busy: try again in a moment.", headers)
-    await response(scope, receive, send)
+    refusal = RefusedError(503, "busy", "Too many connections", "The hall is busy: try again in a moment.", headers)
+    await refusal.response(scope, receive, send)

@@ -45,10 +45,9 @@ class EventStreams:
             await wrong_method("GET")(scope, receive, send)
             return
         if len(self._queues) >= MOST_STREAMS:
-            refusal = RefusedError(
-                503, "busy", "Too many pages", f"No more than {MOST_STREAMS} pages can listen at a time."
-            )
-            await refusal.response({"Retry-After": "5"})(scope, receive, send)
+            detail = f"No more than {MOST_STREAMS} pages can listen at a time."
+            refusal = RefusedError(503, "busy", "Too many pages", detail, {"Retry-After": "5"})
+            await refusal.response(scope, receive, send)
             return
         queue, events = anyio.create_memory_object_stream[Event](MOST_WAITING)
         async with queue, events, anyio.create_task_group() as tasks:
