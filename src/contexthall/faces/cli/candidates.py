@@ -5,7 +5,7 @@ For completion only: nothing is started, nothing is written, and what goes wrong
 
 from collections.abc import Mapping
 
-from click import Context, Parameter
+from click import Context
 from click.shell_completion import CompletionItem
 
 from contexthall.hall import GuildChoice, Hall, open_hall
@@ -13,28 +13,28 @@ from contexthall.hall import GuildChoice, Hall, open_hall
 Candidates = list[CompletionItem[str]]
 
 
-def directories(_context: Context, _parameter: Parameter, _incomplete: str) -> Candidates:
+def directories(_context: Context) -> Candidates:
     """Have the shell complete paths."""
     return [CompletionItem("", type="dir")]
 
 
-def files(_context: Context, _parameter: Parameter, _incomplete: str) -> Candidates:
+def files(_context: Context) -> Candidates:
     """Have the shell complete paths."""
     return [CompletionItem("", type="file")]
 
 
-def caches(context: Context, parameter: Parameter, incomplete: str) -> Candidates:
+def caches(context: Context) -> Candidates:
     """Return the caches below the cache root, beside directories."""
     found = _hall(context).caches.list_caches()
     names = [CompletionItem(cache.path) for cache in found if cache.has_manifest]
-    return [*names, *directories(context, parameter, incomplete)]
+    return [*names, *directories(context)]
 
 
-def members(context: Context, _parameter: Parameter, _incomplete: str) -> Candidates:
+def members(context: Context) -> Candidates:
     return [CompletionItem(name) for name in _hall(context).guild.roster]
 
 
-def scopes(context: Context, _parameter: Parameter, _incomplete: str) -> Candidates:
+def scopes(context: Context) -> Candidates:
     """Return the directories that have a context."""
     return [CompletionItem(place) for place in _hall(context).project.places()]
 

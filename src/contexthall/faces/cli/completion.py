@@ -104,10 +104,10 @@ def completion(shell: str, line: str | None, breaks: str) -> None:
     SHELL is bash, zsh or fish. What it prints calls this command again, with the LINE that is to be completed and, from
     bash, the characters at which a word BREAKS.
     """
-    print_data(SCRIPTS[shell].lstrip("\n") if line is None else answer(shell, Typed.read(line, breaks)))
+    print_data(SCRIPTS[shell].lstrip("\n") if line is None else answer(shell, CommandLine.read(line, breaks)))
 
 
-class Typed(NamedTuple):
+class CommandLine(NamedTuple):
     """A line up to the cursor, as a shell reads it, and how far it got with the last word."""
 
     words: tuple[str, ...]
@@ -137,16 +137,16 @@ class Typed(NamedTuple):
         return cls((*filter(None, words[:-1]), words[-1]), kept, quote)
 
 
-def answer(shell: str, typed: Typed) -> str:
+def answer(shell: str, line: CommandLine) -> str:
     """Return the answer to a shell's script; empty if anything is wrong, for nobody asked for a message."""
     try:
-        items = candidates(typed.words)
+        items = candidates(line.words)
     except Exception:  # noqa: BLE001 - whatever it is, the person is in the middle of a word
         return ""
     kind = next((f"{item.type}s" for item in items if item.type != "plain"), "words")
     plain = [item for item in items if item.type == "plain" and is_printable(item.value)]
     meanings = {item.value: " ".join((item.help or "").split()) for item in plain}
-    return "\n".join([kind, *_SPELLINGS[shell](meanings, typed)])
+    return "\n".join([kind, *_formatted(shell, meanings, line)])
 
 
 def candidates(words: Sequence[str]) -> list[CompletionItem[str]]:
@@ -158,23 +158,14 @@ def candidates(words: Sequence[str]) -> list[CompletionItem[str]]:
     return [item for item in items if item.type != "plain" or item.value.startswith(incomplete)]
 
 
-def _for_bash(meanings: Mapping[str, str], typed: Typed) -> list[str]:
-    """Quote what bash inserts as it is: it quotes nothing but names of files."""
-    ends = [value[typed.kept :] for value in meanings]
-    if typed.quote:
-        return [end for end in ends if not set(end) & set(_OPEN_TO[typed.quote])]
+def _formatted(shell: str, meanings: Mapping[str, str], line: CommandLine) -> list[str]:
+    """Return each value and what it means, for zsh as it is listed; for bash, which inserts it as it is, quoted."""
+    if shell == "fish":
+        return [f"{value}\t{meaning}" for value, meaning in meanings.items()]
+    if shell == "zsh":
+        width = max(map(len, meanings), default=0)
+        return [f"{value}\t{value:<{width}}  {meaning}" for value, meaning in meanings.items()]
+    ends = [value[line.kept :] for value in meanings]
+    if line.quote:
+        return [end for end in ends if not set(end) & set(_OPEN_TO[line.quote])]
     return ["".join(each if each.isalnum() or each in _PLAIN else f"\\{each}" for each in end) for end in ends]
-
-
-def _for_zsh(meanings: Mapping[str, str], _typed: Typed) -> list[str]:
-    """Return each value, and how it is listed."""
-    width = max(map(len, meanings), default=0)
-    return [f"{value}\t{value:<{width}}  {meaning}" for value, meaning in meanings.items()]
-
-
-def _for_fish(meanings: Mapping[str, str], _typed: Typed) -> list[str]:
-    """Return each value, and what it means."""
-    return [f"{value}\t{meaning}" for value, meaning in meanings.items()]
-
-
-_SPELLINGS = {"bash": _for_bash, "zsh": _for_zsh, "fish": _for_fish}

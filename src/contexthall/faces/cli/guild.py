@@ -6,7 +6,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import click
@@ -26,6 +25,7 @@ from contexthall.faces.cli.guild_report import (
     tools_table,
 )
 from contexthall.faces.cli.importing import import_members
+from contexthall.faces.cli.log import warnings_handled
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
 from contexthall.faces.cli.output import counted, harmless, on_one_line, print_data, print_json, say
 from contexthall.faces.cli.tools import ALL_ARGUMENTS, ONE_ARGUMENT, read_arguments
@@ -57,7 +57,7 @@ def guild(context: click.Context) -> None:
     A guild is a directory of MCP servers. They are executed, so nothing is a guild until it is named, with --guild or
     CONTEXT_GUILD.
     """
-    context.with_resource(_warnings_shown())
+    context.with_resource(warnings_handled("contexthall.guild", _print_warning))
 
 
 @guild.command("list")
@@ -168,8 +168,8 @@ def why(member: str, as_json: bool, hall: HallChoice) -> None:
     view, difference, log = manager.view(member), manager.difference(member), manager.log_of(member, _LAST_LINES)
     if as_json:
         print_json(to_json({**summary(view), "difference": difference, "log": log.splitlines()}))
-        return
-    print_data("\n".join(explanation(view, difference, log, datetime.now(UTC))))
+    else:
+        print_data("\n".join(explanation(view, difference, log, datetime.now(UTC))))
 
 
 @guild.command
@@ -220,17 +220,13 @@ def add(name: str, command: tuple[str, ...], version: str, hall: HallChoice) -> 
 guild.add_command(import_members)
 
 
-# What servers do:
-
-
 def _refresh_and_print(manager: MCPManager, names: Sequence[str], print_line: Callable[[str], None]) -> None:
     """Refresh members and print a line for each as it happens; first for those that cannot even be started."""
     failures: list[OSError | DiskError] = []
 
     def on_event(event: Event) -> None:
-        line = event_line(event)
         try:
-            if line:
+            if line := event_line(event):
                 print_line(line)
         except (OSError, DiskError) as error:  # the refresh is worth finishing, for others
             failures.append(error)
@@ -282,26 +278,7 @@ def _schema(view: MemberView, tool: str) -> JsonObject:
     return next(schemas, {})
 
 
-class _Warnings(logging.Handler):
-    """Prints warnings of the guild, each once; not those about members that fail, which its events report."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._said: set[str] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        words = on_one_line(f"{record.levelname.lower()}: {record.getMessage()}")
-        is_reported = record.name == _MANAGER_LOGGER and record.levelno == logging.WARNING
-        if not is_reported and words not in self._said:
-            self._said.add(words)
-            say(words)
-
-
-@contextmanager
-def _warnings_shown() -> Iterator[None]:
-    logger, warnings = logging.getLogger("contexthall.guild"), _Warnings()
-    logger.addHandler(warnings)
-    try:
-        yield
-    finally:
-        logger.removeHandler(warnings)
+def _print_warning(record: logging.LogRecord) -> None:
+    """Print a warning of the guild; not about a member that fails, which its events report."""
+    if record.name != _MANAGER_LOGGER or record.levelno != logging.WARNING:
+        say(on_one_line(f"{record.levelname.lower()}: {record.getMessage()}"))

@@ -6,6 +6,8 @@ message. A message that standard error cannot take at once is dropped, so that l
 
 import logging
 import select
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from contexthall.faces.cli.output import harmless, on_one_line
@@ -16,6 +18,29 @@ def show_log() -> None:
     handler = _NeverWaiting()
     handler.setFormatter(_Lines())
     logging.basicConfig(handlers=[handler])
+
+
+@contextmanager
+def warnings_handled(name: str, handle: Callable[[logging.LogRecord], None]) -> Iterator[None]:
+    """Hand what a logger, or one below it, warns of to a function, each message once."""
+    logger, handler = logging.getLogger(name), _EachOnce(handle)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _EachOnce(logging.Handler):
+    def __init__(self, handle: Callable[[logging.LogRecord], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._handle = handle
+        self._seen: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage() not in self._seen:
+            self._seen.add(record.getMessage())
+            self._handle(record)
 
 
 class _Lines(logging.Formatter):

@@ -87,9 +87,9 @@ def harmless_json(text: str) -> str:
 class ProgressBar:
     """A bar on a terminal, for what takes longer than a second; nothing anywhere else."""
 
-    def __init__(self, label: str, begun: float) -> None:
+    def __init__(self, label: str) -> None:
         self._label = label
-        self._begun = begun
+        self._begun = time.monotonic()
         self._bar: click._termui_impl.ProgressBar[int] | None = None
 
     def __enter__(self) -> Self:

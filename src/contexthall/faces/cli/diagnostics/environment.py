@@ -55,7 +55,7 @@ def fits(version: str, wanted: Requirement) -> bool:
     return wanted.specifier.contains(version, prereleases=True)
 
 
-def examine_installation(
+def check_installation(
     wanted: Sequence[Requirement] | None, version_of: Callable[[str], str] = installed_version
 ) -> Iterator[DoctorFinding]:
     """Check the version, the Python, and whether the installed packages meet the requirements."""
@@ -79,7 +79,7 @@ def examine_installation(
     yield DoctorFinding("ok", "packages", f"{sound} of {len(wanted)} fit: {telling}", facts={"packages": versions})
 
 
-def examine_command(found: str, ours: Sequence[str], real: Callable[[str], str]) -> DoctorFinding:
+def check_command(found: str, ours: Sequence[str], real: Callable[[str], str]) -> DoctorFinding:
     """Check that `context` on the PATH is this hall; `ours` are the places of its command, `real` follows symlinks."""
     if found and real(found) in map(real, ours):
         return DoctorFinding("ok", "context", f"on the PATH: {found}", facts={"command": found})
@@ -92,7 +92,7 @@ def examine_command(found: str, ours: Sequence[str], real: Callable[[str], str])
     )
 
 
-def examine_port(port: int, elsewhere: str) -> DoctorFinding:
+def check_port(port: int, elsewhere: str) -> DoctorFinding:
     """Check that the hall could listen at a port, or find out who does; `elsewhere` is a command for another one."""
     subject, facts = f"port {port}", {"port": port}
     try:
@@ -103,11 +103,11 @@ def examine_port(port: int, elsewhere: str) -> DoctorFinding:
         if error.errno != errno.EADDRINUSE:
             text = f"cannot be used: {error.strerror}"
             return DoctorFinding("note", subject, text, elsewhere, {**facts, "state": "refused"})
-        return _examine_listener(subject, facts, _health_at(port), elsewhere)
+        return _check_listener(subject, facts, _health_at(port), elsewhere)
     return DoctorFinding("ok", subject, "free", facts={**facts, "state": "free"})
 
 
-def _examine_listener(subject: str, facts: Mapping[str, object], answer: bytes, elsewhere: str) -> DoctorFinding:
+def _check_listener(subject: str, facts: Mapping[str, object], answer: bytes, elsewhere: str) -> DoctorFinding:
     """Tell a hall from another program by its answer to `/healthz`."""
     version = _version_of_hall(answer)
     if version == __version__:
