@@ -104,7 +104,8 @@ class ConfigFile:
         if after == before.text:
             return FileChange(self.path, is_needed=False)
         if before.data is None:
-            self._create(directory, name, data)
+            if not directory.put(name, data, sync=True):
+                raise UsageError(f"somebody else is writing {self.path}", hint="try again")
         elif after == self.without_server(self.with_server("", server, {}), server):
             safe_write.remove(directory, name, before.data)
         else:
@@ -133,10 +134,6 @@ class ConfigFile:
                 with suppress(DiskError):  # unless somebody has put something there
                     self._disk.remove_directory(path)
             raise
-
-    def _create(self, directory: Directory, name: str, data: bytes) -> None:
-        if not directory.put(name, data, sync=True):
-            raise UsageError(f"somebody else is writing {self.path}", hint="try again")
 
     def _refused(self, why: object) -> UsageError:
         return UsageError(f"{self.path}: {why}", hint="mend the file by hand; it was left as it is")

@@ -201,12 +201,8 @@ def _cut(text: str, block: Edit, line_break: str) -> Edit:
         return Edit(start - len(line_break) if is_apart else start, next_line)
     # What stands directly above stays, and must not seem to speak of what comes below.
     is_apart = _is_blank(text, text.rfind("\n", 0, max(start - 1, 0)) + 1, start)
-    return Edit(start, _past_blank_lines(text, end) if is_apart else next_line)
-
-
-def _past_blank_lines(text: str, index: int) -> int:
-    found = _BLANK_LINES.match(text, index)
-    return found.end() if found else index
+    blank = _BLANK_LINES.match(text, end)
+    return Edit(start, blank.end() if is_apart and blank else next_line)
 
 
 def _is_blank(text: str, start: int, end: int) -> bool:

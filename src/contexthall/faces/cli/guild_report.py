@@ -22,9 +22,6 @@ _WIDEST_SENTENCE = 100
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-# What people read:
-
-
 def age(cached_at: str, now: datetime) -> str:
     """Return how long ago that was, in the largest unit that fits; `-` if it never was."""
     if not cached_at:
@@ -69,7 +66,9 @@ def _reasons(view: MemberView) -> str:
 def explanation(view: MemberView, difference: str, log: str, now: datetime) -> Iterator[str]:
     """Yield all that is known of a member, sentence by sentence."""
     yield from _about_list(view, now)
-    yield from _about_faults(view)
+    if view.error:
+        yield f"Its status is error: {on_one_line(view.error)}."
+    yield from (f"Note: {on_one_line(note)}." for note in view.notes)
     yield from _about_changes(view, difference)
     if log:
         yield "The last lines of its log:"
@@ -92,13 +91,6 @@ def _about_list(view: MemberView, now: datetime) -> Iterator[str]:
             yield f"{named(view)} has no list of tools: {reason}. {refreshing} asks for one."
         case "missing":
             yield f"{named(view)} has no manifest that can be used, in {on_one_line(view.key)}."
-
-
-def _about_faults(view: MemberView) -> Iterator[str]:
-    if view.error:
-        yield f"Its status is error: {on_one_line(view.error)}."
-    for note in view.notes:
-        yield f"Note: {on_one_line(note)}."
 
 
 def _about_changes(view: MemberView, difference: str) -> Iterator[str]:
@@ -151,9 +143,6 @@ def describe_block(block: JsonObject) -> str:
     data = parts.get("data", parts.get("blob"))
     size = [f"{len(data.rstrip('=')) * 3 // 4:,} bytes"] if isinstance(data, str) else []
     return ", ".join([*(shortened(each, _WIDEST_SENTENCE) for each in named), *size])
-
-
-# What machines read:
 
 
 def summary(view: MemberView) -> dict[str, Any]:
