@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
 from contexthall.clients import jsonc, toml_text
+from contexthall.clients.change import object_at
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.core.wire import MOST_VALUES, has_too_many_values
 from contexthall.system import safe_write
@@ -79,10 +80,7 @@ class ConfigFile:
 
     def servers_in(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the servers among the values of the file."""
-        found: Any = values
-        for key in self._keys:
-            found = found.get(key) if isinstance(found, Mapping) else None
-        return found if isinstance(found, Mapping) else {}
+        return object_at(values, self._keys)
 
     def with_server(self, text: str, name: str, entry: Mapping[str, Any]) -> str:
         """Return the text with that server, and nothing else changed."""

@@ -50,7 +50,10 @@ def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
     With --json it prints the same JSON as the tool list_contexts.
     """
     project = hall.open().project
-    listing = _listing(project)
+    project.config()  # raises if it is bad, which a listing would only mention
+    listing = project.list_contexts()
+    if listing.error:
+        raise DiskError(listing.error)
     if as_json:
         print_json(compact(listing.to_json()))
     else:
@@ -152,14 +155,6 @@ def watch(as_json: bool, hall: HallChoice) -> None:
         for change in changes:
             if as_json or change.was is not None or change.state != FRESH:
                 _print_change(change, as_json=as_json)
-
-
-def _listing(project: Project) -> ContextListing:
-    project.config()  # raises if it is bad, which a listing would only mention
-    listing = project.list_contexts()
-    if listing.error:
-        raise DiskError(listing.error)
-    return listing
 
 
 def _counts(listing: ContextListing) -> str:

@@ -12,18 +12,8 @@ import click
 
 from contexthall.core.catalog import JsonObject, ToolResult
 from contexthall.core.errors import CheckFailedError, DiskError, MemberError, ToolFailedError
-from contexthall.faces.cli.guild_report import (
-    change_summary,
-    command_hint,
-    describe_block,
-    event_line,
-    explanation,
-    members_table,
-    named,
-    summary,
-    to_json,
-    tools_table,
-)
+from contexthall.faces.cli import guild_report
+from contexthall.faces.cli.guild_report import command_hint, named, to_json
 from contexthall.faces.cli.importing import import_members
 from contexthall.faces.cli.log import warnings_handled
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
@@ -74,7 +64,7 @@ def list_members(as_json: bool, hall: HallChoice) -> None:
     if as_json:
         print_json(_roster(manager.snapshot()))
     elif views := manager.snapshot():
-        print_data(members_table(views, datetime.now(UTC)))
+        print_data(guild_report.members_table(views, datetime.now(UTC)))
     else:
         adding, importing = command_hint("add", "NAME", "-- COMMAND"), command_hint("import", "FILE")
         say(f"the guild has no members\n\nhint: {adding}, or {importing}")
@@ -93,7 +83,7 @@ def tools(member: str, as_json: bool, hall: HallChoice) -> None:
     if as_json:
         print_json(to_json({"tools": view.tools}))
     elif view.tools:
-        print_data(tools_table(view.tools))
+        print_data(guild_report.tools_table(view.tools))
     else:
         say(f"{named(view)} has no tools that are known\n\nhint: {command_hint('why', view.name)}")
 
@@ -167,9 +157,9 @@ def why(member: str, as_json: bool, hall: HallChoice) -> None:
     manager.look_at_files()
     view, difference, log = manager.view(member), manager.difference(member), manager.log_of(member, _LAST_LINES)
     if as_json:
-        print_json(to_json({**summary(view), "difference": difference, "log": log.splitlines()}))
+        print_json(to_json({**guild_report.summary(view), "difference": difference, "log": log.splitlines()}))
     else:
-        print_data("\n".join(explanation(view, difference, log, datetime.now(UTC))))
+        print_data("\n".join(guild_report.explanation(view, difference, log, datetime.now(UTC))))
 
 
 @guild.command
@@ -198,7 +188,7 @@ def approve(member: str, hall: HallChoice) -> None:
     manager = hall.open().guild
     approved, name = manager.approve(member), named(manager.view(member))
     for change in approved:
-        say(f"{name}: approved: {change_summary(change)}")
+        say(f"{name}: approved: {guild_report.change_summary(change)}")
     if not approved:
         say(f"{name}: nothing to approve")
 
@@ -226,7 +216,7 @@ def _refresh_and_print(manager: MCPManager, names: Sequence[str], print_line: Ca
 
     def on_event(event: Event) -> None:
         try:
-            if line := event_line(event):
+            if line := guild_report.event_line(event):
                 print_line(line)
         except (OSError, DiskError) as error:  # the refresh is worth finishing, for others
             failures.append(error)
@@ -259,7 +249,7 @@ def _print_result(result: ToolResult) -> None:
     """Print the text of a result as it is, unless a terminal would obey it; what is no text is only named."""
     for block in result.content:
         if block.get("type") != "text":
-            say(describe_block(block))
+            say(guild_report.describe_block(block))
     if result.is_error:
         say(result.text.rstrip("\n"))
     else:
@@ -269,7 +259,7 @@ def _print_result(result: ToolResult) -> None:
 
 
 def _roster(views: Sequence[MemberView]) -> str:
-    return to_json({"members": [summary(view) for view in views]})
+    return to_json({"members": [guild_report.summary(view) for view in views]})
 
 
 def _schema(view: MemberView, tool: str) -> JsonObject:

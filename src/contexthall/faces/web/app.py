@@ -35,8 +35,8 @@ _TYPES = {
 }
 
 
-class Entrance(NamedTuple):
-    """The names by which the hall is reached, and its tokens."""
+class Access(NamedTuple):
+    """The names by which the hall is reached, and the tokens that it wants."""
 
     names: HostNames
     token: str = ""
@@ -46,8 +46,8 @@ class Entrance(NamedTuple):
 class Site:
     """The hall as an ASGI application."""
 
-    def __init__(self, hall: Hall, mcp: ASGIApp, entrance: Entrance, *, version: str, disk: Disk | None = None) -> None:
-        api = Api(hall, write_token=entrance.write_token)
+    def __init__(self, hall: Hall, mcp: ASGIApp, access: Access, *, version: str, disk: Disk | None = None) -> None:
+        api = Api(hall, write_token=access.write_token)
         manager = hall.guild if hall.has_guild else None
         self._events = EventStreams(manager, api.describe_member, version=version)
         files = dict(_page_files(disk or Disk()))
@@ -63,7 +63,7 @@ class Site:
         handled = (HTTPException, RefusedError, HallError, ClientDisconnect, Exception)
         app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, respond_to_error))
         app.router.redirect_slashes = False
-        self._guard = Guard(app, entrance.names, entrance.token, open_paths=files)
+        self._guard = Guard(app, access.names, access.token, open_paths=files)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._guard(scope, receive, send)

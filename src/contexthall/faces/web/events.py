@@ -80,20 +80,14 @@ class EventStreams:
     async def _stream(self, events: MemoryObjectReceiveStream[Event], send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         chunk = _event_bytes("hello", {"version": self._version})
-        while chunk:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            chunk = await self._next(events)
+        with suppress(anyio.EndOfStream):
+            while True:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                chunk = _HEARTBEAT
+                with anyio.move_on_after(self._heartbeat_seconds):
+                    event = await events.receive()
+                    chunk = _event_bytes(event.kind, {"member": self._describe(event.member)})
         await send({"type": "http.response.body", "body": b""})
-
-    async def _next(self, events: MemoryObjectReceiveStream[Event]) -> bytes:
-        """Return the next chunk; empty at the end."""
-        with anyio.move_on_after(self._heartbeat_seconds):
-            try:
-                event = await events.receive()
-            except anyio.EndOfStream:
-                return b""
-            return _event_bytes(event.kind, {"member": self._describe(event.member)})
-        return _HEARTBEAT
 
 
 async def _cancel_when_gone(receive: Receive, life: anyio.CancelScope) -> None:
