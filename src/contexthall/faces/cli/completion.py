@@ -6,8 +6,8 @@ A script hands the line up to the cursor back to this command, and gets on the f
 click finds the candidates. Its own scripts were tried: none of the three completes `--option=VALUE`, bash's inserts
 names unquoted, so that a cache called `$(reboot)` would run, and fish's cuts a name at its first comma.
 
-Candidates may be names that others chose. One that a terminal would not show is left out, so a line is a candidate; zsh
-and fish quote what they insert, and for bash it is done here.
+Nothing is started, nothing is written. Candidates may be names that others chose. One that a terminal would not show is
+left out, so a line is a candidate; zsh and fish quote what they insert, and for bash it is done here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,9 @@ from click.shell_completion import CompletionItem, ShellComplete
 from contexthall.core.text import is_printable
 from contexthall.faces.cli.output import print_data
 from contexthall.faces.cli.table import context
+from contexthall.hall import GuildChoice, open_hall
+
+Candidates = list[CompletionItem[str]]
 
 BASH = r"""
 _context_completion() {
@@ -85,6 +88,7 @@ Put one line where your shell finds it at its start:
   fish  context completion fish | source      in ~/.config/fish/config.fish
 """
 
+_PATHS = {"directories": CompletionItem("", type="dir"), "files": CompletionItem("", type="file")}
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 _OPEN_TO = {"'": "'", '"': '"$`\\!'}
 """What has a meaning to bash within quotes."""
@@ -149,7 +153,7 @@ def answer(shell: str, line: CommandLine) -> str:
     return "\n".join([kind, *_formatted(shell, meanings, line)])
 
 
-def candidates(words: Sequence[str]) -> list[CompletionItem[str]]:
+def candidates(words: Sequence[str]) -> Candidates:
     """Return the completions of the last word."""
     before, incomplete = [*words[1:-1]], words[-1]
     option = incomplete[: incomplete.find("=") + 1] if incomplete.startswith("-") else ""
@@ -169,3 +173,15 @@ def _formatted(shell: str, meanings: Mapping[str, str], line: CommandLine) -> li
     if line.quote:
         return [end for end in ends if not set(end) & set(_OPEN_TO[line.quote])]
     return ["".join(each if each.isalnum() or each in _PLAIN else f"\\{each}" for each in end) for end in ends]
+
+
+def names_on_disk(kind: str, asked: click.Context) -> Candidates:
+    """Return what there is of a kind, in the hall that the options before it name; paths the shell finds itself."""
+    if kind in _PATHS:
+        return [_PATHS[kind]]
+    guild = GuildChoice(asked.params.get("guild"))
+    hall = open_hall(asked.params.get("path"), cache_root=asked.params.get("cache_root"), guild=guild)
+    if kind == "caches":
+        names = [cache.path for cache in hall.caches.list_caches() if cache.has_manifest]
+        return [*map(CompletionItem, names), _PATHS["directories"]]
+    return [*map(CompletionItem, hall.guild.roster if kind == "members" else hall.project.places())]

@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from functools import reduce, wraps
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 
 from contexthall.faces.cli.table import load
 from contexthall.hall import GuildChoice, Hall, open_hall
-
-if TYPE_CHECKING:
-    from contexthall.faces.cli.candidates import Candidates
 
 
 class HallChoice(NamedTuple):
@@ -40,9 +37,9 @@ class HallChoice(NamedTuple):
         )
 
 
-def completed_by(kind: Literal["directories", "files", "caches", "members", "scopes"]) -> Callable[..., "Candidates"]:
-    """Return a completion callback that loads `candidates` when it is called."""
-    return lambda context, _parameter, _incomplete: getattr(load("candidates"), kind)(context)
+def completed_by(kind: Literal["directories", "files", "caches", "members", "scopes"]) -> Callable[..., Any]:
+    """Return a completion callback that loads `completion` when it is called."""
+    return lambda context, _parameter, _incomplete: load("completion").names_on_disk(kind, context)
 
 
 def directory_option(*names: str, about: str, required: bool = False, multiple: bool = False) -> Callable[..., Any]:

@@ -6,14 +6,13 @@ of its modification time, and serve `/static//main.js` as well.
 
 import os.path
 import re
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from hashlib import sha256
 from typing import NamedTuple
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -73,23 +72,19 @@ class Site:
         self._events.end()
 
 
-class _PageFile:
-    """A file of the page."""
+def _page_file(content: bytes, media_type: str) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint of a file of the page."""
+    headers = {"Content-Type": media_type, "ETag": f'"{sha256(content).hexdigest()[:16]}"'}
 
-    def __init__(self, content: bytes, media_type: str) -> None:
-        self._content = content
-        self._headers = {"Content-Type": media_type, "ETag": f'"{sha256(content).hexdigest()[:16]}"'}
+    async def respond(request: Request) -> Response:
+        is_known = headers["ETag"] in request.headers.get("if-none-match", "")
+        return Response(status_code=304, headers=headers) if is_known else Response(content, headers=headers)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._headers["ETag"] in Headers(scope=scope).get("if-none-match", ""):
-            response = Response(status_code=304, headers=self._headers)
-        else:
-            response = Response(self._content, headers=self._headers)
-        await response(scope, receive, send)
+    return respond
 
 
-def _page_files(disk: Disk, folder: str = "") -> Iterator[tuple[str, _PageFile]]:
-    """Yield the files of the page, by their URL path."""
+def _page_files(disk: Disk, folder: str = "") -> Iterator[tuple[str, Callable[[Request], Awaitable[Response]]]]:
+    """Yield the endpoints of the page's files, by their URL path."""
     try:
         entries = disk.list(os.path.join(STATIC, folder))
     except PathMissingError:
@@ -100,4 +95,4 @@ def _page_files(disk: Disk, folder: str = "") -> Iterator[tuple[str, _PageFile]]
             yield from _page_files(disk, name)
         elif (media_type := _TYPES.get(os.path.splitext(name)[1])) is not None:
             path = "/" if name == "index.html" else f"/static/{name}"
-            yield path, _PageFile(disk.read(os.path.join(STATIC, name)), media_type)
+            yield path, _page_file(disk.read(os.path.join(STATIC, name)), media_type)
