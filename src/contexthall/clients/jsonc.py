@@ -123,9 +123,12 @@ class _JsoncText:
         if not self._bare.strip(_SPACE):
             return [self._first_object(nested((*path, name), value))]
         place, member, missing = self._find((*path, name))
-        if member:
-            return self._replaced(place, member, value)
-        return self._added(place, missing[0], nested(missing[1:], value))
+        if member is None:
+            return self._added(place, missing[0], nested(missing[1:], value))
+        new = _dump(value)
+        if self._begins_line(member.start):
+            new = self._dump_indented(value, self._indent(member.start), self._unit(place))
+        return [[Edit(member.value, member.end, new)]]
 
     def edits_to_remove(self, path: tuple[str, ...], name: str) -> list[Edits]:
         """Return the alternative edits that remove a member; none if it is not there."""
@@ -158,12 +161,6 @@ class _JsoncText:
         before = self._line_break if self._text[:end].strip(_BYTE_ORDER_MARK + _SPACE) else ""
         after = "" if self._text[end:] else self._line_break
         return [Edit(end, end, before + self._dump_indented(value, "", _UNIT) + after)]
-
-    def _replaced(self, place: _Object, member: _JsonMember, value: object) -> list[Edits]:
-        new = _dump(value)
-        if self._begins_line(member.start):
-            new = self._dump_indented(value, self._indent(member.start), self._unit(place))
-        return [[Edit(member.value, member.end, new)]]
 
     def _added(self, place: _Object, name: str, value: object) -> list[Edits]:
         """Return alternative edits that add a last member: on its own line if the one before it is, else behind it."""

@@ -35,7 +35,7 @@ def tools(as_json: bool, hall: HallChoice) -> None:
     if as_json:
         print_json(_as_json(opened.catalog))
     else:
-        print_data(_as_table(opened.catalog, _members(opened)))
+        print_data(_as_table(opened.catalog, opened.guild.snapshot() if opened.has_guild else ()))
 
 
 @click.command(epilog="\b\nExample:\n  context call context.inspect_cache --arg cache=handbook")
@@ -103,11 +103,6 @@ def _wants_text(schema: JsonObject, name: str) -> bool:
 def tokens(text: str) -> int:
     """Estimate what a text costs an agent."""
     return cost(text.encode("utf-8"))
-
-
-def _members(hall: Hall) -> "Sequence[MemberView]":
-    has_guild = bool(hall.settings.guild) and "guild" in hall.settings.toolsets
-    return hall.guild.snapshot() if has_guild else ()
 
 
 def _as_json(catalog: Catalog) -> str:

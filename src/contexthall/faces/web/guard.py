@@ -9,7 +9,7 @@ import hmac
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -78,11 +78,13 @@ class HostNames(NamedTuple):
         """Return the names of a hall that listens at `host`, as a URL has it."""
         names = {*LOOPBACK_NAMES, host.lower()}
         hosts = {f"{name}:{port}" for name in names} | (names if port == _DEFAULT_PORT else set())
-        return cls(frozenset(hosts), any_address=_is_wildcard(host))
+        address = _numeric_address(host)
+        return cls(frozenset(hosts), any_address=address is not None and address.is_unspecified)
 
     def allow(self, host: str) -> bool:
         """Return whether a Host header may have that value."""
-        return host in self.hosts or (self.any_address and _is_numeric(host))
+        numeric = _NUMERIC.fullmatch(host) if self.any_address else None
+        return host in self.hosts or (numeric is not None and _numeric_address(numeric["name"]) is not None)
 
     def allow_origin(self, origin: str, host: str) -> bool:
         """Return whether a page of that origin may ask a hall by the name `host`."""
@@ -185,17 +187,8 @@ def _forbidden(detail: str) -> RefusedError:
     return RefusedError(403, "forbidden", "Forbidden", detail)
 
 
-def _is_wildcard(host: str) -> bool:
+def _numeric_address(name: str) -> IPv4Address | IPv6Address | None:
     try:
-        return ip_address(host.strip("[]")).is_unspecified
+        return ip_address(name.strip("[]"))
     except ValueError:
-        return False
-
-
-def _is_numeric(host: str) -> bool:
-    """Return whether a Host header names a numeric address, with or without a port."""
-    numeric = _NUMERIC.fullmatch(host)
-    try:
-        return numeric is not None and bool(ip_address(numeric["name"].strip("[]")))
-    except ValueError:
-        return False
+        return None

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _DIGITS = 12
 _STEP = 100
 _ALL = ("path", "cache_root", "guild")
-_FLAGS = {"path": "--path", "cache_root": "--cache-root", "guild": "--guild"}
 _REMEDIES = {"stale": "regen", "missing": "init"}
 
 
@@ -67,7 +66,7 @@ class Checks(NamedTuple):
 
     def command_hint(self, *words: str, about: Sequence[str] = ("path",)) -> str:
         """Return a command about this hall, with the options that name it."""
-        named = ((_FLAGS[name], getattr(self.choice, name)) for name in about)
+        named = ((f"--{name.replace('_', '-')}", getattr(self.choice, name)) for name in about)
         return command("context", *words, *(part for flag, value in named if value for part in (flag, value)))
 
     def _installation(self) -> Iterator[DoctorFinding]:
