@@ -8,7 +8,7 @@ import click
 from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
 from contexthall.core.wire import compact, indent, parse, pretty
 from contexthall.faces.cli.options import HallChoice, completed_by, directory_option, roots_options
-from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_json, print_lines, say
 
 _CACHE = click.option(
     "--cache",
@@ -76,7 +76,7 @@ def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | Non
     library.check_budget(tokens)
     directory = library.find(cache)
     if why_not is not None:
-        print_data("\n".join(map(on_one_line, library.explain(directory, query, tokens, why_not).sentences(tokens))))
+        print_lines(library.explain(directory, query, tokens, why_not).sentences(tokens))
         return
     text = library.resolve(directory, query, tokens).text
     print_json(text if layout == "json" else indent(text))

@@ -175,12 +175,12 @@ def _formatted(shell: str, meanings: Mapping[str, str], line: CommandLine) -> li
     return ["".join(each if each.isalnum() or each in _PLAIN else f"\\{each}" for each in end) for end in ends]
 
 
-def names_on_disk(kind: str, asked: click.Context) -> Candidates:
+def names_on_disk(kind: str, given: click.Context) -> Candidates:
     """Return what there is of a kind, in the hall that the options before it name; paths the shell finds itself."""
     if kind in _PATHS:
         return [_PATHS[kind]]
-    guild = GuildChoice(asked.params.get("guild"))
-    hall = open_hall(asked.params.get("path"), cache_root=asked.params.get("cache_root"), guild=guild)
+    guild = GuildChoice(given.params.get("guild"))
+    hall = open_hall(given.params.get("path"), cache_root=given.params.get("cache_root"), guild=guild)
     if kind == "caches":
         names = [cache.path for cache in hall.caches.list_caches() if cache.has_manifest]
         return [*map(CompletionItem, names), _PATHS["directories"]]

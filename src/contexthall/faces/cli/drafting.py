@@ -9,7 +9,7 @@ from contexthall.contexts.project import Outcome
 from contexthall.core.errors import DiskError, UsageError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.options import JSON, DraftFlags, HallChoice, completed_by, drafting_options, project_options
-from contexthall.faces.cli.output import ProgressBar, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.output import ProgressBar, on_one_line, print_json, print_lines, say
 
 
 @click.command(epilog="\b\nExample:\n  context init --dry-run")
@@ -69,7 +69,7 @@ def _draft(context: click.Context, draft: Callable[..., Outcome], flags: DraftFl
         failed = [{"scope": scope, "reason": reason} for scope, reason in outcome.failed]
         print_json(compact(outcome._asdict() | {"failed": failed, "dry_run": dry_run}))
     else:
-        print_data("".join(f"{on_one_line(scope)}\n" for scope in [*outcome.written, *outcome.updated]))
+        print_lines([*outcome.written, *outcome.updated])
     for scope, reason in outcome.failed:
         say(on_one_line(f"{scope}: {reason}"))
     if not as_json:

@@ -17,7 +17,7 @@ from contexthall.faces.cli.guild_report import command_hint, named, to_json
 from contexthall.faces.cli.importing import import_members
 from contexthall.faces.cli.log import warnings_handled
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
-from contexthall.faces.cli.output import counted, harmless, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.output import counted, escaped, on_one_line, print_data, print_json, say
 from contexthall.faces.cli.tools import ALL_ARGUMENTS, ONE_ARGUMENT, read_arguments
 from contexthall.guild.manager import Event, MCPManager, MemberView
 
@@ -172,7 +172,7 @@ def logs(member: str, lines: int, hall: HallChoice) -> None:
     """Show what the server of a member said on standard error."""
     manager = hall.open().guild
     if log := manager.log_of(member, lines):
-        print_data(harmless(log))
+        print_data(escaped(log))
     else:
         say(f"{named(manager.view(member))} has said nothing on standard error")
 

@@ -12,7 +12,7 @@ import click
 
 from contexthall.core.catalog import JsonObject
 from contexthall.core.wire import compact
-from contexthall.faces.cli.output import counted, harmless, harmless_json, on_one_line, shortened
+from contexthall.faces.cli.output import counted, escaped, escaped_json, on_one_line, shortened
 from contexthall.faces.cli.tools import tokens
 from contexthall.faces.members import facts_of
 from contexthall.guild.manager import Event, MemberView, ToolChange
@@ -99,7 +99,7 @@ def _about_changes(view: MemberView, difference: str) -> Iterator[str]:
         return
     yield "Since it was approved:"
     yield from (f"  {change_summary(change)}" for change in view.changes)
-    yield harmless(difference)
+    yield escaped(difference)
     approving = command_hint("approve", view.name)
     if view.is_held:
         yield f"The approved definitions are held in force until {approving}."
@@ -153,4 +153,4 @@ def summary(view: MemberView) -> dict[str, Any]:
 
 def to_json(value: object) -> str:
     """Serialise on one line, with escapes for whatever a terminal would obey."""
-    return harmless_json(compact(value))
+    return escaped_json(compact(value))

@@ -9,7 +9,7 @@ from contexthall.clients.register import ImportedServer
 from contexthall.core.errors import DiskError, HallError
 from contexthall.faces.cli.guild_report import to_json
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
-from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.output import counted, on_one_line, print_json, print_lines, say
 from contexthall.guild.manager import ALREADY_THERE
 from contexthall.hall import Hall
 
@@ -44,7 +44,7 @@ def import_members(file: str, write: bool, keep: tuple[str, ...], as_json: bool,
     if as_json:
         print_json(to_json({"members": [_as_json(each) for each in found], "written": write}))
     else:
-        print_data("\n".join(map(_line, found)))
+        print_lines(map(_line, found))
     # The same command again, without the guild.
     repeated = join(["context", "guild", "import", file, *(word for name in keep for word in ("--keep", name))])
     _report(found, opened.settings.guild, is_done=write, repeated=repeated)
@@ -65,9 +65,9 @@ def written(hall: Hall, found: ImportedServer) -> ImportedServer:
 
 def _line(found: ImportedServer) -> str:
     if found.reason:
-        return on_one_line(f"-  {found.name}: left out: {found.reason}")
+        return f"-  {found.name}: left out: {found.reason}"
     needs = f"; needs {', '.join(found.needs)}" if found.needs else ""
-    return on_one_line(f"+  {found.name}: {found.url or join(found.command)}{needs}")
+    return f"+  {found.name}: {found.url or join(found.command)}{needs}"
 
 
 def _report(found: Sequence[ImportedServer], guild: str, *, is_done: bool, repeated: str) -> None:
