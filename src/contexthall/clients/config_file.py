@@ -110,7 +110,7 @@ class ConfigFile:
             backup = name + BACKUP_SUFFIX
             # A backup from before the hall was in the file is worth more than a copy that has the hall in it.
             if server not in self.servers_in(before.values) or backup not in directory.names():
-                _keep(directory, name, backup, before.data)
+                _write_backup(directory, name, backup, before.data)
             safe_write.rewrite(directory, name, before.data, data)
             return FileChange(self.path, is_needed=True, backup=os.path.join(directory.path, backup))
         return FileChange(self.path, is_needed=True)
@@ -125,7 +125,7 @@ class ConfigFile:
         made = _make_missing(self._disk, os.path.dirname(real))
         try:
             with self._disk.enter(os.path.dirname(real), follow=False) as directory:
-                _tidy(directory, os.path.basename(real))
+                _recover_leftovers(directory, os.path.basename(real))
                 yield directory, self._read(real)
         except BaseException:
             for path in reversed(made):
@@ -160,7 +160,7 @@ class ConfigFile:
         return real
 
 
-def _tidy(directory: Directory, name: str) -> None:
+def _recover_leftovers(directory: Directory, name: str) -> None:
     """Remove the temporary files of killed runs, and give back what they had set aside."""
     with suppress(DiskError):
         leftovers = list(filter(is_temporary, directory.names()))
@@ -169,7 +169,7 @@ def _tidy(directory: Directory, name: str) -> None:
                 safe_write.settle(directory, aside, (name,))
 
 
-def _keep(directory: Directory, name: str, backup: str, data: bytes) -> None:
+def _write_backup(directory: Directory, name: str, backup: str, data: bytes) -> None:
     """Write a copy of a file beside it, with the permissions of the file."""
     temporary = directory.write_like(name, data)
     try:

@@ -17,7 +17,7 @@ from shlex import quote
 from types import MappingProxyType
 from typing import NamedTuple
 
-from contexthall.clients.discretion import has_secret, secret_in, secrets_in
+from contexthall.clients.secret_detection import has_secret, secret_in, secrets_in
 from contexthall.clients.servers import ConfiguredServer
 
 _SHELL = "/bin/sh"

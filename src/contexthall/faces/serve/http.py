@@ -15,7 +15,7 @@ from contexthall.core.errors import UsageError
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import say
 from contexthall.faces.mcp.http import HttpEndpoint
-from contexthall.faces.serve.server import server_of, settle
+from contexthall.faces.serve.server import freeze_heap, server_of
 from contexthall.faces.web.address import Address
 from contexthall.faces.web.app import Access, Site
 from contexthall.faces.web.guard import HostNames
@@ -34,7 +34,7 @@ def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
     server = server_of(hall, hall.confined_caller, only_unicode=True)
     mcp = HttpEndpoint(server)
     site = Site(hall, mcp, Access(names, token, secrets.token_urlsafe(32)), version=__version__)
-    settle()
+    freeze_heap()
     ready = f"Context Hall at {address.url}" + (f"#token={quote(token, safe='')}" if token else "")
     anyio.run(_run_http, hall, mcp, site, bound, ready)
 

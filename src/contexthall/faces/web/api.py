@@ -8,6 +8,7 @@ only a page of the hall's own can have read.
 import hmac
 import logging
 import os.path
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -54,6 +55,7 @@ MOST_PLACES = 200
 MOST_LINES = 10_000
 _LARGEST_OFFSET = 2**53
 _LOOK_SECONDS = 0.25
+_COUNT = re.compile(r"[0-9]{1,40}")
 
 
 class Api:
@@ -92,7 +94,7 @@ class Api:
         ]
 
     def describe_member(self, name: str) -> JsonObject:
-        return _member(self._hall.guild.view(name), self._hall.guild.listed_names(name))
+        return self._members(name)[0]
 
     async def _health(self, _params: QueryParams) -> JsonObject:
         return {"status": "ok", "version": __version__}
@@ -299,22 +301,16 @@ def _text(params: QueryParams, name: str, error: type[HallError] = UsageError) -
 
 def _budget(params: QueryParams) -> int:
     budget = params.get("budget", "")
-    if not _is_count(budget):
+    if not _COUNT.fullmatch(budget):
         raise InvalidBudgetError(f"{budget!r} is not a whole number of tokens")
     return int(budget)
 
 
 def _number(params: QueryParams, name: str, *, default: int, most: int) -> int:
     text = params.get(name, str(default))
-    if not _is_count(text) or int(text) > most:
+    if not _COUNT.fullmatch(text) or int(text) > most:
         raise UsageError(f"`{name}` must be a whole number from 0 to {most}")
     return int(text)
-
-
-def _is_count(text: str) -> bool:
-    """Return whether a text is a whole number of a sane length."""
-    longest = 40
-    return text.isascii() and text.isdigit() and len(text) <= longest
 
 
 def _member(view: MemberView, listed: Mapping[tuple[str, str], str]) -> JsonObject:

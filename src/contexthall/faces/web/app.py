@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from contexthall.core.errors import HallError, PathMissingError
+from contexthall.core.errors import HallError
 from contexthall.faces.web.api import Api
 from contexthall.faces.web.events import EventStreams
 from contexthall.faces.web.guard import Guard, HostNames, RefusedError, respond_to_error
@@ -45,11 +45,11 @@ class Access(NamedTuple):
 class Site:
     """The hall as an ASGI application."""
 
-    def __init__(self, hall: Hall, mcp: ASGIApp, access: Access, *, version: str, disk: Disk | None = None) -> None:
+    def __init__(self, hall: Hall, mcp: ASGIApp, access: Access, *, version: str) -> None:
         api = Api(hall, write_token=access.write_token)
         manager = hall.guild if hall.has_guild else None
         self._events = EventStreams(manager, api.describe_member, version=version)
-        files = dict(_page_files(disk or Disk()))
+        files = dict(_page_files(Disk()))
         routes = [
             *(Route(path, file, methods=["GET"]) for path, file in files.items()),
             *api.routes(),
@@ -83,16 +83,9 @@ def _page_file(content: bytes, media_type: str) -> Callable[[Request], Awaitable
     return respond
 
 
-def _page_files(disk: Disk, folder: str = "") -> Iterator[tuple[str, Callable[[Request], Awaitable[Response]]]]:
+def _page_files(disk: Disk) -> Iterator[tuple[str, Callable[[Request], Awaitable[Response]]]]:
     """Yield the endpoints of the page's files, by their URL path."""
-    try:
-        entries = disk.list(os.path.join(STATIC, folder))
-    except PathMissingError:
-        entries = ()
-    for entry in entries:
-        name = os.path.join(folder, entry.name)
-        if entry.kind == "directory":
-            yield from _page_files(disk, name)
-        elif (media_type := _TYPES.get(os.path.splitext(name)[1])) is not None:
-            path = "/" if name == "index.html" else f"/static/{name}"
-            yield path, _page_file(disk.read(os.path.join(STATIC, name)), media_type)
+    for entry in disk.list(STATIC):
+        if (media_type := _TYPES.get(os.path.splitext(entry.name)[1])) is not None:
+            path = "/" if entry.name == "index.html" else f"/static/{entry.name}"
+            yield path, _page_file(disk.read(os.path.join(STATIC, entry.name)), media_type)
