@@ -33,7 +33,8 @@ def tools(as_json: bool, hall: HallChoice) -> None:
     """
     opened = hall.open()
     if as_json:
-        print_json(_as_json(opened.catalog))
+        definitions = [tool.definition() for tool in opened.catalog.tools]
+        print_json(compact({"instructions": opened.catalog.instructions, "tools": definitions}))
     else:
         print_data(_as_table(opened.catalog, opened.guild.snapshot() if opened.has_guild else ()))
 
@@ -103,10 +104,6 @@ def _wants_text(schema: JsonObject, name: str) -> bool:
 def tokens(text: str) -> int:
     """Estimate what a text costs an agent."""
     return cost(text.encode("utf-8"))
-
-
-def _as_json(catalog: Catalog) -> str:
-    return compact({"instructions": catalog.instructions, "tools": [tool.definition() for tool in catalog.tools]})
 
 
 def _as_table(catalog: Catalog, members: "Sequence[MemberView]") -> str:

@@ -8,7 +8,7 @@ import errno
 import platform
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException
 from importlib import metadata
@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 
 from contexthall import __version__
 from contexthall.core.wire import parse
-from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding, Mark, command
 from contexthall.faces.web.address import LOOPBACK
 
 _REPORTED = ("mcp", "pydantic", "starlette")
@@ -94,32 +94,30 @@ def check_command(found: str, ours: Sequence[str], real: Callable[[str], str]) -
 
 def check_port(port: int, elsewhere: str) -> DoctorFinding:
     """Check that the hall could listen at a port, or find out who does; `elsewhere` is a command for another one."""
-    subject, facts = f"port {port}", {"port": port}
+    mark, state, text = _state_of_port(port)
+    remedy = elsewhere if state in {"refused", "taken"} else ""
+    return DoctorFinding(mark, f"port {port}", text, remedy, {"port": port, "state": state})
+
+
+def _state_of_port(port: int) -> tuple[Mark, str, str]:
+    """Return the state of a port and a sentence about it; a hall is told from another program by its `/healthz`."""
     try:
         with socket.socket() as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind((LOOPBACK, port))
+            return "ok", "free", "free"
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            text = f"cannot be used: {error.strerror}"
-            return DoctorFinding("note", subject, text, elsewhere, {**facts, "state": "refused"})
-        return _check_listener(subject, facts, _health_at(port), elsewhere)
-    return DoctorFinding("ok", subject, "free", facts={**facts, "state": "free"})
-
-
-def _check_listener(subject: str, facts: Mapping[str, object], answer: bytes, elsewhere: str) -> DoctorFinding:
-    """Tell a hall from another program by its answer to `/healthz`."""
+            return "note", "refused", f"cannot be used: {error.strerror}"
+    answer = _health_at(port)
     version = _version_of_hall(answer)
     if version == __version__:
-        return DoctorFinding("ok", subject, f"a Context Hall {version} listens", facts={**facts, "state": "hall"})
+        return "ok", "hall", f"a Context Hall {version} listens"
     if version:
-        text = f"a Context Hall {version} listens, and this is {__version__}: start that one again"
-        return DoctorFinding("note", subject, text, facts={**facts, "state": "hall"})
+        return "note", "hall", f"a Context Hall {version} listens, and this is {__version__}: start that one again"
     if _WANTS_TOKEN in answer:
-        return DoctorFinding(
-            "ok", subject, "a Context Hall listens that wants its token", facts={**facts, "state": "hall"}
-        )
-    return DoctorFinding("note", subject, "something else listens", elsewhere, {**facts, "state": "taken"})
+        return "ok", "hall", "a Context Hall listens that wants its token"
+    return "note", "taken", "something else listens"
 
 
 def _version_of_hall(answer: bytes) -> str:
