@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.clients.making import register_in
 
-from contexthall.clients.discretion import secret_in
 from contexthall.clients.importing import ImportedServer, Origin, as_members
+from contexthall.clients.secret_detection import secret_in
 from contexthall.clients.servers import server_of
 
 PROJECT, HOME = "/home/me/shop", "/home/me"

@@ -20,7 +20,7 @@ from tests.processes import run_context
 
 import contexthall
 from contexthall.contexts.project import as_yaml
-from contexthall.faces.cli.log import _Lines
+from contexthall.faces.cli.log import _LineFormatter
 from contexthall.faces.cli.table import COMMANDS
 from contexthall.guild.lists.naming import tool_names
 from contexthall.hall import GuildChoice, open_hall
@@ -251,7 +251,7 @@ def test_a_log_has_one_line_for_each_message_and_nothing_to_obey(tmp_path: Path)
 def test_a_trace_in_the_log_is_indented_and_obeyed_by_nobody() -> None:
     error = ValueError(EVIL)
     about = (type(error), error, error.__traceback__)
-    told = _Lines().format(logging.LogRecord("x", logging.ERROR, "", 0, "%s failed", (EVIL,), about))
+    told = _LineFormatter().format(logging.LogRecord("x", logging.ERROR, "", 0, "%s failed", (EVIL,), about))
     assert not {each for each in told if not each.isprintable() and each != "\n"}
     assert [line for line in told.splitlines() if not line.startswith("  ")] == [told.splitlines()[0]]
 

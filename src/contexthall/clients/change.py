@@ -56,5 +56,12 @@ def without_value(values: Mapping[str, Any], path: tuple[str, ...], name: str) -
     return {**values, path[0]: without_value(values[path[0]], path[1:], name)}
 
 
+def object_at(values: object, path: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return the object at `path`; an empty one if there is none."""
+    for name in path:
+        values = values.get(name) if isinstance(values, Mapping) else None
+    return values if isinstance(values, Mapping) else {}
+
+
 def nested(path: tuple[str, ...], value: object) -> object:
     return {path[0]: nested(path[1:], value)} if path else value

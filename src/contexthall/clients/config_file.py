@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
 from contexthall.clients import jsonc, toml_text
+from contexthall.clients.change import object_at
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.core.wire import MOST_VALUES, has_too_many_values
 from contexthall.system import safe_write
@@ -79,10 +80,7 @@ class ConfigFile:
 
     def servers_in(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the servers among the values of the file."""
-        found: Any = values
-        for key in self._keys:
-            found = found.get(key) if isinstance(found, Mapping) else None
-        return found if isinstance(found, Mapping) else {}
+        return object_at(values, self._keys)
 
     def with_server(self, text: str, name: str, entry: Mapping[str, Any]) -> str:
         """Return the text with that server, and nothing else changed."""
@@ -104,14 +102,15 @@ class ConfigFile:
         if after == before.text:
             return FileChange(self.path, is_needed=False)
         if before.data is None:
-            self._create(directory, name, data)
+            if not directory.put(name, data, sync=True):
+                raise UsageError(f"somebody else is writing {self.path}", hint="try again")
         elif after == self.without_server(self.with_server("", server, {}), server):
             safe_write.remove(directory, name, before.data)
         else:
             backup = name + BACKUP_SUFFIX
             # A backup from before the hall was in the file is worth more than a copy that has the hall in it.
             if server not in self.servers_in(before.values) or backup not in directory.names():
-                _keep(directory, name, backup, before.data)
+                _write_backup(directory, name, backup, before.data)
             safe_write.rewrite(directory, name, before.data, data)
             return FileChange(self.path, is_needed=True, backup=os.path.join(directory.path, backup))
         return FileChange(self.path, is_needed=True)
@@ -126,17 +125,13 @@ class ConfigFile:
         made = _make_missing(self._disk, os.path.dirname(real))
         try:
             with self._disk.enter(os.path.dirname(real), follow=False) as directory:
-                _tidy(directory, os.path.basename(real))
+                _recover_leftovers(directory, os.path.basename(real))
                 yield directory, self._read(real)
         except BaseException:
             for path in reversed(made):
                 with suppress(DiskError):  # unless somebody has put something there
                     self._disk.remove_directory(path)
             raise
-
-    def _create(self, directory: Directory, name: str, data: bytes) -> None:
-        if not directory.put(name, data, sync=True):
-            raise UsageError(f"somebody else is writing {self.path}", hint="try again")
 
     def _refused(self, why: object) -> UsageError:
         return UsageError(f"{self.path}: {why}", hint="mend the file by hand; it was left as it is")
@@ -165,7 +160,7 @@ class ConfigFile:
         return real
 
 
-def _tidy(directory: Directory, name: str) -> None:
+def _recover_leftovers(directory: Directory, name: str) -> None:
     """Remove the temporary files of killed runs, and give back what they had set aside."""
     with suppress(DiskError):
         leftovers = list(filter(is_temporary, directory.names()))
@@ -174,7 +169,7 @@ def _tidy(directory: Directory, name: str) -> None:
                 safe_write.settle(directory, aside, (name,))
 
 
-def _keep(directory: Directory, name: str, backup: str, data: bytes) -> None:
+def _write_backup(directory: Directory, name: str, backup: str, data: bytes) -> None:
     """Write a copy of a file beside it, with the permissions of the file."""
     temporary = directory.write_like(name, data)
     try:

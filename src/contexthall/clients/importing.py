@@ -17,7 +17,7 @@ from shlex import quote
 from types import MappingProxyType
 from typing import NamedTuple
 
-from contexthall.clients.discretion import has_secret, secret_in, secrets_in
+from contexthall.clients.secret_detection import has_secret, secret_in, secrets_in
 from contexthall.clients.servers import ConfiguredServer
 
 _SHELL = "/bin/sh"
@@ -162,14 +162,11 @@ class _Translation:
 
     def _translate_references(self, value: str) -> str:
         """Translate the references in a value into those of a manifest."""
-        said = _REFERENCE.sub(self._reference, self._expand_folders(value))
+        text = _REFERENCE.sub(lambda found: self._need(_name_in(found)), self._expand_folders(value))
         # A manifest takes `$${` for `${` itself.
-        if "$${" in said or set(_OTHER.findall(said)) - {f"${{{name}}}" for name in self._needs}:
+        if "$${" in text or set(_OTHER.findall(text)) - {f"${{{name}}}" for name in self._needs}:
             raise _UntranslatableError("it uses a variable of its client that has no counterpart here")
-        return said
-
-    def _reference(self, found: re.Match[str]) -> str:
-        return self._need(_name_in(found))
+        return text
 
     def _own(self, name: str) -> str:
         """Return a variable that no other server has."""
@@ -186,9 +183,7 @@ class _Translation:
         words = [self._expand_folders(word) for word in (self._server.command, *self._server.args)]
         directory = self._directory(words)
         begins = secrets_in(_REFERENCE.sub("", word) for word in words)
-        shell_words = [
-            self._shell_argument(number, *each) for number, each in enumerate(zip(words, begins, strict=True))
-        ]
+        shell_words = list(map(self._shell_argument, count(), words, begins))
         if not directory and shell_words == list(map(quote, words)):
             return tuple(words)
         entering = f"cd {self._shell_word(directory)} && " if directory else ""

@@ -30,7 +30,6 @@ _UNIT: Final = "  "
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 _LINE_COMMENT, _BLOCK_COMMENT = r"//[^\r\n]*+", r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+(\*/)?"
 _STRING_OR_COMMENT = re.compile(f"{_STRING}|{_LINE_COMMENT}|{_BLOCK_COMMENT}", re.DOTALL)
-_STRING_OR_BRACKET = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
 _TOKEN = re.compile(rf'{_STRING}|[\[\]{{}}:,]|[^\s"\[\]{{}}:,]+', re.DOTALL)
 # What Python's parser must not see: a trailing comma, unless nothing precedes it, becomes a blank; NaN and Infinity.
 _LENIENT = re.compile(rf"({_STRING}|[\[{{:,][{_SPACE}]*+,)|,(?=[{_SPACE}]*+[\]}}])|[NI]", re.DOTALL)
@@ -123,31 +122,31 @@ class _JsoncText:
     def edits_to_put(self, path: tuple[str, ...], name: str, value: Mapping[str, Any]) -> list[Edits]:
         if not self._bare.strip(_SPACE):
             return [self._first_object(nested((*path, name), value))]
-        place, missing = self._descend(path)
-        if missing:
-            return self._added(place, missing[0], nested((*missing[1:], name), value))
-        member = self._named(place, name)
-        return self._replaced(place, member, value) if member else self._added(place, name, value)
+        place, member, missing = self._find((*path, name))
+        if member is None:
+            return self._added(place, missing[0], nested(missing[1:], value))
+        new = _dump(value)
+        if self._begins_line(member.start):
+            new = self._dump_indented(value, self._indent(member.start), self._unit(place))
+        return [[Edit(member.value, member.end, new)]]
 
     def edits_to_remove(self, path: tuple[str, ...], name: str) -> list[Edits]:
         """Return the alternative edits that remove a member; none if it is not there."""
-        if not self.values:
-            return []
-        place, missing = self._descend(path)
-        member = None if missing else self._named(place, name)
-        return self._removed(place, member) if member else []
+        place, member, _ = self._find((*path, name)) if self.values else (None, None, ())
+        return self._removed(place, member) if place and member else []
 
-    def _descend(self, path: tuple[str, ...]) -> tuple[_Object, tuple[str, ...]]:
-        """Return the last object on the path that is there, and the rest of the path."""
-        place = _object_at(self._bare, self._bare.index("{"))
+    def _find(self, path: tuple[str, ...]) -> tuple[_Object, _JsonMember | None, tuple[str, ...]]:
+        """Return the last object on the path that is there, its member if that ends the path, and what is missing."""
+        place, member = _object_at(self._bare, self._bare.index("{")), None
         for seen, name in enumerate(path):
+            if member:
+                if self._bare[member.value] != "{":
+                    raise error_at(self._text, member.value, f"`{member.name}` is no object")
+                place = _object_at(self._bare, member.value)
             member = self._named(place, name)
             if member is None:
-                return place, path[seen:]
-            if self._bare[member.value] != "{":
-                raise error_at(self._text, member.value, f"`{name}` is no object")
-            place = _object_at(self._bare, member.value)
-        return place, ()
+                return place, None, path[seen:]
+        return place, member, ()
 
     def _named(self, place: _Object, name: str) -> _JsonMember | None:
         """Return the member of that name. Of two, some readers take the first and others the last."""
@@ -162,12 +161,6 @@ class _JsoncText:
         before = self._line_break if self._text[:end].strip(_BYTE_ORDER_MARK + _SPACE) else ""
         after = "" if self._text[end:] else self._line_break
         return [Edit(end, end, before + self._dump_indented(value, "", _UNIT) + after)]
-
-    def _replaced(self, place: _Object, member: _JsonMember, value: object) -> list[Edits]:
-        new = _dump(value)
-        if self._begins_line(member.start):
-            new = self._dump_indented(value, self._indent(member.start), self._unit(place))
-        return [[Edit(member.value, member.end, new)]]
 
     def _added(self, place: _Object, name: str, value: object) -> list[Edits]:
         """Return alternative edits that add a last member: on its own line if the one before it is, else behind it."""
@@ -186,25 +179,22 @@ class _JsoncText:
         return [[Edit(last.end, last.end, ","), Edit(end, end, text)] for text in texts]
 
     def _removed(self, place: _Object, member: _JsonMember) -> list[Edits]:
-        """Return alternative edits that remove a member: with the white space before it, else from where it begins."""
+        """Return alternative edits that remove a member: with the white space before it, else from where it begins.
+
+        If its lines are its own, the comment behind it on the last one goes too, unless that would change something.
+        """
         is_last = member is place.members[-1]
         line_end = self._line_end(member.stop)
-        if not is_last and self._bare[member.stop : line_end].strip(_SPACE):
+        is_followed = bool(self._bare[member.stop : line_end].strip(_SPACE))
+        if is_followed and not is_last:
             return [[Edit(member.start, self._past_indent(member.stop))]]
         before = [each.comma for each in place.members[-2:-1] if is_last and member.comma is None]
         commas = [Edit(comma, comma + 1) for comma in before if comma is not None]
         start = self._before_space(member.start)
-        return [
-            [*commas, Edit(begin, self._past_closing(place, start, stop))]
-            for stop in self._stops(member)
-            for begin in (start, member.start)
-        ]
-
-    def _stops(self, member: _JsonMember) -> list[int]:
-        """Return where a member may end: behind the comment on its last line if its lines are its own, or before it."""
-        line_end = self._line_end(member.stop)
-        has_lines = self._begins_line(member.start) and not self._bare[member.stop : line_end].strip(_SPACE)
-        return [self._before_space(line_end), member.stop] if has_lines else [member.stop]
+        has_lines = not is_followed and self._begins_line(member.start)
+        stops = [self._before_space(line_end), member.stop] if has_lines else [member.stop]
+        ends = [self._past_closing(place, start, stop) for stop in stops]
+        return [[*commas, Edit(begin, end)] for end in ends for begin in (start, member.start)]
 
     def _past_closing(self, place: _Object, start: int, stop: int) -> int:
         """Skip the line break that was added for the closing brace, if nothing else is left between the braces."""
@@ -275,7 +265,7 @@ def _values(bare: str, reader: json.JSONDecoder) -> dict[str, Any]:
 
 def _check_depth(bare: str) -> None:
     depth = 0
-    for found in _STRING_OR_BRACKET.finditer(bare):
+    for found in _TOKEN.finditer(bare):
         depth += _STEPS.get(found[0], 0)
         if depth > wire.MOST_LEVELS:
             raise error_at(bare, found.start(), "nested too deeply")

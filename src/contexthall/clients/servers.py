@@ -10,6 +10,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from contexthall.clients.change import object_at
 from contexthall.clients.table import CLIENTS, NAME
 
 _SETS = tuple(dict.fromkeys(client.keys for client in CLIENTS.values()))
@@ -62,14 +63,7 @@ class ConfiguredServer(NamedTuple):
 
 def servers_of(values: Mapping[str, Any]) -> list[ConfiguredServer]:
     """Return every server of any client's file, in the order of the file."""
-    found: list[ConfiguredServer] = []
-    for keys in _SETS:
-        entries: object = values
-        for key in keys:
-            entries = entries.get(key) if isinstance(entries, Mapping) else None
-        if isinstance(entries, Mapping):
-            found += [server_of(name, entry) for name, entry in entries.items()]
-    return found
+    return [server_of(name, entry) for keys in _SETS for name, entry in object_at(values, keys).items()]
 
 
 def server_of(name: str, entry: object) -> ConfiguredServer:

@@ -201,12 +201,8 @@ def _cut(text: str, block: Edit, line_break: str) -> Edit:
         return Edit(start - len(line_break) if is_apart else start, next_line)
     # What stands directly above stays, and must not seem to speak of what comes below.
     is_apart = _is_blank(text, text.rfind("\n", 0, max(start - 1, 0)) + 1, start)
-    return Edit(start, _past_blank_lines(text, end) if is_apart else next_line)
-
-
-def _past_blank_lines(text: str, index: int) -> int:
-    found = _BLANK_LINES.match(text, index)
-    return found.end() if found else index
+    blank = _BLANK_LINES.match(text, end)
+    return Edit(start, blank.end() if is_apart and blank else next_line)
 
 
 def _is_blank(text: str, start: int, end: int) -> bool:
@@ -233,10 +229,10 @@ def _dotted(key: tuple[str, ...]) -> str:
 
 def _dump(value: object) -> str:
     match value:
-        case str():
-            return _dump_text(value)
-        case bool():
-            return str(value).lower()
+        case str() if value.encode("utf-8", "replace").decode() != value:
+            raise TextError("TOML cannot spell a lone surrogate")
+        case str() | bool():  # JSON escapes what TOML asks for, but for one character
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case int() | float():
             return repr(value)
         case list() | tuple():
@@ -245,10 +241,3 @@ def _dump(value: object) -> str:
             return f"{{ {', '.join(f'{_dotted((name,))} = {_dump(each)}' for name, each in value.items())} }}"
         case _:
             raise TextError(f"TOML has no word for {value!r}")
-
-
-def _dump_text(text: str) -> str:
-    """Quote text as JSON does, which escapes what TOML asks for, but for one character."""
-    if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
-        raise TextError("TOML cannot spell a lone surrogate")
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

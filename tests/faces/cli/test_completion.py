@@ -11,7 +11,7 @@ from tests.faces.cli.shells import COMMANDS as SHELLS
 from tests.faces.cli.shells import Shell
 from tests.guild.making import make_member
 
-from contexthall.faces.cli.completion import Typed, answer
+from contexthall.faces.cli.completion import CommandLine, answer
 from contexthall.faces.cli.table import COMMANDS, context, run
 
 EVIL = "ev$(touch pwned)`touch pwned` é" + string.punctuation.replace("/", "")
@@ -34,7 +34,7 @@ def grounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def told(line: str) -> tuple[str, list[str]]:
     """What the shell shall add, and the candidates without what they mean."""
-    kind, *candidates = answer("zsh", Typed.read(line)).split("\n")
+    kind, *candidates = answer("zsh", CommandLine.read(line)).split("\n")
     return kind, [candidate.partition("\t")[0] for candidate in candidates]
 
 
@@ -61,9 +61,9 @@ def test_bash_may_break_words_elsewhere(grounds: Path, tmp_path: Path) -> None:
 def test_commands_are_completed_in_the_order_of_the_table_with_what_they_mean() -> None:
     assert told("context ") == ("words", [*COMMANDS])
     summary = COMMANDS["resolve"].summary
-    assert answer("fish", Typed.read("context resol")) == f"words\nresolve\t{summary}"
-    assert answer("zsh", Typed.read("context resol")) == f"words\nresolve\tresolve  {summary}"
-    assert answer("bash", Typed.read("context resol")) == "words\nresolve"
+    assert answer("fish", CommandLine.read("context resol")) == f"words\nresolve\t{summary}"
+    assert answer("zsh", CommandLine.read("context resol")) == f"words\nresolve\tresolve  {summary}"
+    assert answer("bash", CommandLine.read("context resol")) == "words\nresolve"
 
 
 @pytest.mark.parametrize(
@@ -105,28 +105,28 @@ def test_what_goes_wrong_while_completing_is_silence(grounds: Path, capfd: pytes
 @pytest.mark.parametrize(
     ("line", "typed"),
     [
-        ("", Typed(("",))),
-        ("context", Typed(("context",))),
-        ("context  inspect ", Typed(("context", "inspect", ""))),
-        (r"context my\ c", Typed(("context", "my c"))),
-        ("context my\\", Typed(("context", "my"))),
-        ("context 'my c", Typed(("context", "my c"), 0, "'")),
-        ("""context "it's" 'a\\b' "a\\"b" """, Typed(("context", "it's", "a\\b", 'a"b', ""))),
-        ("context --cache=ha", Typed(("context", "--cache=ha"), 8)),
-        ('context --cache="ha', Typed(("context", "--cache=ha"), 8, '"')),
-        (r"context a\:b", Typed(("context", "a:b"))),
-        ("context a:b:c", Typed(("context", "a:b:c"), 4)),
-        ("context a'b:c'd", Typed(("context", "ab:cd"))),
+        ("", CommandLine(("",))),
+        ("context", CommandLine(("context",))),
+        ("context  inspect ", CommandLine(("context", "inspect", ""))),
+        (r"context my\ c", CommandLine(("context", "my c"))),
+        ("context my\\", CommandLine(("context", "my"))),
+        ("context 'my c", CommandLine(("context", "my c"), 0, "'")),
+        ("""context "it's" 'a\\b' "a\\"b" """, CommandLine(("context", "it's", "a\\b", 'a"b', ""))),
+        ("context --cache=ha", CommandLine(("context", "--cache=ha"), 8)),
+        ('context --cache="ha', CommandLine(("context", "--cache=ha"), 8, '"')),
+        (r"context a\:b", CommandLine(("context", "a:b"))),
+        ("context a:b:c", CommandLine(("context", "a:b:c"), 4)),
+        ("context a'b:c'd", CommandLine(("context", "ab:cd"))),
     ],
 )
-def test_a_line_is_read_as_a_shell_reads_it(line: str, typed: Typed) -> None:
-    assert Typed.read(line, breaks=" \t\n\"'><=;|&(:") == typed
+def test_a_line_is_read_as_a_shell_reads_it(line: str, typed: CommandLine) -> None:
+    assert CommandLine.read(line, breaks=" \t\n\"'><=;|&(:") == typed
 
 
 @pytest.mark.parametrize("quote", ["'", '"'])
 def test_within_quotes_bash_is_offered_only_what_stays_in_them(quote: str, grounds: Path) -> None:
     del grounds
-    assert answer("bash", Typed.read(f"context inspect --cache {quote}")) == "dirs\nhandbook\nspace at the end "
+    assert answer("bash", CommandLine.read(f"context inspect --cache {quote}")) == "dirs\nhandbook\nspace at the end "
 
 
 def test_completing_loads_the_room_that_it_looks_into_and_nothing_else(grounds: Path) -> None:

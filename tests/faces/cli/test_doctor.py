@@ -28,8 +28,8 @@ from tests.waiting import wait_until
 
 from contexthall import __version__
 from contexthall.faces.cli.diagnostics.environment import (
-    examine_command,
-    examine_installation,
+    check_command,
+    check_installation,
     fits,
     installed_version,
     read_requirements,
@@ -724,7 +724,7 @@ def test_the_requirements_of_extras_are_nobodys_duty() -> None:
 def test_packages_that_are_missing_or_of_another_version_are_wrong() -> None:
     wanted = [*map(Requirement, ("mcp<3,>=2.3", "pydantic>=2.12", "pyyaml>=6"))]
     installed = {"mcp": "1.9.0", "pyyaml": "6.0.2"}
-    found = {each.subject: each for each in examine_installation(wanted, lambda name: installed.get(name, ""))}
+    found = {each.subject: each for each in check_installation(wanted, lambda name: installed.get(name, ""))}
     assert {name for name, each in found.items() if each.mark == "wrong"} == {"mcp", "pydantic"}
     assert found["mcp"].found == "version 1.9.0, <3,>=2.3 is needed"
     assert found["pydantic"].found == "not installed, >=2.12 is needed"
@@ -733,7 +733,7 @@ def test_packages_that_are_missing_or_of_another_version_are_wrong() -> None:
 
 
 def test_a_hall_that_was_not_installed_as_a_package_cannot_say_what_it_needs() -> None:
-    assert [each.mark for each in examine_installation(None)] == ["ok", "note"]
+    assert [each.mark for each in check_installation(None)] == ["ok", "note"]
 
 
 def test_the_command_on_the_path_is_this_one_another_or_none() -> None:
@@ -743,13 +743,13 @@ def test_the_command_on_the_path_is_this_one_another_or_none() -> None:
     def real(path: str) -> str:
         return links.get(path, path)
 
-    assert examine_command("/usr/bin/context", ours, real).mark == "ok"
-    other = examine_command("/usr/local/bin/context", ours, real)
+    assert check_command("/usr/bin/context", ours, real).mark == "ok"
+    other = check_command("/usr/local/bin/context", ours, real)
     assert other.mark == "note"
     assert "another command: /usr/local/bin/context" in other.found
     assert other.remedy == "export PATH='/home/me/my venv/bin':\"$PATH\""
-    assert examine_command("", ours, real).found.startswith("not on the PATH")
-    assert examine_command("", [], real).remedy == ""
+    assert check_command("", ours, real).found.startswith("not on the PATH")
+    assert check_command("", [], real).remedy == ""
 
 
 def test_what_is_typed_is_found_as_a_shell_finds_it(

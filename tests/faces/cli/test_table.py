@@ -15,7 +15,7 @@ from tests.processes import CONTEXT, run_context
 
 from contexthall import __version__
 from contexthall.faces.cli.guild import guild
-from contexthall.faces.cli.output import harmless
+from contexthall.faces.cli.output import escaped
 from contexthall.faces.cli.table import COMMANDS, EXAMPLES, context, run
 
 
@@ -191,8 +191,8 @@ def test_a_mistake_of_ours_is_a_sentence_and_a_trace_for_those_who_ask(
 
 
 def test_what_a_terminal_would_obey_is_shown_instead() -> None:
-    assert harmless("plain é\n") == "plain é\n"
-    assert harmless("\x1b[31mred\x07\r\u202e\udcff") == "\\x1b[31mred\\x07\\r\\u202e\\udcff"
+    assert escaped("plain é\n") == "plain é\n"
+    assert escaped("\x1b[31mred\x07\r\u202e\udcff") == "\\x1b[31mred\\x07\\r\\u202e\\udcff"
 
 
 def test_an_escape_sequence_in_a_name_does_not_reach_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:

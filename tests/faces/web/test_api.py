@@ -17,7 +17,7 @@ from tests.processes import PATIENCE_SECONDS, run_context
 from contexthall import __version__, open_hall
 from contexthall.core.errors import CODES
 from contexthall.core.wire import MOST_VALUES
-from contexthall.faces.web.app import Entrance, Site
+from contexthall.faces.web.app import Access, Site
 from contexthall.faces.web.guard import STATUSES, HostNames
 
 DOCUMENTS = {
@@ -450,7 +450,7 @@ def test_a_cache_root_that_leads_out_of_the_project_is_refused(tmp_path: Path) -
 
 
 def test_every_path_is_documented_and_no_other(tmp_path: Path) -> None:
-    site = Site(open_hall(str(tmp_path)), nothing, Entrance(HostNames.of("127.0.0.1", 1)), version="1")
+    site = Site(open_hall(str(tmp_path)), nothing, Access(HostNames.of("127.0.0.1", 1)), version="1")
     answered = {path for path in site.paths if not path.startswith("/static/")} - {"/", "/mcp"}
     text = (Path(__file__).parents[3] / "docs" / "api.md").read_text()
     assert set(re.findall(r"^\| `(/[a-z/]+)", text, flags=re.MULTILINE)) == answered

@@ -7,8 +7,8 @@ import click
 
 from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
 from contexthall.core.wire import compact, indent, parse, pretty
-from contexthall.faces.cli.options import HallChoice, completed_by, roots_options
-from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.options import HallChoice, completed_by, directory_option, roots_options
+from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_json, print_lines, say
 
 _CACHE = click.option(
     "--cache",
@@ -25,20 +25,8 @@ Examples:
   context build --sources docs --cache .context/caches/handbook
   context build --sources notes --cache notes-cache --include "*.txt" --force"""
 )
-@click.option(
-    "--sources",
-    required=True,
-    metavar="DIR",
-    help="The folder of documents.",
-    shell_complete=completed_by("directories"),
-)
-@click.option(
-    "--cache",
-    required=True,
-    metavar="DIR",
-    help="Where the cache shall be.",
-    shell_complete=completed_by("directories"),
-)
+@directory_option("--sources", about="The folder of documents.", required=True)
+@directory_option("--cache", about="Where the cache shall be.", required=True)
 @click.option("--force", is_flag=True, help="Replace the cache that is there, in one step.")
 @click.option("--include", multiple=True, metavar="GLOB", help="Files to take instead of *.md. Repeatable.")
 def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> None:
@@ -47,7 +35,7 @@ def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> No
     A build succeeds whole or leaves nothing; with --force the old cache can be read until the new one takes its place.
     """
     begun = time.monotonic()
-    with ProgressBar("building", begun) as bar:
+    with ProgressBar("building") as bar:
         built = HallChoice().open().build_cache(sources, cache, include=include, force=force, progress=bar.show)
     seconds = time.monotonic() - begun
     say(f"built {counted(built.document_count, 'document')}, version {built.cache_version}, in {seconds:.1f} s")
@@ -88,7 +76,7 @@ def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | Non
     library.check_budget(tokens)
     directory = library.find(cache)
     if why_not is not None:
-        print_data("\n".join(map(on_one_line, library.explain(directory, query, tokens, why_not).sentences(tokens))))
+        print_lines(library.explain(directory, query, tokens, why_not).sentences(tokens))
         return
     text = library.resolve(directory, query, tokens).text
     print_json(text if layout == "json" else indent(text))
@@ -121,12 +109,7 @@ def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
 
 
 @click.command
-@click.option(
-    "--root",
-    metavar="DIR",
-    help="List this directory, by absolute paths, instead of the cache root.",
-    shell_complete=completed_by("directories"),
-)
+@directory_option("--root", about="List this directory, by absolute paths, instead of the cache root.")
 @roots_options
 def caches(root: str | None, hall: HallChoice) -> None:
     """List the document caches that are there.

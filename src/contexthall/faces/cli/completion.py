@@ -6,8 +6,8 @@ A script hands the line up to the cursor back to this command, and gets on the f
 click finds the candidates. Its own scripts were tried: none of the three completes `--option=VALUE`, bash's inserts
 names unquoted, so that a cache called `$(reboot)` would run, and fish's cuts a name at its first comma.
 
-Candidates may be names that others chose. One that a terminal would not show is left out, so a line is a candidate; zsh
-and fish quote what they insert, and for bash it is done here.
+Nothing is started, nothing is written. Candidates may be names that others chose. One that a terminal would not show is
+left out, so a line is a candidate; zsh and fish quote what they insert, and for bash it is done here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,9 @@ from click.shell_completion import CompletionItem, ShellComplete
 from contexthall.core.text import is_printable
 from contexthall.faces.cli.output import print_data
 from contexthall.faces.cli.table import context
+from contexthall.hall import GuildChoice, open_hall
+
+Candidates = list[CompletionItem[str]]
 
 BASH = r"""
 _context_completion() {
@@ -85,6 +88,7 @@ Put one line where your shell finds it at its start:
   fish  context completion fish | source      in ~/.config/fish/config.fish
 """
 
+_PATHS = {"directories": CompletionItem("", type="dir"), "files": CompletionItem("", type="file")}
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 _OPEN_TO = {"'": "'", '"': '"$`\\!'}
 """What has a meaning to bash within quotes."""
@@ -104,10 +108,10 @@ def completion(shell: str, line: str | None, breaks: str) -> None:
     SHELL is bash, zsh or fish. What it prints calls this command again, with the LINE that is to be completed and, from
     bash, the characters at which a word BREAKS.
     """
-    print_data(SCRIPTS[shell].lstrip("\n") if line is None else answer(shell, Typed.read(line, breaks)))
+    print_data(SCRIPTS[shell].lstrip("\n") if line is None else answer(shell, CommandLine.read(line, breaks)))
 
 
-class Typed(NamedTuple):
+class CommandLine(NamedTuple):
     """A line up to the cursor, as a shell reads it, and how far it got with the last word."""
 
     words: tuple[str, ...]
@@ -137,19 +141,19 @@ class Typed(NamedTuple):
         return cls((*filter(None, words[:-1]), words[-1]), kept, quote)
 
 
-def answer(shell: str, typed: Typed) -> str:
+def answer(shell: str, line: CommandLine) -> str:
     """Return the answer to a shell's script; empty if anything is wrong, for nobody asked for a message."""
     try:
-        items = candidates(typed.words)
+        items = candidates(line.words)
     except Exception:  # noqa: BLE001 - whatever it is, the person is in the middle of a word
         return ""
     kind = next((f"{item.type}s" for item in items if item.type != "plain"), "words")
     plain = [item for item in items if item.type == "plain" and is_printable(item.value)]
     meanings = {item.value: " ".join((item.help or "").split()) for item in plain}
-    return "\n".join([kind, *_SPELLINGS[shell](meanings, typed)])
+    return "\n".join([kind, *_formatted(shell, meanings, line)])
 
 
-def candidates(words: Sequence[str]) -> list[CompletionItem[str]]:
+def candidates(words: Sequence[str]) -> Candidates:
     """Return the completions of the last word."""
     before, incomplete = [*words[1:-1]], words[-1]
     option = incomplete[: incomplete.find("=") + 1] if incomplete.startswith("-") else ""
@@ -158,23 +162,26 @@ def candidates(words: Sequence[str]) -> list[CompletionItem[str]]:
     return [item for item in items if item.type != "plain" or item.value.startswith(incomplete)]
 
 
-def _for_bash(meanings: Mapping[str, str], typed: Typed) -> list[str]:
-    """Quote what bash inserts as it is: it quotes nothing but names of files."""
-    ends = [value[typed.kept :] for value in meanings]
-    if typed.quote:
-        return [end for end in ends if not set(end) & set(_OPEN_TO[typed.quote])]
+def _formatted(shell: str, meanings: Mapping[str, str], line: CommandLine) -> list[str]:
+    """Return each value and what it means, for zsh as it is listed; for bash, which inserts it as it is, quoted."""
+    if shell == "fish":
+        return [f"{value}\t{meaning}" for value, meaning in meanings.items()]
+    if shell == "zsh":
+        width = max(map(len, meanings), default=0)
+        return [f"{value}\t{value:<{width}}  {meaning}" for value, meaning in meanings.items()]
+    ends = [value[line.kept :] for value in meanings]
+    if line.quote:
+        return [end for end in ends if not set(end) & set(_OPEN_TO[line.quote])]
     return ["".join(each if each.isalnum() or each in _PLAIN else f"\\{each}" for each in end) for end in ends]
 
 
-def _for_zsh(meanings: Mapping[str, str], _typed: Typed) -> list[str]:
-    """Return each value, and how it is listed."""
-    width = max(map(len, meanings), default=0)
-    return [f"{value}\t{value:<{width}}  {meaning}" for value, meaning in meanings.items()]
-
-
-def _for_fish(meanings: Mapping[str, str], _typed: Typed) -> list[str]:
-    """Return each value, and what it means."""
-    return [f"{value}\t{meaning}" for value, meaning in meanings.items()]
-
-
-_SPELLINGS = {"bash": _for_bash, "zsh": _for_zsh, "fish": _for_fish}
+def names_on_disk(kind: str, given: click.Context) -> Candidates:
+    """Return what there is of a kind, in the hall that the options before it name; paths the shell finds itself."""
+    if kind in _PATHS:
+        return [_PATHS[kind]]
+    guild = GuildChoice(given.params.get("guild"))
+    hall = open_hall(given.params.get("path"), cache_root=given.params.get("cache_root"), guild=guild)
+    if kind == "caches":
+        names = [cache.path for cache in hall.caches.list_caches() if cache.has_manifest]
+        return [*map(CompletionItem, names), _PATHS["directories"]]
+    return [*map(CompletionItem, hall.guild.roster if kind == "members" else hall.project.places())]

@@ -53,7 +53,7 @@ Examples:
 def connect(
     client: str, action: str | None, http: bool, at: str | None, name: str, file: str | None, hall: HallChoice
 ) -> None:
-    _check_typed(name, file, at, http=http)
+    _check_options(name, file, at, http=http)
     at = str(DEFAULT_PORT) if at is None else at
     opened = hall.open()
     chosen, place = CLIENTS[client], absolute(file, opened.settings.working_directory) if file else None
@@ -61,7 +61,11 @@ def connect(
         _print_removed(opened.clients.disconnect(chosen, name=name, file=place), name)
         return
     opened.check_guild()
-    reach = _address(at, opened.settings) if http else _command(hall, opened.settings)
+    command, *arguments = _serving(hall, opened.settings)
+    if http:
+        reach = Reach(url=f"{Address.read(at).url}mcp", has_token=bool(opened.settings.http_token))
+    else:
+        reach = Reach(command, tuple(arguments))
     if action == "write":
         _print_written(opened.clients.connect(chosen, reach, name=name, file=place), chosen)
         opened.make_cache_root()
@@ -69,26 +73,17 @@ def connect(
         print_data(opened.clients.snippet(chosen, reach, name=name, file=place))
         _print_where(place or opened.clients.place(chosen))
     if reach.url:
-        serving = join([*_serving(hall, opened.settings), "--http", at])
+        serving = join([command, *arguments, "--http", at])
         say("\n" + on_one_line(f"serve the hall there with `{serving}`"))
 
 
-def _check_typed(name: str, file: str | None, at: str | None, *, http: bool) -> None:
+def _check_options(name: str, file: str | None, at: str | None, *, http: bool) -> None:
     if not is_printable(name) or not name.strip():
         raise UsageError("the name must be a text that can be shown", hint="leave --name out")
     if file == "":  # an unset variable of a script, not the usual one
         raise UsageError("the file has no name", hint="name it with --file FILE, or leave --file out")
     if at is not None and not http:
         raise UsageError("--at is for --http", hint="type both, or neither")
-
-
-def _address(at: str, settings: Settings) -> Reach:
-    return Reach(url=f"{Address.read(at).url}mcp", has_token=bool(settings.http_token))
-
-
-def _command(hall: HallChoice, settings: Settings) -> Reach:
-    command, *arguments = _serving(hall, settings)
-    return Reach(command, tuple(arguments))
 
 
 def _serving(hall: HallChoice, settings: Settings) -> list[str]:
@@ -118,10 +113,8 @@ def _ourselves(working_directory: str) -> list[str]:
 
 
 def _print_where(place: str) -> None:
-    if place:
-        say(f"\nThis goes into {on_one_line(place)}\n\nhint: the same command with --write puts it there")
-    else:
-        say("\nThis goes into your client's own file\n\nhint: the same command with --file FILE --write puts it there")
+    where, options = (on_one_line(place), "--write") if place else ("your client's own file", "--file FILE --write")
+    say(f"\nThis goes into {where}\n\nhint: the same command with {options} puts it there")
 
 
 def _print_written(change: FileChange, client: Client) -> None:
@@ -138,8 +131,7 @@ def _print_removed(change: FileChange, name: str) -> None:
     if not change.is_needed:
         say(f"{file} does not name {name}")
         return
-    kept = (
-        f"kept from before: {on_one_line(change.backup)}" if change.backup else "which said nothing else, and is gone"
-    )
+    backup = on_one_line(change.backup)
+    kept = f"kept from before: {backup}" if backup else "which said nothing else, and is gone"
     whose = f", the hall of {on_one_line(change.whose)}," if change.whose else ""
     say(f"took {name}{whose} out of {file}\n{kept}")

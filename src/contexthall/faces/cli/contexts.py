@@ -12,7 +12,6 @@ from contexthall.contexts.project import (
     ContextListing,
     FreshnessReport,
     Project,
-    Report,
     StateChange,
     as_yaml,
 )
@@ -23,11 +22,12 @@ from contexthall.faces.cli.log import show_log
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, project_options
 from contexthall.faces.cli.output import (
     counted,
-    harmless,
+    escaped,
     on_one_line,
     print_data,
     print_error,
     print_json,
+    print_lines,
     say,
     shortened,
 )
@@ -50,7 +50,10 @@ def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
     With --json it prints the same JSON as the tool list_contexts.
     """
     project = hall.open().project
-    listing = _listing(project)
+    project.config()  # raises if it is bad, which a listing would only mention
+    listing = project.list_contexts()
+    if listing.error:
+        raise DiskError(listing.error)
     if as_json:
         print_json(compact(listing.to_json()))
     else:
@@ -82,7 +85,7 @@ def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -
     if as_json:
         print_json(compact(reading.to_json()))
     else:
-        print_data(harmless(as_yaml(reading.fields)))
+        print_data(escaped(as_yaml(reading.fields)))
         say(on_one_line(f"{reading.freshness.state}{_changed(reading.freshness)}"))
 
 
@@ -103,12 +106,11 @@ def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall:
         print_error(error)
     if errors and not any(done.values()):
         context.exit(errors[0].exit_code)
-    text = {name: [shown(place) for place in places] for name, places in done.items()}
     if as_json:
-        print_json(compact(text | {"failed": len(errors)}))
+        print_json(compact(done | {"failed": len(errors)}))
     else:
-        print_data("".join(f"{on_one_line(place)}\n" for place in text["rehashed"]))
-        say(f"{len(text['rehashed'])} rehashed, {len(text['unchanged'])} unchanged, {len(errors)} failed")
+        print_lines(done["rehashed"])
+        say(f"{len(done['rehashed'])} rehashed, {len(done['unchanged'])} unchanged, {len(errors)} failed")
     if errors:
         context.exit(errors[0].exit_code)
 
@@ -127,7 +129,10 @@ def validate(strict: bool, as_json: bool, hall: HallChoice) -> None:
         findings = [finding._asdict() for finding in report.findings]
         print_json(compact(report._asdict() | {"findings": findings}))
     else:
-        print_data(_findings(report))
+        print_lines(
+            f"{each.severity:<9}  {each.scope}: {each.field + ': ' if each.field else ''}{each.message}"
+            for each in report.findings
+        )
     counts = f"{report.valid} valid, {report.invalid} invalid, {report.missing} without a context"
     if report.invalid:
         raise CheckFailedError(counts, hint="mend the files that are named, then type `context validate` again")
@@ -152,14 +157,6 @@ def watch(as_json: bool, hall: HallChoice) -> None:
         for change in changes:
             if as_json or change.was is not None or change.state != FRESH:
                 _print_change(change, as_json=as_json)
-
-
-def _listing(project: Project) -> ContextListing:
-    project.config()  # raises if it is bad, which a listing would only mention
-    listing = project.list_contexts()
-    if listing.error:
-        raise DiskError(listing.error)
-    return listing
 
 
 def _counts(listing: ContextListing) -> str:
@@ -196,18 +193,10 @@ def _rehash(hall: Hall, scopes: Sequence[str]) -> tuple[dict[str, list[str]], li
     for scope in scopes:
         try:
             place = hall.project.locate(scope)
-            done["rehashed" if hall.rehash_context(place) else "unchanged"].append(place)
+            done["rehashed" if hall.rehash_context(place) else "unchanged"].append(shown(place))
         except HallError as error:
             errors.append(error)
     return done, errors
-
-
-def _findings(report: Report) -> str:
-    lines = [
-        f"{finding.severity:<9}  {finding.scope}: {finding.field + ': ' if finding.field else ''}{finding.message}"
-        for finding in report.findings
-    ]
-    return "".join(f"{on_one_line(line)}\n" for line in lines)
 
 
 def _print_change(change: StateChange, *, as_json: bool) -> None:

@@ -1,12 +1,13 @@
 """`context doctor`."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import click
 
 from contexthall.core.errors import CheckFailedError
 from contexthall.core.wire import compact
-from contexthall.faces.cli.diagnostics.checks import Examination
+from contexthall.faces.cli.diagnostics.checks import Checks
 from contexthall.faces.cli.diagnostics.findings import DoctorFinding
 from contexthall.faces.cli.options import JSON, HallChoice, rooms_options
 from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, say, shortened
@@ -45,25 +46,20 @@ def doctor(no_start: bool, port: int, as_json: bool, hall: HallChoice) -> None:
     written. Exits with 8 if something is wrong; a note is not.
     """
     findings: dict[str, Sequence[DoctorFinding]] = {}
-    for name, found in Examination.of(hall, port=port, starts_members=not no_start).sections():
+    for name, found in Checks.of(hall, port=port, starts_members=not no_start).sections():
         findings[name] = found
         if not as_json:
             print_data(_section(_TITLES[name], found))
+    marks = Counter(each.mark for found in findings.values() for each in found)
+    wrong, notes = marks["wrong"], marks["note"]
     if as_json:
-        print_json(_to_json(findings))
-    wrong, notes = _count(findings, "wrong"), _count(findings, "note")
+        sections = {name: [_as_json(each) for each in found] for name, found in findings.items()}
+        print_json(compact({"sound": not wrong, "wrong": wrong, "notes": notes, **sections}))
     if wrong:
         text = f"{wrong} wrong, {counted(notes, 'note')}"
         raise CheckFailedError(text, hint="type what stands below each line that is marked `wrong`")
     if not as_json:
         say(f"nothing is wrong; {counted(notes, 'note')}")
-
-
-def _count(findings: Mapping[str, Sequence[DoctorFinding]], mark: str) -> int:
-    return sum(each.mark == mark for found in findings.values() for each in found)
-
-
-# What people read:
 
 
 def _section(title: str, findings: Sequence[DoctorFinding]) -> str:
@@ -87,20 +83,6 @@ def _lines(finding: DoctorFinding, width: int) -> list[str]:
     return [line, f"         type: {on_one_line(finding.remedy)}"] if finding.remedy else [line]
 
 
-# What machines read:
-
-
-def _to_json(findings: Mapping[str, Sequence[DoctorFinding]]) -> str:
-    wrong, notes = _count(findings, "wrong"), _count(findings, "note")
-    sections = {name: [_as_json(each) for each in found] for name, found in findings.items()}
-    return compact({"sound": not wrong, "wrong": wrong, "notes": notes, **sections})
-
-
 def _as_json(finding: DoctorFinding) -> dict[str, object]:
-    return {
-        "mark": finding.mark,
-        "subject": finding.subject,
-        "found": finding.found,
-        "type": finding.remedy or None,
-        "facts": dict(finding.facts),
-    }
+    mark, subject, found, remedy, facts = finding
+    return {"mark": mark, "subject": subject, "found": found, "type": remedy or None, "facts": dict(facts)}

@@ -1,14 +1,15 @@
 """`context init` and `context regen`."""
 
-import time
+from collections.abc import Callable
+from functools import partial
 
 import click
 
 from contexthall.contexts.project import Outcome
 from contexthall.core.errors import DiskError, UsageError
 from contexthall.core.wire import compact
-from contexthall.faces.cli.options import JSON, HallChoice, Manner, completed_by, drafting_options, project_options
-from contexthall.faces.cli.output import ProgressBar, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.options import JSON, DraftFlags, HallChoice, completed_by, drafting_options, project_options
+from contexthall.faces.cli.output import ProgressBar, on_one_line, print_json, print_lines, say
 
 
 @click.command(epilog="\b\nExample:\n  context init --dry-run")
@@ -16,17 +17,13 @@ from contexthall.faces.cli.output import ProgressBar, on_one_line, print_data, p
 @JSON
 @project_options
 @click.pass_context
-def init(context: click.Context, manner: Manner, as_json: bool, hall: HallChoice) -> None:
+def init(context: click.Context, flags: DraftFlags, as_json: bool, hall: HallChoice) -> None:
     """Draft contexts for directories without one, and AGENTS.md.
 
     What is there stays as it is, but for the scope of directories that were moved, and for drafts that name directories
     which are gone or do not name new ones.
     """
-    with ProgressBar("drafting", time.monotonic()) as bar:
-        outcome = hall.open().init_contexts(
-            full=manner.full, dry_run=manner.dry_run, agents=not manner.no_agents, progress=bar.show
-        )
-    _report(context, outcome, as_json=as_json, dry_run=manner.dry_run)
+    _draft(context, hall.open().init_contexts, flags, as_json=as_json)
 
 
 @click.command(
@@ -47,7 +44,7 @@ def regen(
     scopes: tuple[str, ...],
     everything: bool,
     stale: bool,
-    manner: Manner,
+    flags: DraftFlags,
     as_json: bool,
     hall: HallChoice,
 ) -> None:
@@ -60,20 +57,19 @@ def regen(
         raise UsageError("scopes, --all and --stale exclude each other", hint="name one of them")
     opened = hall.open()
     wanted = opened.project.places() if everything else [opened.project.locate(scope) for scope in scopes] or None
-    with ProgressBar("drafting", time.monotonic()) as bar:
-        outcome = opened.regen_contexts(
-            wanted, full=manner.full, dry_run=manner.dry_run, agents=not manner.no_agents, progress=bar.show
-        )
-    _report(context, outcome, as_json=as_json, dry_run=manner.dry_run)
+    _draft(context, partial(opened.regen_contexts, wanted), flags, as_json=as_json)
 
 
-def _report(context: click.Context, outcome: Outcome, *, as_json: bool, dry_run: bool) -> None:
-    """Print what was written; say how many, why the rest was not, and leave with an error if something failed."""
+def _draft(context: click.Context, draft: Callable[..., Outcome], flags: DraftFlags, *, as_json: bool) -> None:
+    """Draft, print what was written and why the rest was not, and leave with an error if something failed."""
+    dry_run = flags.dry_run
+    with ProgressBar("drafting") as bar:
+        outcome = draft(full=flags.full, dry_run=dry_run, agents=not flags.no_agents, progress=bar.show)
     if as_json:
         failed = [{"scope": scope, "reason": reason} for scope, reason in outcome.failed]
         print_json(compact(outcome._asdict() | {"failed": failed, "dry_run": dry_run}))
     else:
-        print_data("".join(f"{on_one_line(scope)}\n" for scope in [*outcome.written, *outcome.updated]))
+        print_lines([*outcome.written, *outcome.updated])
     for scope, reason in outcome.failed:
         say(on_one_line(f"{scope}: {reason}"))
     if not as_json:

@@ -6,28 +6,18 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import click
 
 from contexthall.core.catalog import JsonObject, ToolResult
 from contexthall.core.errors import CheckFailedError, DiskError, MemberError, ToolFailedError
-from contexthall.faces.cli.guild_report import (
-    change_summary,
-    command_hint,
-    describe_block,
-    event_line,
-    explanation,
-    members_table,
-    named,
-    summary,
-    to_json,
-    tools_table,
-)
+from contexthall.faces.cli import guild_report
+from contexthall.faces.cli.guild_report import command_hint, named, to_json
 from contexthall.faces.cli.importing import import_members
+from contexthall.faces.cli.log import warnings_handled
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
-from contexthall.faces.cli.output import counted, harmless, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.output import counted, escaped, on_one_line, print_data, print_json, say
 from contexthall.faces.cli.tools import ALL_ARGUMENTS, ONE_ARGUMENT, read_arguments
 from contexthall.guild.manager import Event, MCPManager, MemberView
 
@@ -57,7 +47,7 @@ def guild(context: click.Context) -> None:
     A guild is a directory of MCP servers. They are executed, so nothing is a guild until it is named, with --guild or
     CONTEXT_GUILD.
     """
-    context.with_resource(_warnings_shown())
+    context.with_resource(warnings_handled("contexthall.guild", _print_warning))
 
 
 @guild.command("list")
@@ -74,7 +64,7 @@ def list_members(as_json: bool, hall: HallChoice) -> None:
     if as_json:
         print_json(_roster(manager.snapshot()))
     elif views := manager.snapshot():
-        print_data(members_table(views, datetime.now(UTC)))
+        print_data(guild_report.members_table(views, datetime.now(UTC)))
     else:
         adding, importing = command_hint("add", "NAME", "-- COMMAND"), command_hint("import", "FILE")
         say(f"the guild has no members\n\nhint: {adding}, or {importing}")
@@ -93,7 +83,7 @@ def tools(member: str, as_json: bool, hall: HallChoice) -> None:
     if as_json:
         print_json(to_json({"tools": view.tools}))
     elif view.tools:
-        print_data(tools_table(view.tools))
+        print_data(guild_report.tools_table(view.tools))
     else:
         say(f"{named(view)} has no tools that are known\n\nhint: {command_hint('why', view.name)}")
 
@@ -167,9 +157,9 @@ def why(member: str, as_json: bool, hall: HallChoice) -> None:
     manager.look_at_files()
     view, difference, log = manager.view(member), manager.difference(member), manager.log_of(member, _LAST_LINES)
     if as_json:
-        print_json(to_json({**summary(view), "difference": difference, "log": log.splitlines()}))
-        return
-    print_data("\n".join(explanation(view, difference, log, datetime.now(UTC))))
+        print_json(to_json({**guild_report.summary(view), "difference": difference, "log": log.splitlines()}))
+    else:
+        print_data("\n".join(guild_report.explanation(view, difference, log, datetime.now(UTC))))
 
 
 @guild.command
@@ -182,7 +172,7 @@ def logs(member: str, lines: int, hall: HallChoice) -> None:
     """Show what the server of a member said on standard error."""
     manager = hall.open().guild
     if log := manager.log_of(member, lines):
-        print_data(harmless(log))
+        print_data(escaped(log))
     else:
         say(f"{named(manager.view(member))} has said nothing on standard error")
 
@@ -198,7 +188,7 @@ def approve(member: str, hall: HallChoice) -> None:
     manager = hall.open().guild
     approved, name = manager.approve(member), named(manager.view(member))
     for change in approved:
-        say(f"{name}: approved: {change_summary(change)}")
+        say(f"{name}: approved: {guild_report.change_summary(change)}")
     if not approved:
         say(f"{name}: nothing to approve")
 
@@ -220,17 +210,13 @@ def add(name: str, command: tuple[str, ...], version: str, hall: HallChoice) -> 
 guild.add_command(import_members)
 
 
-# What servers do:
-
-
 def _refresh_and_print(manager: MCPManager, names: Sequence[str], print_line: Callable[[str], None]) -> None:
     """Refresh members and print a line for each as it happens; first for those that cannot even be started."""
     failures: list[OSError | DiskError] = []
 
     def on_event(event: Event) -> None:
-        line = event_line(event)
         try:
-            if line:
+            if line := guild_report.event_line(event):
                 print_line(line)
         except (OSError, DiskError) as error:  # the refresh is worth finishing, for others
             failures.append(error)
@@ -263,7 +249,7 @@ def _print_result(result: ToolResult) -> None:
     """Print the text of a result as it is, unless a terminal would obey it; what is no text is only named."""
     for block in result.content:
         if block.get("type") != "text":
-            say(describe_block(block))
+            say(guild_report.describe_block(block))
     if result.is_error:
         say(result.text.rstrip("\n"))
     else:
@@ -273,7 +259,7 @@ def _print_result(result: ToolResult) -> None:
 
 
 def _roster(views: Sequence[MemberView]) -> str:
-    return to_json({"members": [summary(view) for view in views]})
+    return to_json({"members": [guild_report.summary(view) for view in views]})
 
 
 def _schema(view: MemberView, tool: str) -> JsonObject:
@@ -282,26 +268,7 @@ def _schema(view: MemberView, tool: str) -> JsonObject:
     return next(schemas, {})
 
 
-class _Warnings(logging.Handler):
-    """Prints warnings of the guild, each once; not those about members that fail, which its events report."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._said: set[str] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        words = on_one_line(f"{record.levelname.lower()}: {record.getMessage()}")
-        is_reported = record.name == _MANAGER_LOGGER and record.levelno == logging.WARNING
-        if not is_reported and words not in self._said:
-            self._said.add(words)
-            say(words)
-
-
-@contextmanager
-def _warnings_shown() -> Iterator[None]:
-    logger, warnings = logging.getLogger("contexthall.guild"), _Warnings()
-    logger.addHandler(warnings)
-    try:
-        yield
-    finally:
-        logger.removeHandler(warnings)
+def _print_warning(record: logging.LogRecord) -> None:
+    """Print a warning of the guild; not about a member that fails, which its events report."""
+    if record.name != _MANAGER_LOGGER or record.levelno != logging.WARNING:
+        say(on_one_line(f"{record.levelname.lower()}: {record.getMessage()}"))

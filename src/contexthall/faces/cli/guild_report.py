@@ -12,7 +12,7 @@ import click
 
 from contexthall.core.catalog import JsonObject
 from contexthall.core.wire import compact
-from contexthall.faces.cli.output import counted, harmless, harmless_json, on_one_line, shortened
+from contexthall.faces.cli.output import counted, escaped, escaped_json, on_one_line, shortened
 from contexthall.faces.cli.tools import tokens
 from contexthall.faces.members import facts_of
 from contexthall.guild.manager import Event, MemberView, ToolChange
@@ -20,9 +20,6 @@ from contexthall.guild.manager import Event, MemberView, ToolChange
 _WIDEST_NAME = 40
 _WIDEST_SENTENCE = 100
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
-
-
-# What people read:
 
 
 def age(cached_at: str, now: datetime) -> str:
@@ -69,7 +66,9 @@ def _reasons(view: MemberView) -> str:
 def explanation(view: MemberView, difference: str, log: str, now: datetime) -> Iterator[str]:
     """Yield all that is known of a member, sentence by sentence."""
     yield from _about_list(view, now)
-    yield from _about_faults(view)
+    if view.error:
+        yield f"Its status is error: {on_one_line(view.error)}."
+    yield from (f"Note: {on_one_line(note)}." for note in view.notes)
     yield from _about_changes(view, difference)
     if log:
         yield "The last lines of its log:"
@@ -94,20 +93,13 @@ def _about_list(view: MemberView, now: datetime) -> Iterator[str]:
             yield f"{named(view)} has no manifest that can be used, in {on_one_line(view.key)}."
 
 
-def _about_faults(view: MemberView) -> Iterator[str]:
-    if view.error:
-        yield f"Its status is error: {on_one_line(view.error)}."
-    for note in view.notes:
-        yield f"Note: {on_one_line(note)}."
-
-
 def _about_changes(view: MemberView, difference: str) -> Iterator[str]:
     """Yield what changed since it was approved, and what is in force."""
     if not view.changes:
         return
     yield "Since it was approved:"
     yield from (f"  {change_summary(change)}" for change in view.changes)
-    yield harmless(difference)
+    yield escaped(difference)
     approving = command_hint("approve", view.name)
     if view.is_held:
         yield f"The approved definitions are held in force until {approving}."
@@ -153,9 +145,6 @@ def describe_block(block: JsonObject) -> str:
     return ", ".join([*(shortened(each, _WIDEST_SENTENCE) for each in named), *size])
 
 
-# What machines read:
-
-
 def summary(view: MemberView) -> dict[str, Any]:
     """Return what is known of a member as JSON has it; of its tools only how many there are."""
     only_here = {"directory": view.key, "tools": len(view.tools), "cachedAt": view.cached_at or None}
@@ -164,4 +153,4 @@ def summary(view: MemberView) -> dict[str, Any]:
 
 def to_json(value: object) -> str:
     """Serialise on one line, with escapes for whatever a terminal would obey."""
-    return harmless_json(compact(value))
+    return escaped_json(compact(value))

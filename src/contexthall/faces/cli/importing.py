@@ -7,11 +7,13 @@ import click
 
 from contexthall.clients.register import ImportedServer
 from contexthall.core.errors import DiskError, HallError
-from contexthall.core.wire import compact
+from contexthall.faces.cli.guild_report import to_json
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, guild_options
-from contexthall.faces.cli.output import counted, harmless_json, on_one_line, print_data, print_json, say
+from contexthall.faces.cli.output import counted, on_one_line, print_json, print_lines, say
 from contexthall.guild.manager import ALREADY_THERE
 from contexthall.hall import Hall
+
+_FAILED = "not written: "
 
 
 @click.command(
@@ -40,15 +42,14 @@ def import_members(file: str, write: bool, keep: tuple[str, ...], as_json: bool,
     if write:
         found = tuple(written(opened, each) for each in found)
     if as_json:
-        print_json(harmless_json(compact({"members": [_as_json(each) for each in found], "written": write})))
+        print_json(to_json({"members": [_as_json(each) for each in found], "written": write}))
     else:
-        print_data("\n".join(map(_line, found)))
-    _report(found, opened.settings.guild, is_done=write, repeated=_repeated(file, keep))
+        print_lines(map(_line, found))
+    # The same command again, without the guild.
+    repeated = join(["context", "guild", "import", file, *(word for name in keep for word in ("--keep", name))])
+    _report(found, opened.settings.guild, is_done=write, repeated=repeated)
     if any(each.reason.startswith(_FAILED) for each in found):
         raise DiskError("some members could not be written", hint="mend what their lines say, and type the same again")
-
-
-_FAILED = "not written: "
 
 
 def written(hall: Hall, found: ImportedServer) -> ImportedServer:
@@ -64,9 +65,9 @@ def written(hall: Hall, found: ImportedServer) -> ImportedServer:
 
 def _line(found: ImportedServer) -> str:
     if found.reason:
-        return on_one_line(f"-  {found.name}: left out: {found.reason}")
+        return f"-  {found.name}: left out: {found.reason}"
     needs = f"; needs {', '.join(found.needs)}" if found.needs else ""
-    return on_one_line(f"+  {found.name}: {found.url or join(found.command)}{needs}")
+    return f"+  {found.name}: {found.url or join(found.command)}{needs}"
 
 
 def _report(found: Sequence[ImportedServer], guild: str, *, is_done: bool, repeated: str) -> None:
@@ -83,11 +84,6 @@ def _report(found: Sequence[ImportedServer], guild: str, *, is_done: bool, repea
     needs = dict.fromkeys(name for each in members for name in each.needs)
     if needs:
         say(f"the hall's environment must have {', '.join(needs)}")
-
-
-def _repeated(file: str, keep: Sequence[str]) -> str:
-    """Return the same command again, without the guild."""
-    return join(["context", "guild", "import", file, *(word for name in keep for word in ("--keep", name))])
 
 
 def _as_json(found: ImportedServer) -> dict[str, object]:

@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from functools import reduce, wraps
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 
 from contexthall.faces.cli.table import load
 from contexthall.hall import GuildChoice, Hall, open_hall
-
-if TYPE_CHECKING:
-    from contexthall.faces.cli.candidates import Candidates
 
 
 class HallChoice(NamedTuple):
@@ -40,47 +37,27 @@ class HallChoice(NamedTuple):
         )
 
 
-Kind = Literal["directories", "files", "caches", "members", "scopes"]
+def completed_by(kind: Literal["directories", "files", "caches", "members", "scopes"]) -> Callable[..., Any]:
+    """Return a completion callback that loads `completion` when it is called."""
+    return lambda context, _parameter, _incomplete: load("completion").names_on_disk(kind, context)
 
 
-def completed_by(kind: Kind) -> Callable[[click.Context, click.Parameter, str], "Candidates"]:
-    """Return a completion callback that loads `candidates` when it is called."""
-
-    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> "Candidates":
-        found: Candidates = getattr(load("candidates"), kind)(context, parameter, incomplete)
-        return found
-
-    return complete
+def directory_option(*names: str, about: str, required: bool = False, multiple: bool = False) -> Callable[..., Any]:
+    """Return an option that names a directory."""
+    completion = completed_by("directories")
+    return click.option(
+        *names, metavar="DIR", help=about, required=required, multiple=multiple, shell_complete=completion
+    )
 
 
-_PATH = click.option(
-    "-p",
-    "--path",
-    metavar="DIR",
-    help="The project root.  [default: the working directory]",
-    shell_complete=completed_by("directories"),
-)
-_CACHE_ROOT = click.option(
-    "--cache-root",
-    metavar="DIR",
-    help="Where the caches are.  [default: .context/caches in the project root]",
-    shell_complete=completed_by("directories"),
+_PATH = directory_option("-p", "--path", about="The project root.  [default: the working directory]")
+_CACHE_ROOT = directory_option(
+    "--cache-root", about="Where the caches are.  [default: .context/caches in the project root]"
 )
 _TOOLSETS = click.option("--toolsets", metavar="NAMES", help="Offer only some of caches,contexts,guild.")
 _CONFINE = click.option("--confine", is_flag=True, default=None, help="Refuse paths outside the hall's own roots.")
-_ALLOW_ROOT = click.option(
-    "--allow-root",
-    multiple=True,
-    metavar="DIR",
-    help="A directory that confinement allows. Repeatable.",
-    shell_complete=completed_by("directories"),
-)
-_GUILD = click.option(
-    "--guild",
-    metavar="DIR",
-    help="Where the members of the guild are; they are executed.",
-    shell_complete=completed_by("directories"),
-)
+_ALLOW_ROOT = directory_option("--allow-root", about="A directory that confinement allows. Repeatable.", multiple=True)
+_GUILD = directory_option("--guild", about="Where the members of the guild are; they are executed.")
 _GUILD_TRUST = click.option(
     "--guild-trust",
     type=click.Choice(["warn", "hold"]),
@@ -107,8 +84,8 @@ _DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be writt
 _NO_AGENTS = click.option("--no-agents", is_flag=True, help="Leave AGENTS.md alone.")
 
 
-class Manner(NamedTuple):
-    """How drafting shall be done."""
+class DraftFlags(NamedTuple):
+    """What was typed about how to draft."""
 
     full: bool
     dry_run: bool
@@ -116,7 +93,7 @@ class Manner(NamedTuple):
 
 
 def _gathered(
-    name: str, kind: type[HallChoice] | type[Manner], *options: Callable[..., Callable[..., Any]]
+    name: str, kind: type[HallChoice] | type[DraftFlags], *options: Callable[..., Callable[..., Any]]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds options to a command, which gets them as one argument."""
 
@@ -131,7 +108,7 @@ def _gathered(
     return decorate
 
 
-drafting_options = _gathered("manner", Manner, _FULL, _DRY_RUN, _NO_AGENTS)
+drafting_options = _gathered("flags", DraftFlags, _FULL, _DRY_RUN, _NO_AGENTS)
 project_options = _gathered("hall", HallChoice, _PATH)
 roots_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT)
 rooms_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT, _GUILD, _GUILD_TRUST)

@@ -7,6 +7,7 @@ rather than show. A script gets data as they are.
 import json
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from io import StringIO
 from typing import Self
@@ -19,12 +20,17 @@ from contexthall.core.text import is_printable
 
 def print_data(text: str) -> None:
     """Print data as it is, in UTF-8 whatever the locale, with a newline at the end; nothing if it is empty."""
-    _print(harmless(text) if _is_terminal() else text)
+    _print(escaped(text) if _is_terminal() else text)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print data that is a line each, whatever line ends are in it."""
+    print_data("".join(f"{on_one_line(line)}\n" for line in lines))
 
 
 def print_json(text: str) -> None:
     """Print JSON; for a terminal, with escapes for what it would obey."""
-    _print(harmless_json(text) if _is_terminal() else text)
+    _print(escaped_json(text) if _is_terminal() else text)
 
 
 def _is_terminal() -> bool:
@@ -40,7 +46,7 @@ def _print(text: str) -> None:
 def say(words: str) -> None:
     """Print to standard error; a failure to do so is ignored."""
     with suppress(OSError):
-        click.echo(harmless(words), err=True)
+        click.echo(escaped(words), err=True)
 
 
 def print_error(error: HallError) -> None:
@@ -56,7 +62,7 @@ def print_usage(error: click.ClickException) -> None:
     say(words.getvalue().rstrip("\n").expandtabs(4))  # click sets lists in with tabs
 
 
-def harmless(text: str) -> str:
+def escaped(text: str) -> str:
     """Escape what a terminal would obey rather than show."""
     return "".join(each if is_printable(each) or each == "\n" else ascii(each)[1:-1] for each in text)
 
@@ -68,7 +74,7 @@ def counted(count: int, noun: str) -> str:
 
 def on_one_line(text: str) -> str:
     """Escape what a terminal would obey, line ends too: a name may contain one."""
-    return harmless(text).replace("\n", "\\n")
+    return escaped(text).replace("\n", "\\n")
 
 
 def shortened(text: str, most: int) -> str:
@@ -77,7 +83,7 @@ def shortened(text: str, most: int) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def harmless_json(text: str) -> str:
+def escaped_json(text: str) -> str:
     """Escape, as JSON does, what a terminal would obey; the line ends between values stay."""
     if is_printable(text):
         return text
@@ -87,9 +93,9 @@ def harmless_json(text: str) -> str:
 class ProgressBar:
     """A bar on a terminal, for what takes longer than a second; nothing anywhere else."""
 
-    def __init__(self, label: str, begun: float) -> None:
+    def __init__(self, label: str) -> None:
         self._label = label
-        self._begun = begun
+        self._begun = time.monotonic()
         self._bar: click._termui_impl.ProgressBar[int] | None = None
 
     def __enter__(self) -> Self:

@@ -17,7 +17,7 @@ from contexthall.core.errors import DiskError, HallError, InternalError
 from contexthall.faces.cli.output import print_error, print_usage, say
 
 if TYPE_CHECKING:
-    from contexthall.faces.cli.candidates import Candidates
+    from click.shell_completion import CompletionItem
 
 EXIT_USAGE = 1
 EXIT_INTERRUPTED = 130
@@ -100,9 +100,10 @@ class CommandTable(click.Group):
         meant = "".join(f" Did you mean {each!r}?" for each in near)
         raise click.UsageError(f"No such command {name!r}.{meant}", context)
 
-    def shell_complete(self, context: click.Context, incomplete: str) -> "Candidates":
+    def shell_complete(self, context: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
         options = click.Command.shell_complete(self, context, incomplete)
-        return [*load("candidates").explained({name: entry.summary for name, entry in COMMANDS.items()}), *options]
+        item = import_module("click.shell_completion").CompletionItem
+        return [*(item(name, help=entry.summary) for name, entry in COMMANDS.items()), *options]
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(context, formatter)

@@ -33,9 +33,10 @@ def tools(as_json: bool, hall: HallChoice) -> None:
     """
     opened = hall.open()
     if as_json:
-        print_json(_as_json(opened.catalog))
+        definitions = [tool.definition() for tool in opened.catalog.tools]
+        print_json(compact({"instructions": opened.catalog.instructions, "tools": definitions}))
     else:
-        print_data(_as_table(opened.catalog, _members(opened)))
+        print_data(_as_table(opened.catalog, opened.guild.snapshot() if opened.has_guild else ()))
 
 
 @click.command(epilog="\b\nExample:\n  context call context.inspect_cache --arg cache=handbook")
@@ -103,15 +104,6 @@ def _wants_text(schema: JsonObject, name: str) -> bool:
 def tokens(text: str) -> int:
     """Estimate what a text costs an agent."""
     return cost(text.encode("utf-8"))
-
-
-def _members(hall: Hall) -> "Sequence[MemberView]":
-    has_guild = bool(hall.settings.guild) and "guild" in hall.settings.toolsets
-    return hall.guild.snapshot() if has_guild else ()
-
-
-def _as_json(catalog: Catalog) -> str:
-    return compact({"instructions": catalog.instructions, "tools": [tool.definition() for tool in catalog.tools]})
 
 
 def _as_table(catalog: Catalog, members: "Sequence[MemberView]") -> str:

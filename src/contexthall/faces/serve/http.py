@@ -15,9 +15,9 @@ from contexthall.core.errors import UsageError
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import say
 from contexthall.faces.mcp.http import HttpEndpoint
-from contexthall.faces.serve.server import server_of, settle
+from contexthall.faces.serve.server import freeze_heap, server_of
 from contexthall.faces.web.address import Address
-from contexthall.faces.web.app import Entrance, Site
+from contexthall.faces.web.app import Access, Site
 from contexthall.faces.web.guard import HostNames
 from contexthall.faces.web.listener import bind, listen
 from contexthall.hall import Hall
@@ -28,24 +28,24 @@ def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
     address = Address.read(where)
     hall = choice.open()
     token = hall.settings.http_token if token is None else _validated(token)
-    taken = bind(address, has_token=bool(token))
-    address = address._replace(port=taken.getsockname()[1])
+    bound = bind(address, has_token=bool(token))
+    address = address._replace(port=bound.getsockname()[1])
     names = HostNames.of(address.name, address.port)
     server = server_of(hall, hall.confined_caller, only_unicode=True)
     mcp = HttpEndpoint(server)
-    site = Site(hall, mcp, Entrance(names, token, secrets.token_urlsafe(32)), version=__version__)
-    settle()
+    site = Site(hall, mcp, Access(names, token, secrets.token_urlsafe(32)), version=__version__)
+    freeze_heap()
     ready = f"Context Hall at {address.url}" + (f"#token={quote(token, safe='')}" if token else "")
-    anyio.run(_run_http, hall, mcp, site, taken, ready)
+    anyio.run(_run_http, hall, mcp, site, bound, ready)
 
 
-async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, taken: socket.socket, ready: str) -> None:
+async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, bound: socket.socket, ready: str) -> None:
     def end() -> None:
         site.end_streams()
         mcp.end_streams()
 
     async with hall.running(refresh=True), mcp.running():
-        await listen(site, taken, on_ready=lambda: say(ready), on_end=end)
+        await listen(site, bound, on_ready=lambda: say(ready), on_end=end)
 
 
 def _validated(token: str) -> str:

@@ -23,7 +23,7 @@ def server_of(hall: Hall, caller: Caller, *, only_unicode: bool) -> HallServer:
     )
 
 
-def settle() -> None:
+def freeze_heap() -> None:
     """Freeze what is loaded by now, after a collection, so that the garbage collector skips it."""
     give_back_large_memory()
     gc.freeze()

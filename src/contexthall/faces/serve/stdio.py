@@ -7,7 +7,7 @@ import anyio
 from contexthall.faces.cli.output import say
 from contexthall.faces.mcp import stdio
 from contexthall.faces.mcp.server import HallServer
-from contexthall.faces.serve.server import server_of, settle
+from contexthall.faces.serve.server import freeze_heap, server_of
 from contexthall.hall import Hall
 
 
@@ -17,7 +17,7 @@ def serve_stdio(hall: Hall) -> None:
     if sys.stdin is not None and sys.stdin.isatty():
         say("waiting for an agent, which starts this itself once `context connect` has told it; Ctrl-D ends it")
     pipes = stdio.claim_standard_streams()
-    settle()
+    freeze_heap()
     anyio.run(_run_stdio, hall, server, pipes)
 
 

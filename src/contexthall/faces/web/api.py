@@ -8,6 +8,7 @@ only a page of the hall's own can have read.
 import hmac
 import logging
 import os.path
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -19,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from contexthall import __version__
-from contexthall.caches.library import CacheRef
+from contexthall.caches.library import CacheEntry, CacheRef, Library
 from contexthall.core import wire
 from contexthall.core.catalog import FailedResult, JsonObject
 from contexthall.core.errors import (
@@ -54,6 +55,7 @@ MOST_PLACES = 200
 MOST_LINES = 10_000
 _LARGEST_OFFSET = 2**53
 _LOOK_SECONDS = 0.25
+_COUNT = re.compile(r"[0-9]{1,40}")
 
 
 class Api:
@@ -92,14 +94,12 @@ class Api:
         ]
 
     def describe_member(self, name: str) -> JsonObject:
-        return _member(self._hall.guild.view(name), self._hall.guild.listed_names(name))
+        return self._members(name)[0]
 
-    # The hall:
-
-    async def _health(self, _asked: QueryParams) -> JsonObject:
+    async def _health(self, _params: QueryParams) -> JsonObject:
         return {"status": "ok", "version": __version__}
 
-    async def _describe_hall(self, _asked: QueryParams) -> JsonObject:
+    async def _describe_hall(self, _params: QueryParams) -> JsonObject:
         settings = self._hall.settings
         return {
             "version": __version__,
@@ -110,48 +110,34 @@ class Api:
             "writeToken": self._write_token,
         }
 
-    # Caches:
-
-    async def _list_caches(self, _asked: QueryParams) -> JsonObject:
+    async def _list_caches(self, _params: QueryParams) -> JsonObject:
         self._check_offered("caches")
-        return {"caches": await self._in_thread(self._inspect_caches)}
+        return {"caches": await self._in_thread(lambda: [*map(self._inspect, self._hall.caches.list_caches())])}
 
-    def _inspect_caches(self) -> list[JsonObject]:
-        library = self._hall.caches
-        entries = library.list_caches()
-        return [
-            {"name": entry.path, "has_manifest": entry.has_manifest, **self._inspect(entry.path)} for entry in entries
-        ]
-
-    def _inspect(self, cache: str) -> JsonObject:
+    def _inspect(self, entry: CacheEntry) -> JsonObject:
         try:
-            return self._hall.caches.inspect(self._locate(cache))._asdict()
+            known = self._hall.caches.inspect(self._locate(entry.path))._asdict()
         except (CacheMissingError, DiskError):  # gone meanwhile, or not to be read
-            return {"cache_version": "", "document_count": 0, "total_bytes": 0, "valid": False}
+            known = {"cache_version": "", "document_count": 0, "total_bytes": 0, "valid": False}
+        return {"name": entry.path, "has_manifest": entry.has_manifest, **known}
 
-    async def _rank(self, asked: QueryParams) -> JsonObject:
-        cache, query, budget = _text(asked, "cache"), _text(asked, "query", InvalidQueryError), _budget(asked)
-        offset = _number(asked, "offset", default=0, most=_LARGEST_OFFSET)
-        limit = _number(asked, "limit", default=50, most=MOST_PLACES)
-        standings = await self._with_cache(
-            cache, lambda directory: self._hall.caches.places(directory, query, budget, offset, limit)
-        )
+    async def _rank(self, params: QueryParams) -> JsonObject:
+        cache, query, budget = _text(params, "cache"), _text(params, "query", InvalidQueryError), _budget(params)
+        offset = _number(params, "offset", default=0, most=_LARGEST_OFFSET)
+        limit = _number(params, "limit", default=50, most=MOST_PLACES)
+        standings = await self._with_cache(cache, lambda library, it: library.places(it, query, budget, offset, limit))
         places = [place._asdict() for place in standings.places]
         return {"query": query, "budget": budget, **standings._asdict(), "places": places}
 
-    async def _read_document(self, asked: QueryParams) -> JsonObject:
-        cache, identifier = _text(asked, "cache"), _text(asked, "id")
-        document, tokens = await self._with_cache(
-            cache, lambda directory: self._hall.caches.document(directory, identifier)
-        )
+    async def _read_document(self, params: QueryParams) -> JsonObject:
+        cache, identifier = _text(params, "cache"), _text(params, "id")
+        document, tokens = await self._with_cache(cache, lambda library, it: library.document(it, identifier))
         return {**document._asdict(), "tokens": tokens}
 
-    async def _explain(self, asked: QueryParams) -> JsonObject:
-        cache, query = _text(asked, "cache"), _text(asked, "query", InvalidQueryError)
-        budget, identifier = _budget(asked), _text(asked, "id")
-        why = await self._with_cache(
-            cache, lambda directory: self._hall.caches.explain(directory, query, budget, identifier)
-        )
+    async def _explain(self, params: QueryParams) -> JsonObject:
+        cache, query = _text(params, "cache"), _text(params, "query", InvalidQueryError)
+        budget, identifier = _budget(params), _text(params, "id")
+        why = await self._with_cache(cache, lambda library, it: library.explain(it, query, budget, identifier))
         return {
             "place": why.place._asdict(),
             "considered": why.considered,
@@ -159,30 +145,26 @@ class Api:
             "sentences": why.sentences(budget),
         }
 
-    async def _with_cache(self, cache: str, work: Callable[[CacheRef], _T]) -> _T:
+    async def _with_cache(self, cache: str, work: Callable[[Library, CacheRef], _T]) -> _T:
         self._check_offered("caches")
         try:
-            return await self._in_thread(lambda: work(self._locate(cache)))
+            return await self._in_thread(lambda: work(self._hall.caches, self._locate(cache)))
         except CacheMissingError:
             raise CacheMissingError(cache) from None  # where it was looked for is nobody's business
 
     def _locate(self, cache: str) -> CacheRef:
         return self._hall.caches.locate(native(cache), may_read=self._hall.confined_caller.may_read)
 
-    # Contexts:
-
-    async def _list_contexts(self, _asked: QueryParams) -> JsonObject:
+    async def _list_contexts(self, _params: QueryParams) -> JsonObject:
         self._check_offered("contexts")
         return await self._in_thread(lambda: self._hall.project.list_contexts().to_json())
 
-    async def _show_context(self, asked: QueryParams) -> JsonObject:
+    async def _show_context(self, params: QueryParams) -> JsonObject:
         self._check_offered("contexts")
-        scope = _text(asked, "scope")
+        scope = _text(params, "scope")
         return await self._in_thread(lambda: self._hall.project.query_context(scope, with_freshness=True).to_json())
 
-    # The guild:
-
-    async def _list_members(self, _asked: QueryParams) -> JsonObject:
+    async def _list_members(self, _params: QueryParams) -> JsonObject:
         if not self._hall.has_guild:
             return {"members": []}
         # A page that shows the roster is as good as an agent that has its list: members may be asked from now on.
@@ -191,24 +173,24 @@ class Api:
             await self._hall.guild.look_again()
         return {"members": self._members()}
 
-    async def _show_tool(self, asked: QueryParams) -> JsonObject:
-        manager, member, tool = self._guild(), _text(asked, "member"), _text(asked, "tool")
+    async def _show_tool(self, params: QueryParams) -> JsonObject:
+        manager, member, tool = self._guild(), _text(params, "member"), _text(params, "tool")
         definition = next((each for each in manager.view(member).tools if each["name"] == tool), None)
         if definition is None:
             raise UnknownToolError(f"{member} has no {tool!r}")
         return {"listedAs": manager.listed_names(member)[member, tool], "definition": definition}
 
-    async def _show_difference(self, asked: QueryParams) -> JsonObject:
-        return {"difference": self._guild().difference(_text(asked, "member"))}
+    async def _show_difference(self, params: QueryParams) -> JsonObject:
+        return {"difference": self._guild().difference(_text(params, "member"))}
 
-    async def _show_log(self, asked: QueryParams) -> JsonObject:
-        manager, member = self._guild(), _text(asked, "member")
-        lines = _number(asked, "lines", default=200, most=MOST_LINES)
+    async def _show_log(self, params: QueryParams) -> JsonObject:
+        manager, member = self._guild(), _text(params, "member")
+        lines = _number(params, "lines", default=200, most=MOST_LINES)
         return {"log": await self._in_thread(lambda: manager.log_of(member, lines))}
 
-    async def _call(self, order: JsonObject) -> JsonObject:
-        manager, member, tool = self._guild(), _string(order, "member"), _string(order, "tool")
-        arguments = order.get("arguments", {})
+    async def _call(self, body: JsonObject) -> JsonObject:
+        manager, member, tool = self._guild(), _string(body, "member"), _string(body, "tool")
+        arguments = body.get("arguments", {})
         if not isinstance(arguments, dict):
             raise UsageError("`arguments` must be an object")
         name = manager.listed_names().get((member, tool))
@@ -226,20 +208,20 @@ class Api:
             raise CODES[called.code]
         return {"result": called.whole}
 
-    async def _refresh(self, order: JsonObject) -> JsonObject:
+    async def _refresh(self, body: JsonObject) -> JsonObject:
         manager = self._guild()
-        names = [_string(order, "member")] if order.get("member") is not None else list(manager.roster)
+        names = [_string(body, "member")] if body.get("member") is not None else list(manager.roster)
         await manager.refresh_tool_caches(names)
         return {"members": self._members(*names)}
 
-    async def _stop(self, order: JsonObject) -> JsonObject:
-        name = _string(order, "member")
+    async def _stop(self, body: JsonObject) -> JsonObject:
+        name = _string(body, "member")
         await self._guild().stop_server(name)
         return {"member": self.describe_member(name)}
 
-    async def _approve(self, order: JsonObject) -> JsonObject:
-        name, manager = _string(order, "member"), self._guild()
-        if "difference" in order and order["difference"] != manager.difference(name):
+    async def _approve(self, body: JsonObject) -> JsonObject:
+        name, manager = _string(body, "member"), self._guild()
+        if "difference" in body and body["difference"] != manager.difference(name):
             raise CheckFailedError("its definitions have changed again since that difference was shown")
         approved = manager.approve(name)
         return {"member": self.describe_member(name), "approved": [change._asdict() for change in approved]}
@@ -255,8 +237,6 @@ class Api:
         views = map(manager.view, names) if names else manager.snapshot()
         listed = manager.listed_names(*names)
         return [_member(view, listed) for view in views]
-
-    # Behind them:
 
     def _check_offered(self, toolset: str) -> None:
         if toolset not in self._hall.settings.toolsets:
@@ -281,24 +261,17 @@ async def _read(work: ReadHandler, request: Request) -> Response:
     return json_response(await work(request.query_params))
 
 
-# Input:
-
-
 async def _body(request: Request) -> bytes:
-    """Read a body, as far as it is not too large."""
+    """Read a body; refuse it once it is too large, or says that it will be."""
     body = bytearray()
-    if int(request.headers.get("content-length", "0")) > MOST_BODY_BYTES:
-        raise _too_large()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_BODY_BYTES:
-            raise _too_large()
-    return bytes(body)
-
-
-def _too_large() -> RefusedError:
-    most = f"A body may have {MOST_BODY_BYTES} bytes at most."
-    return RefusedError(413, "too_large", "Too large", most)
+    if int(request.headers.get("content-length", "0")) <= MOST_BODY_BYTES:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST_BODY_BYTES:
+                break
+        else:
+            return bytes(body)
+    raise RefusedError(413, "too_large", "Too large", f"A body may have {MOST_BODY_BYTES} bytes at most.")
 
 
 def _object(body: bytes) -> JsonObject:
@@ -313,40 +286,31 @@ def _object(body: bytes) -> JsonObject:
     return value
 
 
-def _string(order: JsonObject, name: str) -> str:
-    value = order.get(name)
+def _string(body: JsonObject, name: str) -> str:
+    value = body.get(name)
     if not isinstance(value, str):
         raise UsageError(f"`{name}` must be a string")
     return value
 
 
-def _text(asked: QueryParams, name: str, error: type[HallError] = UsageError) -> str:
-    if name not in asked:
+def _text(params: QueryParams, name: str, error: type[HallError] = UsageError) -> str:
+    if name not in params:
         raise error(f"`{name}` is missing")
-    return asked[name]
+    return params[name]
 
 
-def _budget(asked: QueryParams) -> int:
-    budget = asked.get("budget", "")
-    if not _is_count(budget):
+def _budget(params: QueryParams) -> int:
+    budget = params.get("budget", "")
+    if not _COUNT.fullmatch(budget):
         raise InvalidBudgetError(f"{budget!r} is not a whole number of tokens")
     return int(budget)
 
 
-def _number(asked: QueryParams, name: str, *, default: int, most: int) -> int:
-    text = asked.get(name, str(default))
-    if not _is_count(text) or int(text) > most:
+def _number(params: QueryParams, name: str, *, default: int, most: int) -> int:
+    text = params.get(name, str(default))
+    if not _COUNT.fullmatch(text) or int(text) > most:
         raise UsageError(f"`{name}` must be a whole number from 0 to {most}")
     return int(text)
-
-
-def _is_count(text: str) -> bool:
-    """Return whether a text is a whole number of a sane length."""
-    longest = 40
-    return text.isascii() and text.isdigit() and len(text) <= longest
-
-
-# Renderings:
 
 
 def _member(view: MemberView, listed: Mapping[tuple[str, str], str]) -> JsonObject:

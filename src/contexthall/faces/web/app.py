@@ -6,19 +6,18 @@ of its modification time, and serve `/static//main.js` as well.
 
 import os.path
 import re
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from hashlib import sha256
 from typing import NamedTuple
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from contexthall.core.errors import HallError, PathMissingError
+from contexthall.core.errors import HallError
 from contexthall.faces.web.api import Api
 from contexthall.faces.web.events import EventStreams
 from contexthall.faces.web.guard import Guard, HostNames, RefusedError, respond_to_error
@@ -35,8 +34,8 @@ _TYPES = {
 }
 
 
-class Entrance(NamedTuple):
-    """The names by which the hall is reached, and its tokens."""
+class Access(NamedTuple):
+    """The names by which the hall is reached, and the tokens that it wants."""
 
     names: HostNames
     token: str = ""
@@ -46,11 +45,11 @@ class Entrance(NamedTuple):
 class Site:
     """The hall as an ASGI application."""
 
-    def __init__(self, hall: Hall, mcp: ASGIApp, entrance: Entrance, *, version: str, disk: Disk | None = None) -> None:
-        api = Api(hall, write_token=entrance.write_token)
+    def __init__(self, hall: Hall, mcp: ASGIApp, access: Access, *, version: str) -> None:
+        api = Api(hall, write_token=access.write_token)
         manager = hall.guild if hall.has_guild else None
         self._events = EventStreams(manager, api.describe_member, version=version)
-        files = dict(_page_files(disk or Disk()))
+        files = dict(_page_files(Disk()))
         routes = [
             *(Route(path, file, methods=["GET"]) for path, file in files.items()),
             *api.routes(),
@@ -63,7 +62,7 @@ class Site:
         handled = (HTTPException, RefusedError, HallError, ClientDisconnect, Exception)
         app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, respond_to_error))
         app.router.redirect_slashes = False
-        self._guard = Guard(app, entrance.names, entrance.token, open_paths=files)
+        self._guard = Guard(app, access.names, access.token, open_paths=files)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._guard(scope, receive, send)
@@ -73,31 +72,20 @@ class Site:
         self._events.end()
 
 
-class _PageFile:
-    """A file of the page."""
+def _page_file(content: bytes, media_type: str) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint of a file of the page."""
+    headers = {"Content-Type": media_type, "ETag": f'"{sha256(content).hexdigest()[:16]}"'}
 
-    def __init__(self, content: bytes, media_type: str) -> None:
-        self._content = content
-        self._headers = {"Content-Type": media_type, "ETag": f'"{sha256(content).hexdigest()[:16]}"'}
+    async def respond(request: Request) -> Response:
+        is_known = headers["ETag"] in request.headers.get("if-none-match", "")
+        return Response(status_code=304, headers=headers) if is_known else Response(content, headers=headers)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._headers["ETag"] in Headers(scope=scope).get("if-none-match", ""):
-            response = Response(status_code=304, headers=self._headers)
-        else:
-            response = Response(self._content, headers=self._headers)
-        await response(scope, receive, send)
+    return respond
 
 
-def _page_files(disk: Disk, folder: str = "") -> Iterator[tuple[str, _PageFile]]:
-    """Yield the files of the page, by their URL path."""
-    try:
-        entries = disk.list(os.path.join(STATIC, folder))
-    except PathMissingError:
-        entries = ()
-    for entry in entries:
-        name = os.path.join(folder, entry.name)
-        if entry.kind == "directory":
-            yield from _page_files(disk, name)
-        elif (media_type := _TYPES.get(os.path.splitext(name)[1])) is not None:
-            path = "/" if name == "index.html" else f"/static/{name}"
-            yield path, _PageFile(disk.read(os.path.join(STATIC, name)), media_type)
+def _page_files(disk: Disk) -> Iterator[tuple[str, Callable[[Request], Awaitable[Response]]]]:
+    """Yield the endpoints of the page's files, by their URL path."""
+    for entry in disk.list(STATIC):
+        if (media_type := _TYPES.get(os.path.splitext(entry.name)[1])) is not None:
+            path = "/" if entry.name == "index.html" else f"/static/{entry.name}"
+            yield path, _page_file(disk.read(os.path.join(STATIC, entry.name)), media_type)

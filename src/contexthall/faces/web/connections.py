@@ -14,7 +14,7 @@ import h11
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from contexthall.faces.web.guard import error_response
+from contexthall.faces.web.guard import RefusedError
 
 MOST_CONNECTIONS = 256
 HEAD_SECONDS = 10.0
@@ -76,8 +76,8 @@ class BoundedConnection(H11Protocol):
         self.conn = BoundedReader()
         self._head_seconds = HEAD_SECONDS
         self._awaited: object = None
-        self._patience: asyncio.TimerHandle | None = None
-        self._reading: asyncio.TimerHandle | None = None
+        self._request_timer: asyncio.TimerHandle | None = None
+        self._reader_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         others, most = len(self.connections), most_connections()
@@ -91,7 +91,7 @@ class BoundedConnection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._wait_for_nothing()
+        self._stop_waiting()
         self.resume_writing()
 
     def handle_events(self) -> None:
@@ -115,26 +115,26 @@ class BoundedConnection(H11Protocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
+        if self._reader_timer is not None:
+            self._reader_timer.cancel()
+            self._reader_timer = None
 
     def _wait_for_client(self) -> None:
         """Start the timer for what the client still has to send: a head, or a body."""
         awaited = self.conn.their_state
         if awaited is self._awaited:
             return
-        self._wait_for_nothing()
+        self._stop_waiting()
         seconds = {h11.IDLE: self._head_seconds, h11.SEND_BODY: BODY_SECONDS}.get(awaited)
         if seconds is not None and not self.transport.is_closing():
             self._awaited = awaited
-            self._patience = self.loop.call_later(seconds, self.transport.abort)
+            self._request_timer = self.loop.call_later(seconds, self.transport.abort)
 
-    def _wait_for_nothing(self) -> None:
+    def _stop_waiting(self) -> None:
         self._awaited = None
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+        if self._request_timer is not None:
+            self._request_timer.cancel()
+            self._request_timer = None
 
     def _wait_for_reading(self, unread: float = float("inf")) -> None:
         """Start the timer for reading, again as long as the client reads anything."""
@@ -142,11 +142,11 @@ class BoundedConnection(H11Protocol):
         if still_unread >= unread:
             self.transport.abort()
         else:
-            self._reading = self.loop.call_later(READING_SECONDS, self._wait_for_reading, still_unread)
+            self._reader_timer = self.loop.call_later(READING_SECONDS, self._wait_for_reading, still_unread)
 
 
 async def _full(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a connection that is one too many."""
     headers = {"Connection": "close", "Retry-After": "5"}
-    response = error_response(503, "busy", "Too many connections", "The hall is busy: try again in a moment.", headers)
-    await response(scope, receive, send)
+    refusal = RefusedError(503, "busy", "Too many connections", "The hall is busy: try again in a moment.", headers)
+    await refusal.response(scope, receive, send)

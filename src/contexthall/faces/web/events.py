@@ -45,10 +45,9 @@ class EventStreams:
             await wrong_method("GET")(scope, receive, send)
             return
         if len(self._queues) >= MOST_STREAMS:
-            refusal = RefusedError(
-                503, "busy", "Too many pages", f"No more than {MOST_STREAMS} pages can listen at a time."
-            )
-            await refusal.response({"Retry-After": "5"})(scope, receive, send)
+            detail = f"No more than {MOST_STREAMS} pages can listen at a time."
+            refusal = RefusedError(503, "busy", "Too many pages", detail, {"Retry-After": "5"})
+            await refusal.response(scope, receive, send)
             return
         queue, events = anyio.create_memory_object_stream[Event](MOST_WAITING)
         async with queue, events, anyio.create_task_group() as tasks:
@@ -81,20 +80,14 @@ class EventStreams:
     async def _stream(self, events: MemoryObjectReceiveStream[Event], send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         chunk = _event_bytes("hello", {"version": self._version})
-        while chunk:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            chunk = await self._next(events)
+        with suppress(anyio.EndOfStream):
+            while True:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                chunk = _HEARTBEAT
+                with anyio.move_on_after(self._heartbeat_seconds):
+                    event = await events.receive()
+                    chunk = _event_bytes(event.kind, {"member": self._describe(event.member)})
         await send({"type": "http.response.body", "body": b""})
-
-    async def _next(self, events: MemoryObjectReceiveStream[Event]) -> bytes:
-        """Return the next chunk; empty at the end."""
-        with anyio.move_on_after(self._heartbeat_seconds):
-            try:
-                event = await events.receive()
-            except anyio.EndOfStream:
-                return b""
-            return _event_bytes(event.kind, {"member": self._describe(event.member)})
-        return _HEARTBEAT
 
 
 async def _cancel_when_gone(receive: Receive, life: anyio.CancelScope) -> None:

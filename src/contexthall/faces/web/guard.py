@@ -9,7 +9,7 @@ import hmac
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -57,12 +57,12 @@ _HEADERS = {
 class RefusedError(Exception):
     """A request that is refused for how it was sent, or by whom."""
 
-    def __init__(self, status: int, code: str, message: str, detail: str) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, detail: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(detail)
-        self.status, self.code, self.message, self.detail = status, code, message, detail
-
-    def response(self, headers: Mapping[str, str] | None = None) -> Response:
-        return error_response(self.status, self.code, self.message, self.detail, headers)
+        error = {"code": code, "message": message} | ({"detail": detail} if detail else {})
+        self.response = json_response({"error": error}, status, headers)
 
 
 class HostNames(NamedTuple):
@@ -78,11 +78,13 @@ class HostNames(NamedTuple):
         """Return the names of a hall that listens at `host`, as a URL has it."""
         names = {*LOOPBACK_NAMES, host.lower()}
         hosts = {f"{name}:{port}" for name in names} | (names if port == _DEFAULT_PORT else set())
-        return cls(frozenset(hosts), any_address=_is_wildcard(host))
+        address = _numeric_address(host)
+        return cls(frozenset(hosts), any_address=address is not None and address.is_unspecified)
 
     def allow(self, host: str) -> bool:
         """Return whether a Host header may have that value."""
-        return host in self.hosts or (self.any_address and _is_numeric(host))
+        numeric = _NUMERIC.fullmatch(host) if self.any_address else None
+        return host in self.hosts or (numeric is not None and _numeric_address(numeric["name"]) is not None)
 
     def allow_origin(self, origin: str, host: str) -> bool:
         """Return whether a page of that origin may ask a hall by the name `host`."""
@@ -105,30 +107,35 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise ValueError(f"the hall does not speak {scope['type']}")
-        answer = _GuardedResponse(send, is_open=scope["path"] in self._open_paths)
-        refusal = self._refusal(Headers(scope=scope), scope["path"])
-        if refusal is not None:
-            headers = {"WWW-Authenticate": "Bearer"} if refusal.code == "unauthorized" else None
-            await refusal.response(headers)(scope, receive, answer)
-            return
+        is_open = scope["path"] in self._open_paths
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(_HEADERS)
+                if message["status"] in _CLOSING:
+                    headers["Connection"] = "close"
+                headers.setdefault("Cache-Control", "no-cache" if is_open else "no-store")
+            await send(message)
+
+        refusal = self._refusal(Headers(scope=scope), is_open=is_open)
         try:
-            await self._app(scope, receive, answer)
+            await (refusal.response if refusal else self._app)(scope, receive, send_guarded)
         except Exception:  # Starlette has answered it, and raises it again
             logger.exception("%s %r failed", scope["method"], scope["path"])
 
-    def _refusal(self, headers: Headers, path: str) -> RefusedError | None:
+    def _refusal(self, headers: Headers, *, is_open: bool) -> RefusedError | None:
         host, origins = ",".join(headers.getlist("host")).lower(), headers.getlist("origin")
         if not self._names.allow(host):
             return _forbidden("The hall is not known by that name: use the address that it printed when it started.")
         if not all(self._names.allow_origin(origin.lower(), host) for origin in origins):
             return _forbidden("A page of another origin may not ask the hall.")
         # A GET of a foreign page that cannot read the answer tells no Origin; this header it cannot leave out.
-        if path not in self._open_paths and not _OWN_SITES.issuperset(headers.getlist("sec-fetch-site")):
+        if not is_open and not _OWN_SITES.issuperset(headers.getlist("sec-fetch-site")):
             return _forbidden("A page of another origin may not ask the hall.")
-        if path not in self._open_paths and not self._knows_token(headers):
-            return RefusedError(
-                401, "unauthorized", "Not authorised", "This hall wants its token: Authorization: Bearer …"
-            )
+        if not is_open and not self._knows_token(headers):
+            detail = "This hall wants its token: Authorization: Bearer …"
+            return RefusedError(401, "unauthorized", "Not authorised", detail, {"WWW-Authenticate": "Bearer"})
         return None
 
     def _knows_token(self, headers: Headers) -> bool:
@@ -138,30 +145,6 @@ class Guard:
         # Compared whatever the scheme, so that the time taken tells nothing.
         is_right = hmac.compare_digest(given.strip().encode(), self._token)
         return is_right and scheme.lower() == "bearer"
-
-
-class _GuardedResponse:
-    """An answer on its way out, with the headers that all have."""
-
-    def __init__(self, send: Send, *, is_open: bool) -> None:
-        self._send = send
-        self._cache_control = "no-cache" if is_open else "no-store"
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.update(_HEADERS)
-            if message["status"] in _CLOSING:
-                headers["Connection"] = "close"
-            headers.setdefault("Cache-Control", self._cache_control)
-        await self._send(message)
-
-
-def error_response(
-    status: int, code: str, message: str, detail: str = "", headers: Mapping[str, str] | None = None
-) -> Response:
-    error = {"code": code, "message": message} | ({"detail": detail} if detail else {})
-    return json_response({"error": error}, status, headers)
 
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -174,11 +157,11 @@ async def respond_to_error(_request: Request, error: Exception) -> Response:
     """Return the answer to a request that failed; the paths in errors of the disk are logged, not sent."""
     match error:
         case RefusedError():
-            return error.response()
+            return error.response
         case HTTPException(status_code=405):
             return wrong_method((error.headers or {})["Allow"])
         case HTTPException():
-            return RefusedError(404, "usage", UsageError.message, "Nothing is at that path.").response()
+            return RefusedError(404, "usage", UsageError.message, "Nothing is at that path.").response
         case ClientDisconnect():
             return Response()  # which nobody reads
         case DiskError():
@@ -190,32 +173,22 @@ async def respond_to_error(_request: Request, error: Exception) -> Response:
             detail = str(error)
         case _:
             error, detail = InternalError(), "The hall made a mistake; its log tells which."
-    return error_response(STATUSES[error.code], error.code, error.message, detail)
+    return RefusedError(STATUSES[error.code], error.code, error.message, detail).response
 
 
 def wrong_method(allowed: str) -> Response:
     """Return the answer to a method that a path does not have."""
     methods = ", ".join(sorted(allowed.split(", ")))
-    return RefusedError(405, "usage", UsageError.message, f"This path answers {methods} only.").response(
-        {"Allow": methods}
-    )
+    detail = f"This path answers {methods} only."
+    return RefusedError(405, "usage", UsageError.message, detail, {"Allow": methods}).response
 
 
 def _forbidden(detail: str) -> RefusedError:
     return RefusedError(403, "forbidden", "Forbidden", detail)
 
 
-def _is_wildcard(host: str) -> bool:
+def _numeric_address(name: str) -> IPv4Address | IPv6Address | None:
     try:
-        return ip_address(host.strip("[]")).is_unspecified
+        return ip_address(name.strip("[]"))
     except ValueError:
-        return False
-
-
-def _is_numeric(host: str) -> bool:
-    """Return whether a Host header names a numeric address, with or without a port."""
-    numeric = _NUMERIC.fullmatch(host)
-    try:
-        return numeric is not None and bool(ip_address(numeric["name"].strip("[]")))
-    except ValueError:
-        return False
+        return None

@@ -40,22 +40,22 @@ def bind(address: Address, *, has_token: bool) -> socket.socket:
             f"at {address.host} others can reach the hall, so it needs a token",
             hint="give one with --token or CONTEXT_HTTP_TOKEN, or listen at 127.0.0.1",
         )
-    taken = socket.socket(family, kind, protocol)
+    bound = socket.socket(family, kind, protocol)
     try:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind(place)
-        taken.listen()
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(place)
+        bound.listen()
     except OSError as error:
-        taken.close()
+        bound.close()
         reason = _REASONS.get(error.errno or 0, error.strerror)
         raise UsageError(
             f"cannot listen at {address.name}:{address.port}: {reason}", hint="choose another port, or 0 for a free one"
         ) from None
-    return taken
+    return bound
 
 
 async def listen(
-    app: ASGIApp, taken: socket.socket, *, on_ready: Callable[[], None], on_end: Callable[[], None]
+    app: ASGIApp, bound: socket.socket, *, on_ready: Callable[[], None], on_end: Callable[[], None]
 ) -> None:
     """Serve until SIGTERM or SIGINT; `on_end` is called when one has come, before requests under way are waited for."""
     server = _HttpServer(app, on_ready)
@@ -67,7 +67,7 @@ async def listen(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)
-    await server.serve(sockets=[taken])
+    await server.serve(sockets=[bound])
 
 
 class _HttpServer(uvicorn.Server):

@@ -7,7 +7,6 @@ opened when its section is, so that one that cannot be opened hides no other.
 import os
 import sys
 import sysconfig
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
@@ -18,14 +17,9 @@ from contexthall.config.settings import SETTINGS_FILE
 from contexthall.config.settings_files import Source
 from contexthall.core.errors import HallError
 from contexthall.core.paths import absolute
-from contexthall.faces.cli.diagnostics.environment import (
-    examine_command,
-    examine_installation,
-    examine_port,
-    requirements,
-)
+from contexthall.faces.cli.diagnostics.environment import check_command, check_installation, check_port, requirements
 from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, editing, first_few, run_check
-from contexthall.faces.cli.diagnostics.guild_checks import examine_guild
+from contexthall.faces.cli.diagnostics.guild_checks import check_guild
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import ProgressBar, counted
 from contexthall.faces.web.address import LOOPBACK, Address
@@ -37,12 +31,11 @@ if TYPE_CHECKING:
 _DIGITS = 12
 _STEP = 100
 _ALL = ("path", "cache_root", "guild")
-_FLAGS = {"path": "--path", "cache_root": "--cache-root", "guild": "--guild"}
 _REMEDIES = {"stale": "regen", "missing": "init"}
 
 
-class Examination(NamedTuple):
-    """A hall that is examined, and how far."""
+class Checks(NamedTuple):
+    """The checks of one hall, and how far they go."""
 
     hall: Hall
     sources: Sequence[Source]
@@ -51,7 +44,7 @@ class Examination(NamedTuple):
     starts_members: bool
 
     @classmethod
-    def of(cls, choice: HallChoice, *, port: int, starts_members: bool) -> "Examination":
+    def of(cls, choice: HallChoice, *, port: int, starts_members: bool) -> "Checks":
         """Open the hall that is meant, without the settings that cannot be used."""
         flags = {name: value for name, value in choice._asdict().items() if name != "path" and value is not None}
         hall, sources = open_despite_faults(choice.path, flags)
@@ -68,27 +61,23 @@ class Examination(NamedTuple):
             "clients": (self._clients, ""),
             "port": (self._port, ""),
         }
-        for name, (examine, remedy) in parts.items():
-            yield name, run_check(name, examine, remedy, again=self.command_hint("doctor", about=_ALL))
+        for name, (check, remedy) in parts.items():
+            yield name, run_check(name, check, remedy, again=self.command_hint("doctor", about=_ALL))
 
     def command_hint(self, *words: str, about: Sequence[str] = ("path",)) -> str:
         """Return a command about this hall, with the options that name it."""
-        named = ((_FLAGS[name], getattr(self.choice, name)) for name in about)
+        named = ((f"--{name.replace('_', '-')}", getattr(self.choice, name)) for name in about)
         return command("context", *words, *(part for flag, value in named if value for part in (flag, value)))
 
-    # The hall, and where it lives:
-
     def _installation(self) -> Iterator[DoctorFinding]:
-        yield from examine_installation(requirements())
-        command_hint = absolute(sys.argv[0], self.hall.settings.working_directory)
-        places = (command_hint, os.path.join(sysconfig.get_path("scripts"), "context"))
-        ours = [
-            place for place in places if os.path.basename(place) == "context" and self.hall.machine.is_command(place)
-        ]
-        yield examine_command(self.hall.machine.find_command("context"), ours, self.hall.machine.real)
+        yield from check_installation(requirements())
+        machine, program = self.hall.machine, absolute(sys.argv[0], self.hall.settings.working_directory)
+        places = (program, os.path.join(sysconfig.get_path("scripts"), "context"))
+        ours = [place for place in places if os.path.basename(place) == "context" and machine.is_command(place)]
+        yield check_command(machine.find_command("context"), ours, machine.real)
 
     def _port(self) -> Iterator[DoctorFinding]:
-        found = examine_port(self.port, self.command_hint("serve", "--http", "0", about=_ALL))
+        found = check_port(self.port, self.command_hint("serve", "--http", "0", about=_ALL))
         url = f"{Address(LOOPBACK, self.port).url}mcp"
         asking = [known.title for known in self.hall.clients.known(port=self.port) if known.url == url]
         if asking and found.facts["state"] == "free":
@@ -107,11 +96,10 @@ class Examination(NamedTuple):
 
     def _root(self, subject: str, path: str) -> DoctorFinding:
         place, facts = self.hall.machine.look_at(path), {"path": path}
-        if place.fault:
-            return DoctorFinding("wrong", subject, f"{path}: {place.fault}", command("ls", "-ld", path), facts)
-        if not place.is_writable:
-            return DoctorFinding("note", subject, f"{path}: not yours to write", command("ls", "-ld", path), facts)
-        return DoctorFinding("ok", subject, path, facts=facts)
+        if place.is_writable and not place.fault:
+            return DoctorFinding("ok", subject, path, facts=facts)
+        text = f"{path}: {place.fault or 'not yours to write'}"
+        return DoctorFinding("wrong" if place.fault else "note", subject, text, command("ls", "-ld", path), facts)
 
     def _cache_root(self, path: str) -> DoctorFinding:
         """Check the cache root, which the first build makes; one that somebody named should be there."""
@@ -132,8 +120,6 @@ class Examination(NamedTuple):
             text = f"{path}: {place.fault or 'not yours to write'}, so nothing is remembered"
             yield DoctorFinding("note", subject, text, command("ls", "-ld", path), {"path": path})
 
-    # The rooms:
-
     def _caches(self) -> Iterator[DoctorFinding]:
         place = self.hall.machine.look_at(self.hall.settings.cache_root)
         if place.fault:
@@ -143,7 +129,7 @@ class Examination(NamedTuple):
         entries = library.list_caches() if place.is_there else ()
         if not entries:
             yield DoctorFinding("note", "caches", "none yet", self._building("NAME"))
-        with ProgressBar("verifying", time.monotonic()) as bar:
+        with ProgressBar("verifying") as bar:
             total, done = sum(_document_count(library, entry) for entry in entries), count(1)
 
             def on_document() -> None:
@@ -151,9 +137,9 @@ class Examination(NamedTuple):
                     bar.show(number, total)
 
             for entry in entries:
-                examine = partial(self._cache, library, entry, on_document)
+                check = partial(self._cache, library, entry, on_document)
                 verifying = self.command_hint("verify", "--cache", entry.path, about=("path", "cache_root"))
-                yield from run_check(entry.path, examine, verifying)
+                yield from run_check(entry.path, check, verifying)
         for name in library.leftovers():
             text = "a build is under way, or was killed: the next one clears what that left"
             yield DoctorFinding("note", name, text, self._building(name, "--force"))
@@ -169,7 +155,7 @@ class Examination(NamedTuple):
         violations = library.verify(directory, on_document)
         doubts = "" if violations else library.doubts(directory)
         facts = {"documents": said.document_count, "version": said.cache_version, "violations": len(violations)}
-        text = f"{counted(said.document_count, 'document')}, version {_short(said.cache_version)}"
+        text = f"{counted(said.document_count, 'document')}, version {said.cache_version.rpartition(':')[2][:_DIGITS]}"
         building = self._building(name, "--force")
         if violations:
             yield DoctorFinding("wrong", name, f"{violations[0]}{_more(violations)}", building, facts)
@@ -208,10 +194,8 @@ class Examination(NamedTuple):
             yield DoctorFinding("wrong", "invalid", f"{text}{_more(report.findings)}", self.command_hint("validate"))
 
     def _guild(self) -> Iterator[DoctorFinding]:
-        def command_hint(*words: str) -> str:
-            return self.command_hint("guild", *words, about=("path", "guild"))
-
-        return examine_guild(self.hall, command_hint, starts_members=self.starts_members)
+        command_hint = partial(self.command_hint, "guild", about=("path", "guild"))
+        return check_guild(self.hall, command_hint, starts_members=self.starts_members)
 
     def _clients(self) -> Iterator[DoctorFinding]:
         known = self.hall.clients.known(port=self.port)
@@ -227,12 +211,13 @@ class Examination(NamedTuple):
         facts = {"client": known.client, "file": known.file, "state": known.state}
         if known.state == "broken":
             return DoctorFinding("wrong", known.title, known.detail, editing(known.file), facts)
+        connecting = self._connecting(known.client, known.name)
         if known.state == "gone":
             text = f"cannot start this hall: {known.detail} ({known.file})"
-            return DoctorFinding("wrong", known.title, text, self._connecting(known.client, known.name), facts)
+            return DoctorFinding("wrong", known.title, text, connecting, facts)
         if known.state == "other":
             text = f"knows another hall: {known.detail} ({known.file})"
-            return DoctorFinding("note", known.title, text, self._connecting(known.client, known.name), facts)
+            return DoctorFinding("note", known.title, text, connecting, facts)
         text = ", ".join(filter(None, ("knows this hall", known.detail)))
         return DoctorFinding("ok", known.title, f"{text} ({known.file})", facts=facts)
 
@@ -259,10 +244,6 @@ def _document_count(library: "Library", entry: "CacheEntry") -> int:
         return library.inspect(library.locate(entry.path)).document_count if entry.has_manifest else 0
     except HallError:
         return 0
-
-
-def _short(version: str) -> str:
-    return version.rpartition(":")[2][:_DIGITS]
 
 
 def _more(found: Sequence[object]) -> str:

@@ -8,7 +8,7 @@ import errno
 import platform
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException
 from importlib import metadata
@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 
 from contexthall import __version__
 from contexthall.core.wire import parse
-from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding, Mark, command
 from contexthall.faces.web.address import LOOPBACK
 
 _REPORTED = ("mcp", "pydantic", "starlette")
@@ -55,7 +55,7 @@ def fits(version: str, wanted: Requirement) -> bool:
     return wanted.specifier.contains(version, prereleases=True)
 
 
-def examine_installation(
+def check_installation(
     wanted: Sequence[Requirement] | None, version_of: Callable[[str], str] = installed_version
 ) -> Iterator[DoctorFinding]:
     """Check the version, the Python, and whether the installed packages meet the requirements."""
@@ -79,7 +79,7 @@ def examine_installation(
     yield DoctorFinding("ok", "packages", f"{sound} of {len(wanted)} fit: {telling}", facts={"packages": versions})
 
 
-def examine_command(found: str, ours: Sequence[str], real: Callable[[str], str]) -> DoctorFinding:
+def check_command(found: str, ours: Sequence[str], real: Callable[[str], str]) -> DoctorFinding:
     """Check that `context` on the PATH is this hall; `ours` are the places of its command, `real` follows symlinks."""
     if found and real(found) in map(real, ours):
         return DoctorFinding("ok", "context", f"on the PATH: {found}", facts={"command": found})
@@ -92,34 +92,32 @@ def examine_command(found: str, ours: Sequence[str], real: Callable[[str], str])
     )
 
 
-def examine_port(port: int, elsewhere: str) -> DoctorFinding:
+def check_port(port: int, elsewhere: str) -> DoctorFinding:
     """Check that the hall could listen at a port, or find out who does; `elsewhere` is a command for another one."""
-    subject, facts = f"port {port}", {"port": port}
+    mark, state, text = _state_of_port(port)
+    remedy = elsewhere if state in {"refused", "taken"} else ""
+    return DoctorFinding(mark, f"port {port}", text, remedy, {"port": port, "state": state})
+
+
+def _state_of_port(port: int) -> tuple[Mark, str, str]:
+    """Return the state of a port and a sentence about it; a hall is told from another program by its `/healthz`."""
     try:
         with socket.socket() as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind((LOOPBACK, port))
+            return "ok", "free", "free"
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            text = f"cannot be used: {error.strerror}"
-            return DoctorFinding("note", subject, text, elsewhere, {**facts, "state": "refused"})
-        return _examine_listener(subject, facts, _health_at(port), elsewhere)
-    return DoctorFinding("ok", subject, "free", facts={**facts, "state": "free"})
-
-
-def _examine_listener(subject: str, facts: Mapping[str, object], answer: bytes, elsewhere: str) -> DoctorFinding:
-    """Tell a hall from another program by its answer to `/healthz`."""
+            return "note", "refused", f"cannot be used: {error.strerror}"
+    answer = _health_at(port)
     version = _version_of_hall(answer)
     if version == __version__:
-        return DoctorFinding("ok", subject, f"a Context Hall {version} listens", facts={**facts, "state": "hall"})
+        return "ok", "hall", f"a Context Hall {version} listens"
     if version:
-        text = f"a Context Hall {version} listens, and this is {__version__}: start that one again"
-        return DoctorFinding("note", subject, text, facts={**facts, "state": "hall"})
+        return "note", "hall", f"a Context Hall {version} listens, and this is {__version__}: start that one again"
     if _WANTS_TOKEN in answer:
-        return DoctorFinding(
-            "ok", subject, "a Context Hall listens that wants its token", facts={**facts, "state": "hall"}
-        )
-    return DoctorFinding("note", subject, "something else listens", elsewhere, {**facts, "state": "taken"})
+        return "ok", "hall", "a Context Hall listens that wants its token"
+    return "note", "taken", "something else listens"
 
 
 def _version_of_hall(answer: bytes) -> str:

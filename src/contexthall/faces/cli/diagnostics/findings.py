@@ -1,17 +1,17 @@
 """What a check finds: its subject, how it is, and what to type if something is wrong.
 
-An examination that fails is a finding as well: one bad thing never hides the others.
+A check that fails is a finding as well: one bad thing never hides the others.
 """
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from shlex import join
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from contexthall.core.errors import HallError
+from contexthall.faces.cli.log import warnings_handled
 
 Mark: TypeAlias = Literal["ok", "note", "wrong"]
 
@@ -42,16 +42,21 @@ def editing(file: str) -> str:
 
 
 def run_check(
-    subject: str, examine: Callable[[], Iterable[DoctorFinding]], remedy: str = "", *, again: str = "context doctor"
+    subject: str, check: Callable[[], Iterable[DoctorFinding]], remedy: str = "", *, again: str = "context doctor"
 ) -> Sequence[DoctorFinding]:
     """Return what a check finds and, if it fails, how; what was found before that stays.
 
     The `remedy` is a command that says more of such a failure, `again` the one by which it came to this.
     """
     found: list[DoctorFinding] = []
-    with _warnings_noted(subject, found):
+    notes: list[DoctorFinding] = []
+
+    def note(record: logging.LogRecord) -> None:
+        notes.append(DoctorFinding("note", subject, record.getMessage()))
+
+    with warnings_handled("contexthall", note):
         try:
-            for finding in examine():  # one by one: a failure must not take with it what was found before
+            for finding in check():  # one by one: a failure must not take with it what was found before
                 found.append(finding)  # noqa: PERF402 - see above
         except HallError as error:
             found.append(DoctorFinding("wrong", subject, "; ".join(filter(None, (str(error), error.hint))), remedy))
@@ -60,32 +65,7 @@ def run_check(
                 raise
             text = f"cannot be examined: {error!r}"
             found.append(DoctorFinding("wrong", subject, text, f"CONTEXT_DEBUG=1 {again}"))
-    return found
-
-
-class _Notes(logging.Handler):
-    """Keeps what the rooms warn of, each sentence once."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.sentences: dict[str, None] = {}
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.sentences[record.getMessage()] = None
-
-
-@contextmanager
-def _warnings_noted(subject: str, found: list[DoctorFinding]) -> Iterator[None]:
-    logger, notes = logging.getLogger("contexthall"), _Notes()
-    logger.addHandler(notes)
-    try:
-        yield
-    finally:
-        logger.removeHandler(notes)
-    found += [DoctorFinding("note", subject, sentence) for sentence in notes.sentences]
-
-
-# How it is worded:
+    return found + notes
 
 
 def first_few(names: Sequence[str]) -> str:

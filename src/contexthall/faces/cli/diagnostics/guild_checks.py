@@ -5,7 +5,6 @@ A trial is no refresh: no list is written and nothing is approved. Only what a s
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,13 +15,13 @@ from contexthall.hall import Hall
 if TYPE_CHECKING:
     from contexthall.guild.manager import MemberView, Trial
 
-Typed: TypeAlias = Callable[..., str]
-"""Spells a command about the guild."""
+CommandHint: TypeAlias = Callable[..., str]
+"""Returns a command about the guild, to be typed."""
 
 _ADDING = ("NAME", "--", "COMMAND")
 
 
-def examine_guild(hall: Hall, command_hint: Typed, *, starts_members: bool) -> Iterator[DoctorFinding]:
+def check_guild(hall: Hall, command_hint: CommandHint, *, starts_members: bool) -> Iterator[DoctorFinding]:
     """Check every member, if a guild is named."""
     path = hall.settings.guild
     adding = command("context", "guild", "add", "--guild", path or "DIR", *_ADDING)
@@ -48,7 +47,7 @@ def examine_guild(hall: Hall, command_hint: Typed, *, starts_members: bool) -> I
 
 def _trials(hall: Hall) -> "dict[str, Trial]":
     trials: dict[str, Trial] = {}
-    with ProgressBar("starting members", time.monotonic()) as bar:
+    with ProgressBar("starting members") as bar:
 
         def note(trial: "Trial") -> None:
             trials[trial.member] = trial
@@ -58,7 +57,7 @@ def _trials(hall: Hall) -> "dict[str, Trial]":
     return trials
 
 
-def judge(view: "MemberView", unset: Sequence[str], trial: "Trial | None", command_hint: Typed) -> DoctorFinding:
+def judge(view: "MemberView", unset: Sequence[str], trial: "Trial | None", command_hint: CommandHint) -> DoctorFinding:
     """Return the gravest finding about a member; without a trial, as far as its files tell."""
     facts: dict[str, Any] = {"list": view.freshness.state, "held": view.is_held, "tools": len(view.tools)}
     if trial is not None and not trial.error:
@@ -78,7 +77,7 @@ def judge(view: "MemberView", unset: Sequence[str], trial: "Trial | None", comma
     return DoctorFinding("ok", view.name, text, facts=facts)
 
 
-def _notes(view: "MemberView", command_hint: Typed) -> Iterator[tuple[str, str]]:
+def _notes(view: "MemberView", command_hint: CommandHint) -> Iterator[tuple[str, str]]:
     """Yield what should be looked at though nothing is wrong, and with which command."""
     if view.changes:
         state = "held back" if view.is_held else "not approved"

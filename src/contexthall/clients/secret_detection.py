@@ -1,4 +1,4 @@
-"""What of a command line or an address may be a secret? What is called one, what looks like one, and what came as one.
+"""Detection of secrets in command lines and addresses: what is called one, looks like one, or comes where one would.
 
 Pure. Rather one word too many than one too few: a word that was none is only named by a variable.
 """
@@ -38,12 +38,12 @@ _RUNS_CONTAINERS = re.compile(r"(?:^|/)(?:docker|podman|nerdctl)$")
 
 
 def secrets_in(words: Iterable[str]) -> list[int | None]:
-    """Say for each word of a command line where its secret begins; None if it has none."""
+    """Return for each word of a command line where its secret begins; None if it has none."""
     found: list[int | None] = []
     earlier, before, in_container = "", "", False
     for word in words:
         is_value = not word.startswith("-") and _is_named(earlier, before, in_container=in_container)
-        found.append(_begin_of_value(word) if is_value else secret_in(before, word))
+        found.append(_start_in_value(word) if is_value else secret_in(before, word))
         in_container = in_container or bool(_RUNS_CONTAINERS.search(word))
         earlier, before = before, word
     return found
@@ -53,9 +53,9 @@ def secret_in(before: str, word: str) -> int | None:
     """Return where the secret of a word begins, which stands behind another in a command line; None if it has none."""
     option = _OPTION.match(word)
     if option:
-        begin = _begin(option[0], word[option.end() :])
-        return None if begin is None else option.end() + begin
-    return _begin(before if before.startswith("-") and "=" not in before else "", word)
+        start = _start(option[0], word[option.end() :])
+        return None if start is None else option.end() + start
+    return _start(before if before.startswith("-") and "=" not in before else "", word)
 
 
 def has_secret(text: str) -> bool:
@@ -65,7 +65,7 @@ def has_secret(text: str) -> bool:
     except ValueError:
         return True
     shows = holds_key(text) or _SECRET_WITHIN.search(text) or _LOGIN.search(text)
-    return bool(shows) or bool(parts.netloc and _opens(parts))
+    return bool(shows) or bool(parts.netloc and _grants_access(parts))
 
 
 def _is_named(option: str, name: str, *, in_container: bool) -> bool:
@@ -77,28 +77,28 @@ def _is_named(option: str, name: str, *, in_container: bool) -> bool:
     return bool(not in_container and _GIVES_SETTING.fullmatch(option) and is_variable)
 
 
-def _begin_of_value(value: str) -> int | None:
+def _start_in_value(value: str) -> int | None:
     """Return where the secret begins, behind the scheme of an authorization; None if there is nothing behind it."""
     scheme = _SCHEME.match(value)
-    begin = scheme.end() if scheme else 0
-    return begin if begin < len(value) else None
+    start = scheme.end() if scheme else 0
+    return start if start < len(value) else None
 
 
-def _begin(option: str, value: str) -> int | None:
+def _start(option: str, value: str) -> int | None:
     """Return where the secret begins in what an option is given; the option is empty if there is none."""
     if _AUTHORIZATION.match(value):
-        return _begin_of_value(value)
+        return _start_in_value(value)
     setting, header = _SETTING.match(value), _HEADER.match(value)
     if setting and (_GIVES_SETTING.fullmatch(option) or (is_secret_name(setting[1]) and " " not in value)):
-        begin = setting.end()
+        start = setting.end()
     elif header and _GIVES_HEADER.fullmatch(option):
-        begin = header.end()
+        start = header.end()
     else:
         return 0 if value and (is_secret_name(option) or has_secret(value)) else None
-    return begin if begin < len(value) else None
+    return start if start < len(value) else None
 
 
-def _opens(parts: SplitResult) -> bool:
+def _grants_access(parts: SplitResult) -> bool:
     """Return whether an address lets in whoever knows it: it names a password, a key, or what nobody could guess."""
     is_web = parts.scheme in {"http", "https"}
     given = (*parts.query.split("&"), *parts.fragment.split("&"))
