@@ -32,8 +32,9 @@ from contexthall.core.errors import MemberError
 from contexthall.guild.lists.tools_cache import MOST_BYTES
 from contexthall.guild.members.manifest import MemberManifest
 from contexthall.guild.members.roster import Member
+from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import LONGEST_LINE, OrphanReaper
-from contexthall.guild.servers.transport import NOT_READ, TOO_LARGE, Log, Transport
+from contexthall.guild.servers.transport import NOT_READ, TOO_LARGE, Transport
 
 _MOST_TOOLS = 100_000
 _MOST_PROGRESS = 16
@@ -59,7 +60,7 @@ _TIMED_OUT = "Request {!r} timed out"
 class Connector:
     """Starts servers, or reaches those that run elsewhere: the manager's server factory."""
 
-    def __init__(self, *, version: str, environment: Mapping[str, str], log_of: Callable[[Member], Log]) -> None:
+    def __init__(self, *, version: str, environment: Mapping[str, str], log_of: Callable[[Member], BoundedLog]) -> None:
         self._client = {"name": "context-hall", "title": "Context Hall", "version": version}
         self._environment = environment
         self._log_of = log_of

@@ -12,7 +12,7 @@ import socket
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import anyio
 import httpx2
@@ -36,8 +36,9 @@ from contexthall.guild.members.manifest import (
     filled_in_headers,
     variables,
 )
+from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import LAUNCHER, LONGEST_LINE, MemberProcess, OrphanReaper, clean_environment
-from contexthall.guild.servers.redaction import Redactor
+from contexthall.guild.servers.redaction import RedactedStream, Redactor
 
 # What the SDK logs of a server is in its errors as well, where values of variables are taken out.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
@@ -64,38 +65,16 @@ _FIRST_BAD_STATUS = 300
 _READ_SECONDS = 300.0
 
 
-class Log(Protocol):
-    """Where a server's words go."""
-
-    def write(self, data: bytes) -> None: ...
-
-    def last_line(self) -> str: ...
-
-    def close(self) -> None: ...
-
-
-class _RedactedLog:
-    """A log that gets no value of a variable, of bytes that come in pieces."""
-
-    def __init__(self, log: Log, redactor: Redactor) -> None:
-        self._log = log
-        self._stream = redactor.stream()
-
-    def write(self, data: bytes) -> None:
-        if passed_on := self._stream.feed(data):
-            self._log.write(passed_on)
-
-    def close(self) -> None:
-        if rest := self._stream.finish():
-            self._log.write(rest)
-        self._log.close()
-
-
 class Transport:
     """The way to one server."""
 
     def __init__(
-        self, manifest: MemberManifest, directory: str, log: Log, environment: Mapping[str, str], reaper: OrphanReaper
+        self,
+        manifest: MemberManifest,
+        directory: str,
+        log: BoundedLog,
+        environment: Mapping[str, str],
+        reaper: OrphanReaper,
     ) -> None:
         self.in_haste = False
         """Set if a server that does not end by itself shall be given little time."""
@@ -108,8 +87,7 @@ class Transport:
         self._manifest = manifest
         self._directory = directory
         self._log = log
-        self._words = _RedactedLog(log, self.redactor)
-        """What it says on standard error, which comes in pieces."""
+        self._stderr = RedactedStream(self.redactor)
         self._environment = environment
         self._reaper = reaper
         self.http_status = 0
@@ -121,7 +99,8 @@ class Transport:
 
     def close_log(self) -> None:
         """Let go of the file to which the server's words go."""
-        self._words.close()
+        self._log.write(self._stderr.finish())
+        self._log.close()
 
     @property
     def has_ended(self) -> bool:
@@ -178,7 +157,7 @@ class Transport:
                 directory=self._directory,
                 environment=environment,
                 reaper=self._reaper,
-                on_stderr=self._words.write,
+                on_stderr=lambda data: self._log.write(self._stderr.feed(data)),
             )
         except ManifestError as error:
             raise MemberError(f"the server {error}") from None
