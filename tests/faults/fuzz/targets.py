@@ -267,7 +267,7 @@ def tools_list(data: bytes) -> None:
     """A tools cache is read or malformed; what was read can be told, compared and written again as it was."""
     try:
         cached = tools_cache.parse(data)
-    except tools_cache.MalformedCacheError as error:
+    except ValueError as error:
         str(error).encode()
         return
     again = tools_cache.parse(tools_cache.render(cached.version, cached.tools, cached.cached_at))

@@ -42,7 +42,7 @@ _ANNOTATION_KINDS: _Kinds = {
 _TASK_SUPPORT = (None, "forbidden", "optional", "required")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONGEST_NAME = 256
-_MOST_LEVELS = 100
+MOST_LEVELS = 100
 _MOST_SENTENCES = 20
 
 
@@ -51,7 +51,7 @@ def validate_tools(offered: Sequence[object], *, is_read: bool = False) -> tuple
 
     Keys that are null are dropped, since clients refuse them, and a missing description becomes `""`. One thing is
     added: an input schema without a type is of type "object". Everything else stays as it is, in its order. What is
-    read from JSON that is nested no deeper than `is_deep` allows need not be tried whether it can be written so.
+    read from JSON that is nested no more deeply than MOST_LEVELS need not be tried whether it can be written so.
     """
     tools: dict[str, JsonObject] = {}
     sentences = []
@@ -187,37 +187,18 @@ def _odd_kind(values: _Object, kinds: _Kinds, whose: str) -> str:
 def _spelling_fault(tool: _Object) -> str:
     """Return why a definition could not be written, and read again; empty if it can."""
     try:
-        text = wire.compact(tool)
-        text.encode("utf-8")
-    except (TypeError, ValueError):
-        return "it is not JSON"
+        data = wire.compact(tool).encode("utf-8")
+        if wire.is_deep(data, MOST_LEVELS):
+            return "it is nested too deeply"
     except RecursionError:
         return "it is nested too deeply"
-    # Fewer brackets than levels allowed: there is no need to count the levels.
-    may_be_deep = text.count("{") + text.count("[") > _MOST_LEVELS
-    if may_be_deep and is_deep(tool):
-        return "it is nested too deeply"
+    except (TypeError, ValueError):
+        return "it is not JSON"
     try:
-        wire.parse(text.encode(), finite=True)
+        wire.parse(data, finite=True)
     except ValueError as error:
         return f"it cannot be read again: {error}"
     return ""
-
-
-def is_deep(value: object) -> bool:
-    """Return whether a value is nested too deeply to be written."""
-    level = [value]
-    for _ in range(_MOST_LEVELS):
-        level = [part for each in level for part in _parts(each)]
-        if not level:
-            return False
-    return True
-
-
-def _parts(value: object) -> Sequence[object]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else ()
 
 
 def _at_most(count: int, sentences: Sequence[str]) -> tuple[str, ...]:
