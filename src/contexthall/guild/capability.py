@@ -28,35 +28,28 @@ _MOST_FOUND = 50
 _DEFAULT_FOUND = 10
 
 _NAME: JsonObject = {"type": "string", "description": "Name of the tool, as guild_find_tools gives it"}
-FIND_INPUT: JsonObject = {
-    "type": "object",
-    "required": ["query"],
-    "properties": {
-        "query": {"type": "string", "description": "A few words about what the tool should do"},
-        "limit": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": _MOST_FOUND,
-            "description": f"How many tools to give at most. Default: {_DEFAULT_FOUND}",
-        },
+
+
+def _arguments(required: str, **properties: JsonObject) -> JsonObject:
+    return {"type": "object", "required": [required], "properties": properties, "additionalProperties": False}
+
+
+FIND_INPUT = _arguments(
+    "query",
+    query={"type": "string", "description": "A few words about what the tool should do"},
+    limit={
+        "type": "integer",
+        "minimum": 1,
+        "maximum": _MOST_FOUND,
+        "description": f"How many tools to give at most. Default: {_DEFAULT_FOUND}",
     },
-    "additionalProperties": False,
-}
-DESCRIBE_INPUT: JsonObject = {
-    "type": "object",
-    "required": ["name"],
-    "properties": {"name": _NAME},
-    "additionalProperties": False,
-}
-CALL_INPUT: JsonObject = {
-    "type": "object",
-    "required": ["name"],
-    "properties": {
-        "name": _NAME,
-        "arguments": {"type": "object", "description": "Its arguments, as guild_describe_tool describes them"},
-    },
-    "additionalProperties": False,
-}
+)
+DESCRIBE_INPUT = _arguments("name", name=_NAME)
+CALL_INPUT = _arguments(
+    "name",
+    name=_NAME,
+    arguments={"type": "object", "description": "Its arguments, as guild_describe_tool describes them"},
+)
 
 
 class Offer(NamedTuple):

@@ -198,17 +198,16 @@ class PostingsReader:
         if kind != "file":
             raise DamagedPostingsError("not a regular file")
         self._key = manifest_hash
-        header = self._read((0, _HEADER.size), "header")
+        header = self._read("header", 0, _HEADER.size)
         magic, unicode_version, key, documents, self._buckets, *places = _HEADER.unpack(header)
         known = unicode_version.rstrip(b"\0").decode("ascii", "replace") == UNICODE
         if magic != _MAGIC or key != manifest_hash or not known:
             raise DamagedPostingsError("made for another cache or by another version")
         self.documents: int = documents
-        columns, self._files, records = (places[0], places[1]), (places[2], places[3]), (places[4], places[5])
-        self._directory = places[6]
+        self._files, self._directory = places[2:4], places[6]
         with _well_formed():
-            self.columns = _columns(numbers("I", self._read(columns, "columns")), documents)
-            self._records = numbers("Q", self._read(records, "records"))
+            self.columns = _columns(numbers("I", self._read("columns", *places[:2])), documents)
+            self._records = numbers("Q", self._read("records", *places[4:6]))
         self._remembered: dict[str, Term | None] = {}
         self._remembered_bytes = 0
         self._listed: dict[int, ListedDocument] = {}
@@ -216,7 +215,7 @@ class PostingsReader:
     def files(self) -> list[str]:
         """Return the names of the files of all documents, which are in one directory."""
         with _well_formed():
-            names = self._read(self._files, "files").decode()
+            names = self._read("files", *self._files).decode()
         return names.split("\0") if self.documents else []
 
     def listed(self, document: int) -> ListedDocument:
@@ -267,7 +266,9 @@ class PostingsReader:
         try:
             return self._remembered[word]
         except KeyError:
-            found = self._look_up(word)
+            term = word.encode()
+        entries = self._bucket(bucket_of(term, self._buckets))
+        found = next((self._postings(*each) for each in entries if each[0] == term), None)
         self._remember(word, found)
         return found
 
@@ -282,39 +283,31 @@ class PostingsReader:
         self._remembered[word] = term
         self._remembered_bytes += size
 
-    def _look_up(self, word: str) -> Term | None:
-        term = word.encode()
-        for name, entry, found in self._bucket(bucket_of(term, self._buckets)):
-            if name == term:
-                return self._postings(name, entry, found)
-        return None
-
     def _bucket(self, bucket: int) -> Iterator[tuple[bytes, "_TermEntry", bytes]]:
         place = self._read_at(self._directory + _BUCKET.size * bucket, _BUCKET.size)
         if len(place) != _BUCKET.size:
             raise DamagedPostingsError("the directory ends early")
-        return _entries(self._read(_pair(_BUCKET, place), f"bucket {bucket}"))
+        return _entries(self._read(f"bucket {bucket}", *_BUCKET.unpack(place)))
 
     def _postings(self, name: bytes, entry: "_TermEntry", found: bytes) -> Term:
         if entry.kind != _INLINE:
-            found = self._read(_pair(_PLACE, found), f"term {zlib.crc32(name)}")
+            found = self._read(f"term {zlib.crc32(name)}", *_PLACE.unpack(found))
         return _decode(entry, found, self.documents)
 
     def _record(self, number: int) -> list[list[str]]:
         """Read id, version and file of the documents of a record."""
         at, end = self._records[number], self._records[number + 1]
         label = f"record {number * _DOCUMENTS_PER_RECORD}"
-        record: Any = wire.parse(self._read((at, end - at - _DIGEST_BYTES), label))
+        record: Any = wire.parse(self._read(label, at, end - at - _DIGEST_BYTES))
         return list(record)
 
-    def _read(self, place: tuple[int, int], label: str) -> bytes:
+    def _read(self, label: str, at: int, length: int) -> bytes:
         """Read a block that must be this one."""
-        at, length = place
         if length < 0 or at + length + _DIGEST_BYTES > self._size:
             raise DamagedPostingsError(f"{label} lies outside the file")
         data = self._read_at(at, length + _DIGEST_BYTES)
-        payload, digest = data[:length], data[length:]
-        if digest != _digest(payload, label, self._key):
+        payload = data[:length]
+        if data[length:] != _digest(payload, label, self._key):
             raise DamagedPostingsError(f"{label} is damaged")
         return payload
 
@@ -385,11 +378,6 @@ def _sum_widely(columns: Sequence[bytes], documents: int) -> "array[int]":
     for column in columns:
         total = array("Q", map(add, total, numbers("H", column)))
     return total
-
-
-def _pair(of: struct.Struct, data: bytes) -> tuple[int, int]:
-    first, second = of.unpack(data)
-    return first, second
 
 
 def _gaps(documents: bytes) -> bytes:
