@@ -1,8 +1,7 @@
 """The guild as agents see it: every member's tools as the hall's own, or tools to find them."""
 
 import logging
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
 
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, FailedResult, JsonObject, Tool, ToolResult
 from contexthall.core.errors import MemberError
@@ -52,22 +51,15 @@ CALL_INPUT = _arguments(
 )
 
 
-class Offer(NamedTuple):
-    """How the guild is offered."""
+def guild_capability(manager: MCPManager, budget: int | None = None, pinned: Collection[str] = ()) -> Capability:
+    """Offer the tools of the guild to agents, and keep the offer true.
 
-    budget: int | None = None
-    """How many tokens the definitions may cost before they are only found, not listed."""
-    pinned: tuple[str, ...] = ()
-    """Members whose tools are listed all the same."""
-
-
-def guild_capability(manager: MCPManager, offer: Offer | None = None) -> Capability:
-    """Offer the tools of the guild to agents, and keep the offer true."""
-    offer = offer or Offer()
-    for name in offer.pinned:
+    If their definitions cost more tokens than `budget`, tools are found, not listed, but for those of `pinned` members.
+    """
+    for name in pinned:
         if name not in manager.roster:
             logger.warning("a member is pinned that the guild does not have: %r", name)
-    room = _Room(manager, offer)
+    room = _Room(manager, budget, pinned)
     capability = Capability("guild", guidance=room.guidance(), tools=room.tools(), unlisted=room.unlisted())
 
     def on_event(event: Event) -> None:
@@ -83,9 +75,10 @@ def guild_capability(manager: MCPManager, offer: Offer | None = None) -> Capabil
 class _Room:
     """The tools of all members under the names that agents know them by."""
 
-    def __init__(self, manager: MCPManager, offer: Offer) -> None:
+    def __init__(self, manager: MCPManager, budget: int | None, pinned: Collection[str]) -> None:
         self._manager = manager
-        self._offer = offer
+        self._budget = budget
+        self._pinned = pinned
         self._lists: list[Sequence[JsonObject]] = []
         self.listed: dict[str, ListedTool] = {}
         self._is_dear = False
@@ -101,8 +94,7 @@ class _Room:
         names = tool_names((member.name, tool["name"]) for member, tool in pairs)
         listed = [ListedTool(names[member.name, tool["name"]], member.name, tool) for member, tool in pairs]
         self.listed = {each.name: each for each in listed}
-        budget = self._offer.budget
-        self._is_dear = budget is not None and sum(tokens(_shown(each)) for each in listed) > budget
+        self._is_dear = self._budget is not None and sum(tokens(_shown(each)) for each in listed) > self._budget
         return True
 
     def guidance(self) -> str:
@@ -118,7 +110,7 @@ class _Room:
         return tuple(map(self._tool, self._by_pin(pinned=False))) if self._is_dear else ()
 
     def _by_pin(self, *, pinned: bool) -> list[ListedTool]:
-        return [each for each in self.listed.values() if (each.member in self._offer.pinned) is pinned]
+        return [each for each in self.listed.values() if (each.member in self._pinned) is pinned]
 
     async def call(self, listed: ListedTool, arguments: JsonObject, caller: Caller) -> ToolResult:
         """Call a tool of a member, and pass on whatever it answers."""

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from copy import copy
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -16,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from contexthall.core.catalog import JsonObject, Progress, Signal
 from contexthall.core.errors import MemberError, UnknownMemberError
 from contexthall.core.text import is_printable
-from contexthall.guild.lists.definitions import tokens
+from contexthall.guild.lists.definitions import ToolChange
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.lists.naming import tool_names
 from contexthall.guild.lists.search import one_line
@@ -25,7 +26,7 @@ from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.members.discovery import discover_guild_members
 from contexthall.guild.members.enrolment import ALREADY_THERE
 from contexthall.guild.members.manifest import variables
-from contexthall.guild.members.roster import Freshness, Member, Status, ToolChange
+from contexthall.guild.members.roster import Freshness, Member
 from contexthall.guild.servers.supervisor import Event, Handle, ServerFactory, ServerState, Supervisor, settled
 from contexthall.system.disk import Disk
 
@@ -49,36 +50,15 @@ logger = logging.getLogger(__name__)
 
 Refresh: TypeAlias = Literal["all", "stale", "never"]
 EventListener: TypeAlias = Callable[[Event], None]
+MemberView: TypeAlias = Member
+"""A copy of a member, which stays as it is."""
 
 MOST_STARTS = 4
 _ORDER = {"missing": 0, "outdated": 1, "fresh": 2}
-_MANY_TOOLS = 1000
 _LOOK_SECONDS = 2.0
 _LIST_SECONDS = 10.0
 _ANSWER_SECONDS = 0.1
 _ANNOUNCED_SECONDS = 0.2
-
-
-class MemberView(NamedTuple):
-    """What is known of a member at one moment."""
-
-    name: str
-    key: str
-    display_name: str
-    description: str
-    version: str
-    transport: str
-    status: Status
-    error: str
-    tools: tuple[JsonObject, ...]
-    tokens: int
-    """What its tools cost an agent, about."""
-    cached_at: str
-    freshness: Freshness
-    notes: tuple[str, ...]
-    """What else a person should know, a sentence each."""
-    changes: tuple[ToolChange, ...]
-    is_held: bool
 
 
 class Trial(NamedTuple):
@@ -152,11 +132,11 @@ class MCPManager:
 
     def snapshot(self) -> tuple[MemberView, ...]:
         """Return what is known of every member now."""
-        return tuple(map(_view, self.roster.values()))
+        return tuple(map(copy, self.roster.values()))
 
     def view(self, name: str) -> MemberView:
         """Return what is known of one member now."""
-        return _view(self.member(name))
+        return copy(self.member(name))
 
     def member(self, name: str) -> Member:
         try:
@@ -408,25 +388,3 @@ class MCPManager:
                 listener(event)
             except Exception:
                 logger.exception("a listener failed on %s of %s", event.kind, event.member)
-
-
-def _view(member: Member) -> MemberView:
-    manifest = member.manifest
-    many = [f"it offers {len(member.tools)} tools: think of --guild-budget"] if len(member.tools) > _MANY_TOOLS else []
-    return MemberView(
-        name=member.name,
-        key=member.key,
-        display_name=manifest.display_name if manifest else "",
-        description=manifest.description if manifest else "",
-        version=member.version,
-        transport=manifest.launch.transport if manifest else "",
-        status=member.status,
-        error=member.error,
-        tools=tuple(member.tools),
-        tokens=sum(map(tokens, member.tools)),
-        cached_at=member.cached_at,
-        freshness=member.freshness,
-        notes=(*filter(None, [member.last_failure]), *member.left_out, *many),
-        changes=member.changes,
-        is_held=member.is_held,
-    )

@@ -35,6 +35,7 @@ from contexthall.core.text import UNICODE
 from contexthall.system.disk import File
 
 PARTS = 64
+"""A part is so many whole buckets, one after the other."""
 
 _MAGIC = b"CHPOST01"
 _HEADER = struct.Struct("<8s16s32sII7Q")
@@ -90,13 +91,8 @@ class Postings(NamedTuple):
     counts: "array[int]"
 
 
-def part_of(term: bytes) -> int:
-    """Return in which of the 64 parts of an index a term stands."""
-    return zlib.crc32(term) * PARTS >> 32
-
-
 def bucket_of(term: bytes, buckets: int) -> int:
-    """Return in which bucket a term stands; a part has whole buckets, one after the other."""
+    """Return in which of so many buckets, or parts, a term stands."""
     return zlib.crc32(term) * buckets >> 32
 
 

@@ -64,7 +64,7 @@ def connect(
     reach = _address(at, opened.settings) if http else _command(hall, opened.settings)
     if action == "write":
         _print_written(opened.clients.connect(chosen, reach, name=name, file=place), chosen)
-        opened.make_cache_root()
+        opened.caches.make_root()
     else:
         print_data(opened.clients.snippet(chosen, reach, name=name, file=place))
         _print_where(place or opened.clients.place(chosen))

@@ -8,13 +8,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
-from typing import Any, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from contexthall.core import wire
 from contexthall.core.catalog import JsonObject
 from contexthall.core.text import is_printable
 from contexthall.core.tokens import tokens as cost
-from contexthall.guild.members.roster import ToolChange
 
 FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 """What an agent is told about a tool, and therefore what is trusted."""
@@ -44,6 +43,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONGEST_NAME = 256
 MOST_LEVELS = 100
 _MOST_SENTENCES = 20
+
+
+class ToolChange(NamedTuple):
+    """A tool that is not what it was when its member was last trusted."""
+
+    tool: str
+    kind: Literal["added", "removed", "changed"]
+    fields: tuple[str, ...] = ()
+    """Which parts of a changed definition differ, such as `description`."""
 
 
 def validate_tools(offered: Sequence[object], *, is_read: bool = False) -> tuple[list[JsonObject], tuple[str, ...]]:

@@ -240,22 +240,16 @@ def _launch(top: _Part, mcp: _Part) -> Launch:
     args, env, headers = mcp.texts("args"), mcp.strings("env"), mcp.strings("headers")
     _refuse_nul(command, args, env)
     _check_headers(headers)
-    if _transport(top, is_url_only=not command) == "stdio":
+    # A manifest that names no transport and has nothing but a url means http.
+    transport = top.fields.get("transport", "stdio" if command else "http")
+    if transport not in ("stdio", "http"):
+        raise ManifestError('`transport` must be "stdio" or "http"')
+    if transport == "stdio":
         if not command:
             raise ManifestError('`mcp.command` is missing: only with `transport` "http" is `mcp.url` enough')
         return Launch(command=command, args=args, env=env)
     _check_http(command, args, url)
     return Launch(transport="http", command=command, args=args, env=env, url=url, headers=headers)
-
-
-def _transport(top: _Part, *, is_url_only: bool) -> Literal["stdio", "http"]:
-    """Return the transport; a manifest that names none and has nothing but a url means http."""
-    match top.fields.get("transport", "http" if is_url_only else "stdio"):
-        case "stdio":
-            return "stdio"
-        case "http":
-            return "http"
-    raise ManifestError('`transport` must be "stdio" or "http"')
 
 
 def _check_http(command: str, args: tuple[str, ...], url: str) -> None:

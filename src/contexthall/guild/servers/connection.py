@@ -81,9 +81,9 @@ class Connection:
     """A server that is being spoken with."""
 
     def __init__(self, manifest: MemberManifest, transport: Transport) -> None:
-        self.on_tools_changed: Callable[[], None] = _nothing
+        self.on_tools_changed: Callable[[], None] = lambda: None
         """Called when the server says that its tools have changed."""
-        self.on_gone: Callable[[str, str], None] = _nothing_more
+        self.on_gone: Callable[[str, str], None] = lambda _reason, _more: None
         """Called with the reason, and what else is known, when the server is gone without having been stopped."""
         self._manifest = manifest
         self._transport = transport
@@ -434,11 +434,3 @@ def _first(group: BaseExceptionGroup[Exception]) -> Exception:
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
     return cast("Exception", found)
-
-
-def _nothing() -> None:
-    """Do nothing, until somebody asks for more."""
-
-
-def _nothing_more(_reason: str, _more: str) -> None:
-    """Do nothing, until somebody asks for more."""
