@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from copy import copy
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from contexthall.core.catalog import JsonObject, Progress, Signal
@@ -320,12 +319,9 @@ class MCPManager:
         if under_way is None:
             under_way = asyncio.create_task(self._list(member, for_call=for_call), name=f"list of {member.name}")
             self._listing[key] = under_way
-            under_way.add_done_callback(partial(self._note_listed, key))
+            under_way.add_done_callback(lambda _: self._listing.pop(key, None))
+            under_way.add_done_callback(self._note_done)
         return await asyncio.shield(under_way)
-
-    def _note_listed(self, key: tuple[str, bool], task: asyncio.Task[MemberError | None]) -> None:
-        self._listing.pop(key, None)
-        self._note_done(task)
 
     async def _list(self, member: Member, *, for_call: bool) -> MemberError | None:
         try:

@@ -124,17 +124,11 @@ class Memory:
             text = failure.encode("utf-8", "replace").decode("utf-8")
             self.remember(member, (record or MemberRecord())._replace(failure=text))
 
-    def stamp(self) -> object:
-        """Return a value that changes whenever any record is written; None if there is none."""
+    def stamp(self, member: Member | None = None) -> object:
+        """Return a value that changes whenever a record is written, this member's or any; None if there is none."""
         try:
-            return self._disk.look(self._directory).stamp if self._directory else None
-        except DiskError:
-            return None
-
-    def stamp_of(self, member: Member) -> object:
-        """Return a value that changes whenever the record of this member is written; None if there is none."""
-        try:
-            return self._disk.look(os.path.join(self._directory, f"{self.name_of(member)}.json")).stamp
+            file = f"{self.name_of(member)}.json" if member else ""
+            return self._disk.look(os.path.join(self._directory, file)).stamp if self._directory else None
         except DiskError:
             return None
 

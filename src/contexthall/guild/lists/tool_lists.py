@@ -58,12 +58,12 @@ class ToolLists:
             return []
         self._stamp = stamp
         return [
-            member for member in members if self._memory.stamp_of(member) != self._facts.get(member.name, _UNSEEN).stamp
+            member for member in members if self._memory.stamp(member) != self._facts.get(member.name, _UNSEEN).stamp
         ]
 
     def reload(self, member: Member) -> bool:
         """Read again what another process wrote; return whether other tools are in force now."""
-        stamp, before = self._memory.stamp_of(member), member.tools
+        stamp, before = self._memory.stamp(member), member.tools
         facts = self._facts[member.name] = self._read(member)._replace(stamp=stamp)
         listed = facts.listed
         if listed is None or listed.version != member.version:
@@ -117,7 +117,7 @@ class ToolLists:
 
     def adopt(self, member: Member, heard: MemberFacts) -> None:
         """Put in force what a server offered."""
-        self._facts[member.name] = heard._replace(stamp=self._memory.stamp_of(member))
+        self._facts[member.name] = heard._replace(stamp=self._memory.stamp(member))
         self._set(member)
         member.last_failure = ""
 

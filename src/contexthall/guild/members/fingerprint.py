@@ -7,6 +7,7 @@ count: caches, logs, dependencies and whatever is hidden.
 import os
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from itertools import accumulate
 
 from contexthall.core import wire
 from contexthall.core.errors import DiskError
@@ -41,10 +42,12 @@ def _digests(disk: Disk, directory: str) -> dict[str, str]:
         try:
             seen = sorted(disk.survey(path, follow=not folder).seen, key=lambda each: os.fsencode(each.name))
             files = [each for each in seen if _is_counted(each, folder)][: MOST_FILES - len(digests)]
-            read, left_unread = _split(files, rest)
+            totals = accumulate(each.size for each in files)
+            read = [each for each, total in zip(files, totals, strict=True) if total <= rest]
             found, _, refused = disk.digests(path, read, sha256)
             found |= dict.fromkeys(refused, _UNREADABLE)
-            found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in left_unread}
+            # Beyond so many bytes, files count by size and time only.
+            found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in files[len(read) :]}
             rest -= sum(each.size for each in read)
         except DiskError:
             digests[folder] = _UNREADABLE
@@ -52,16 +55,6 @@ def _digests(disk: Disk, directory: str) -> dict[str, str]:
         digests |= {os.path.join(folder, name): each for name, each in found.items()}
         folders += _entered(seen, folder)[: MOST_FILES - len(folders)]
     return digests
-
-
-def _split(files: Iterable[Seen], most_bytes: int) -> tuple[list[Seen], list[Seen]]:
-    """Return which files are read, up to so many bytes, and which count by size and time only."""
-    read: list[Seen] = []
-    left_unread: list[Seen] = []
-    for each in files:
-        most_bytes -= each.size
-        (read if most_bytes >= 0 else left_unread).append(each)
-    return read, left_unread
 
 
 def _is_counted(seen: Seen, folder: str) -> bool:

@@ -50,14 +50,8 @@ class Launch(NamedTuple):
 
     def spec(self) -> dict[str, object]:
         """Return all that decides what is started, as JSON values."""
-        return {
-            "transport": self.transport,
-            "command": self.command,
-            "args": list(self.args),
-            "env": dict(sorted(self.env.items())),
-            "url": self.url,
-            "headers": dict(sorted(self.headers.items())),
-        }
+        sets = {key: dict(sorted(values.items())) for key, values in (("env", self.env), ("headers", self.headers))}
+        return self._asdict() | {"args": list(self.args), **sets}
 
 
 class MemberManifest(NamedTuple):

@@ -85,6 +85,8 @@ class Connection:
         """Called when the server says that its tools have changed."""
         self.on_gone: Callable[[str, str], None] = lambda _reason, _more: None
         """Called with the reason, and what else is known, when the server is gone without having been stopped."""
+        self.in_haste = False
+        """Set if a server that does not end by itself shall be given little time."""
         self._manifest = manifest
         self._transport = transport
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -99,15 +101,6 @@ class Connection:
         self._is_forgotten = False
         self._owner: asyncio.Task[None] | None = None
         self._reason = ""
-
-    @property
-    def in_haste(self) -> bool:
-        """Whether a server that does not end by itself shall be given little time."""
-        return self._transport.in_haste
-
-    @in_haste.setter
-    def in_haste(self, in_haste: bool) -> None:
-        self._transport.in_haste = in_haste
 
     async def open(self, client: Mapping[str, str]) -> None:
         """Connect, within the time that the manifest gives."""
@@ -165,6 +158,7 @@ class Connection:
     async def stop(self) -> None:
         """End the connection, and the server if it is ours."""
         self._is_stopping = True
+        self._transport.in_haste |= self.in_haste
         self._reason = self._reason or "the hall has stopped the server"
         self._done.set()
         if self._owner is not None:

@@ -94,7 +94,8 @@ class Transport:
         """The status of the last HTTP answer that was none of success."""
         self._was_stopped = False
         self._rubbish = ""
-        self._kept_lines = 0
+        self.rubbish_lines = 0
+        """How many lines were printed that are no messages."""
         self._unanswered = 0
 
     def close_log(self) -> None:
@@ -118,11 +119,6 @@ class Transport:
             return _SHELL_CODES[code]
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return f"the server {how} {when}".rstrip()
-
-    @property
-    def rubbish_lines(self) -> int:
-        """How many lines were printed that are no messages."""
-        return self._kept_lines
 
     def evidence(self) -> str:
         """Quote what the server said, for people."""
@@ -215,8 +211,8 @@ class Transport:
     async def _keep_line(self, line: bytes) -> None:
         """Keep a line that was printed; one who prints too many waits until we have listened to others."""
         self._log.write(self.redactor.data(line) + b"\n")
-        self._kept_lines += 1
-        if self._kept_lines % _MOST_LINES == 0:
+        self.rubbish_lines += 1
+        if self.rubbish_lines % _MOST_LINES == 0:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     @asynccontextmanager
