@@ -24,7 +24,6 @@ from contexthall.guild.lists.tool_lists import MemberFacts, ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.members.discovery import discover_guild_members
 from contexthall.guild.members.enrolment import ALREADY_THERE
-from contexthall.guild.members.manifest import variables
 from contexthall.guild.members.roster import Freshness, Member
 from contexthall.guild.servers.supervisor import Event, Handle, ServerFactory, ServerState, Supervisor, settled
 from contexthall.system.disk import Disk
@@ -176,7 +175,7 @@ class MCPManager:
     def unset_variables(self, name: str, environment: Mapping[str, str]) -> tuple[str, ...]:
         """Return the variables that the manifest of a member refers to and that the environment lacks."""
         manifest = self.member(name).manifest
-        return tuple(each for each in variables(manifest.launch) if each not in environment) if manifest else ()
+        return tuple(each for each in manifest.launch.variables if each not in environment) if manifest else ()
 
     def log_of(self, name: str, lines: int = 200) -> str:
         """Return the last lines of standard error of a member's server, whichever process started it."""
@@ -226,7 +225,7 @@ class MCPManager:
         """Start every server, ask it for its tools and stop it; no list and no record is written."""
         tried = [member for member in self.roster.values() if member.manifest is not None]
         self._announced.update(member.name for member in tried)  # as if announced already: a trial refreshes no list
-        for trial in asyncio.as_completed([self._tried(member) for member in tried]):
+        for trial in asyncio.as_completed([self._try(member) for member in tried]):
             on_tried(await trial)
 
     @asynccontextmanager
@@ -238,17 +237,17 @@ class MCPManager:
         begin = asyncio.Event()
         unsubscribe = (listed or Signal()).subscribe(begin.set)
         timer = asyncio.get_running_loop().call_later(_LIST_SECONDS, begin.set)
-        attending = asyncio.create_task(self._attend(refresh, begin))
+        polling = asyncio.create_task(self._poll(refresh, begin))
         try:
             yield
         finally:
             timer.cancel()
             unsubscribe()
-            attending.cancel()
+            polling.cancel()
             await self.shutdown()
-            await asyncio.wait([attending])
+            await asyncio.wait([polling])
 
-    async def _attend(self, refresh: Refresh, begin: asyncio.Event) -> None:
+    async def _poll(self, refresh: Refresh, begin: asyncio.Event) -> None:
         """Refresh, then poll for what other processes list or approve, until cancelled."""
         await begin.wait()
         await asyncio.sleep(_ANSWER_SECONDS)
@@ -325,7 +324,7 @@ class MCPManager:
 
     async def _list(self, member: Member, *, for_call: bool) -> MemberError | None:
         try:
-            heard = await self._heard(member, for_call=for_call)
+            heard = await self._ask(member, for_call=for_call)
         except MemberError as error:
             if not self._lists.is_closing:
                 await self._note_failure(member, error)
@@ -338,7 +337,7 @@ class MCPManager:
         self._tell_tools(member)
         return None
 
-    async def _heard(self, member: Member, *, for_call: bool) -> MemberFacts:
+    async def _ask(self, member: Member, *, for_call: bool) -> MemberFacts:
         """Ask a server for its tools, and write them down; only its start has to wait for a turn."""
         async with AsyncExitStack() as stack:
             # The turn comes first, so that members are asked in order; but a call waits for no refresh of others.
@@ -350,7 +349,7 @@ class MCPManager:
             offered = list(await settled(handle.list_tools()))
             return await asyncio.to_thread(self._lists.write_down, member, offered, seen, self._now())
 
-    async def _tried(self, member: Member) -> Trial:
+    async def _try(self, member: Member) -> Trial:
         clock = asyncio.get_running_loop().time
         try:
             async with AsyncExitStack() as stack:

@@ -10,9 +10,8 @@
 
 Every block ends in a checksum that is keyed with the manifest's hash and the block's own place, so a block that is
 damaged, misplaced or of another cache is not believed. A term is absent only if the bucket that would hold it says so.
-What cannot be believed raises DamagedPostingsError, and the caller reads the documents instead; so it does for
-UnreadPostingsError, but may come back. Whoever may write into the cache can give every lie the right checksum, so what
-a block says is held against its bounds as well: a lie may put documents in another order, and do nothing else.
+Whoever may write into the cache can forge checksums, so what a block says is held against its bounds as well: a lie may
+put documents in another order, and do nothing else.
 """
 
 import hashlib
@@ -253,10 +252,10 @@ class PostingsReader:
     def terms(self) -> Iterator[tuple[str, Term]]:
         """Yield every term that can be looked up, and where it is found."""
         for bucket in range(self._buckets):
-            entries = {name: (entry, found) for name, entry, found in reversed([*self._bucket(bucket)])}
-            for name, (entry, found) in entries.items():
+            entries = {entry.name: entry for entry in reversed([*self._bucket(bucket)])}
+            for name, entry in entries.items():
                 if bucket_of(name, self._buckets) == bucket:
-                    yield name.decode(), self._postings(name, entry, found)
+                    yield name.decode(), self._postings(entry)
 
     def _term(self, word: str) -> Term | None:
         try:
@@ -264,7 +263,7 @@ class PostingsReader:
         except KeyError:
             term = word.encode()
         entries = self._bucket(bucket_of(term, self._buckets))
-        found = next((self._postings(*each) for each in entries if each[0] == term), None)
+        found = next((self._postings(entry) for entry in entries if entry.name == term), None)
         self._remember(word, found)
         return found
 
@@ -279,16 +278,17 @@ class PostingsReader:
         self._remembered[word] = term
         self._remembered_bytes += size
 
-    def _bucket(self, bucket: int) -> Iterator[tuple[bytes, "_TermEntry", bytes]]:
+    def _bucket(self, bucket: int) -> Iterator["_TermEntry"]:
         place = self._read_at(self._directory + _BUCKET.size * bucket, _BUCKET.size)
         if len(place) != _BUCKET.size:
             raise DamagedPostingsError("the directory ends early")
         return _entries(self._read(f"bucket {bucket}", *_BUCKET.unpack(place)))
 
-    def _postings(self, name: bytes, entry: "_TermEntry", found: bytes) -> Term:
+    def _postings(self, entry: "_TermEntry") -> Term:
         if entry.kind != _INLINE:
-            found = self._read(f"term {zlib.crc32(name)}", *_PLACE.unpack(found))
-        return _decode(entry, found, self.documents)
+            label = f"term {zlib.crc32(entry.name)}"
+            entry = entry._replace(found=self._read(label, *_PLACE.unpack(entry.found)))
+        return _decode(entry, self.documents)
 
     def _record(self, number: int) -> list[list[str]]:
         """Read id, version and file of the documents of a record."""
@@ -315,27 +315,26 @@ class PostingsReader:
 
 
 class _TermEntry(NamedTuple):
-    """What a bucket says of a term."""
+    """What a bucket says of a term: in how many documents it is, and its postings or their place."""
 
-    term_bytes: int
+    name: bytes
     documents: int
     peak: int
     kind: int
+    found: bytes
 
 
-def _entries(bucket: bytes) -> Iterator[tuple[bytes, _TermEntry, bytes]]:
-    """Yield each term of a bucket, its entry, and its postings or their place."""
+def _entries(bucket: bytes) -> Iterator[_TermEntry]:
     at = 0
     while at < len(bucket):
-        entry = _TermEntry(*_ENTRY.unpack_from(bucket, at))
-        at += _ENTRY.size
-        name = bucket[at : at + entry.term_bytes]
-        at += entry.term_bytes
-        size = _PLACE.size
-        if entry.kind == _INLINE:
-            size = 2 + entry.documents * sum(array(_WIDTHS[width]).itemsize for width in bucket[at : at + 2])
-        yield name, entry, bucket[at : at + size]
-        at += size
+        term_bytes, documents, peak, kind = _ENTRY.unpack_from(bucket, at)
+        start = at + _ENTRY.size + term_bytes
+        end = start + _PLACE.size
+        if kind == _INLINE:
+            widths = bucket[start : start + 2]
+            end = start + 2 + documents * sum(array(_WIDTHS[width]).itemsize for width in widths)
+        yield _TermEntry(bucket[at + _ENTRY.size : start], documents, peak, kind, bucket[start:end])
+        at = end
 
 
 @contextmanager
@@ -354,8 +353,9 @@ def _columns(together: "array[int]", documents: int) -> Columns:
     return Columns(tokens, words, cheapest)
 
 
-def _decode(entry: _TermEntry, payload: bytes, documents: int) -> Term:
+def _decode(entry: _TermEntry, documents: int) -> Term:
     """Read the postings of a term, in as many documents as there are."""
+    payload = entry.found
     if entry.kind == _DENSE:
         if len(payload) != 2 * documents:
             raise DamagedPostingsError("a term of another number of documents")

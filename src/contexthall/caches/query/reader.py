@@ -28,7 +28,6 @@ from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskEr
 from contexthall.core.tokens import tokens
 from contexthall.system.disk import Directory, Disk, Status, is_settled
 
-Signature: TypeAlias = tuple[object, ...]
 Clock: TypeAlias = Callable[[], int]
 
 _MOST_FOLDERS = 8
@@ -88,7 +87,7 @@ def open_cache(disk: Disk, path: str, known: OpenCache | None = None, *, clock: 
     return OpenCache(directory)
 
 
-def _signature(directory: Directory) -> Signature:
+def _signature(directory: Directory) -> tuple[object, ...]:
     """Return what changes when the cache, its manifest, its index or its set of documents is replaced."""
     stamps: list[object] = [directory.status().identity]
     for name in (MANIFEST, POSTINGS, DOCUMENTS):

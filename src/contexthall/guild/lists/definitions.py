@@ -23,20 +23,13 @@ _Kinds: TypeAlias = Mapping[str, tuple[type, str]]
 
 _STRING, _BOOLEAN, _LIST, _OBJECT = (str, "a string"), (bool, "a boolean"), (list, "a list"), (dict, "an object")
 _KINDS: _Kinds = {
-    "description": _STRING,
-    "title": _STRING,
-    "outputSchema": _OBJECT,
-    "annotations": _OBJECT,
+    **dict.fromkeys(("description", "title"), _STRING),
+    **dict.fromkeys(("outputSchema", "annotations", "execution", "_meta"), _OBJECT),
     "icons": _LIST,
-    "execution": _OBJECT,
-    "_meta": _OBJECT,
 }
 _ANNOTATION_KINDS: _Kinds = {
     "title": _STRING,
-    "readOnlyHint": _BOOLEAN,
-    "destructiveHint": _BOOLEAN,
-    "idempotentHint": _BOOLEAN,
-    "openWorldHint": _BOOLEAN,
+    **dict.fromkeys(("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"), _BOOLEAN),
 }
 _TASK_SUPPORT = (None, "forbidden", "optional", "required")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")

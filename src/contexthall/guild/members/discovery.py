@@ -47,29 +47,23 @@ def is_looked_into(name: str) -> bool:
     return not name.startswith(".") and name != _PASSED_OVER
 
 
-def _search(disk: Disk, root: str) -> Iterator[Member]:
-    """Find members; the name of each is what its manifest calls it, or empty."""
-    for name in _directories(disk, root):
-        found = _look_at(disk, root, name)
-        if found is None:
-            yield from _search_collection(disk, root, name)
-        else:
-            yield found
-
-
-def _search_collection(disk: Disk, root: str, collection: str) -> Iterator[Member]:
-    directory = os.path.join(root, collection)
+def _search(disk: Disk, root: str, collection: str = "") -> Iterator[Member]:
+    """Find members, each by the name in its manifest, or an empty one; directories without one are collections."""
+    directory = os.path.join(root, collection) if collection else root
     try:
         names = _directories(disk, directory)
-    except PathMissingError:  # since it was listed
-        return
     except DiskError as error:
-        yield _unusable(shown(collection), directory, _unreadable("its directory", error))
+        if not collection:
+            raise
+        if not isinstance(error, PathMissingError):  # it may be gone since it was listed
+            yield _unusable(shown(collection), directory, _unreadable("its directory", error))
         return
     for name in names:
         found = _look_at(disk, root, os.path.join(collection, name))
         if found is not None:
             yield found
+        elif not collection:
+            yield from _search(disk, root, name)
 
 
 def _directories(disk: Disk, path: str) -> list[str]:

@@ -28,7 +28,7 @@ _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class ManifestError(ValueError):
@@ -42,11 +42,16 @@ class Launch(NamedTuple):
     command: str = ""
     """Empty if the server is reached by its url only."""
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = _NOTHING
+    env: Mapping[str, str] = NOTHING
     """As written: `filled_in` puts variables in the place of `${NAME}`."""
     url: str = ""
-    headers: Mapping[str, str] = _NOTHING
+    headers: Mapping[str, str] = NOTHING
     """What is sent with each request over http; as written, like `env`."""
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of the variables that it needs, sorted."""
+        return _variables((*self.env.values(), *self.headers.values()))
 
     def spec(self) -> dict[str, object]:
         """Return all that decides what is started, as JSON values."""
@@ -124,11 +129,6 @@ def filled_in_headers(headers: Mapping[str, str], environment: Mapping[str, str]
             names = ", ".join(_variables([headers[header]]))
             raise ManifestError(f"cannot be sent the header {header}: with {names}, it begins or ends with a blank")
     return filled
-
-
-def variables(launch: Launch) -> list[str]:
-    """Return the names of the variables that a launch needs, sorted."""
-    return _variables((*launch.env.values(), *launch.headers.values()))
 
 
 def _variables(values: Iterable[str]) -> list[str]:
@@ -232,8 +232,7 @@ def _launch(top: _Part, mcp: _Part) -> Launch:
     if not command and not url:
         raise ManifestError("`mcp.command` or `mcp.url` is needed")
     args, env, headers = mcp.texts("args"), mcp.strings("env"), mcp.strings("headers")
-    _refuse_nul(command, args, env)
-    _check_headers(headers)
+    _check_values(command, args, env, headers)
     # A manifest that names no transport and has nothing but a url means http.
     transport = top.fields.get("transport", "stdio" if command else "http")
     if transport not in ("stdio", "http"):
@@ -269,16 +268,12 @@ def _is_web_address(url: str) -> bool:
         return False
 
 
-def _refuse_nul(command: str, args: tuple[str, ...], env: Mapping[str, str]) -> None:
-    """Raise ManifestError for what no process can be given."""
+def _check_values(command: str, args: tuple[str, ...], env: Mapping[str, str], headers: Mapping[str, str]) -> None:
+    """Raise ManifestError for what no process can be given, and no request can carry."""
     for key, texts in (("command", (command,)), ("args", args), ("env", (*env, *env.values()))):
         if any("\0" in text for text in texts):
             raise ManifestError(f"`mcp.{key}` must not have NUL characters")
     if any(not name or "=" in name for name in env):
         raise ManifestError("`mcp.env` must have names that are not empty and have no `=`")
-
-
-def _check_headers(headers: Mapping[str, str]) -> None:
-    for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
-            raise ManifestError("`mcp.headers` must have names and values that HTTP can carry")
+    if not all(_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value) for name, value in headers.items()):
+        raise ManifestError("`mcp.headers` must have names and values that HTTP can carry")

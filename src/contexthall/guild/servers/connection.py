@@ -17,12 +17,7 @@ import httpx2
 import mcp_types as types
 from mcp.shared.dispatcher import CallOptions, DispatchContext, ProgressFnT
 from mcp.shared.exceptions import MCPError
-from mcp.shared.inbound import (
-    MCP_METHOD_HEADER,
-    MCP_NAME_HEADER,
-    MCP_PROTOCOL_VERSION_HEADER,
-    encode_header_value,
-)
+from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_NAME_HEADER, MCP_PROTOCOL_VERSION_HEADER, encode_header_value
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
@@ -216,7 +211,8 @@ class Connection:
 
     async def _understood(self, error: types.ErrorData, method: str) -> MemberError:
         """Tell what the SDK says of the connection from what the server answered."""
-        if reason := self._reason_not_read(error.message):
+        is_oversized = self._transport.is_http and error.message.endswith(_OVERSIZED_EVENT)  # in the SDK's words
+        if reason := TOO_LARGE if is_oversized else error.message.partition(NOT_READ)[2]:
             return MemberError(NOT_READ + reason)
         is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(_CLOSED)
         if is_closed and await self._ends_within(2 * _GRACE_SECONDS):  # by then it is known why
@@ -230,12 +226,6 @@ class Connection:
             return MemberError(self._http_failure(), more=_sdk_words(error.message))
         fault = error.model_dump(by_alias=True, exclude_none=True)
         return MemberError(f"the server answered {method} with an error: {error.message}", fault=fault)
-
-    def _reason_not_read(self, message: str) -> str:
-        """Return why an answer was not read, if that is what an error tells; the SDK has words of its own for it."""
-        if self._transport.is_http and message.endswith(_OVERSIZED_EVENT):
-            return TOO_LARGE
-        return message.partition(NOT_READ)[2]
 
     def _http_failure(self) -> str:
         status = self._transport.http_status

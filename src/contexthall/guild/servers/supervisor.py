@@ -116,12 +116,12 @@ class Supervisor:
         if self.state is ServerState.RUNNING and self.member.status == "error":  # its list could not be had, for one
             self.member.status, self.member.error = "connected", ""
 
-    async def stop(self) -> None:
+    async def stop(self, *, in_haste: bool = False) -> None:
         """Stop the server, whoever uses it; one that is being started is stopped once it runs."""
         self._cancel_idle()
         if self._starting is not None:
             await asyncio.wait([self._starting])
-        self._stop()
+        self._stop(in_haste=in_haste)
         if self._stopping is not None:
             await asyncio.wait([self._stopping])
 
@@ -132,13 +132,9 @@ class Supervisor:
     async def close(self) -> None:
         """Stop the server for good, even while it is being started."""
         self.forbid_starts()
-        self._cancel_idle()
         if self._starting is not None:
             self._starting.cancel()
-            await asyncio.wait([self._starting])
-        self._stop(in_haste=True)
-        if self._stopping is not None:
-            await asyncio.wait([self._stopping])
+        await self.stop(in_haste=True)
 
     async def _running_handle(self, *, for_call: bool) -> Handle:
         if self.state is ServerState.CLOSED:

@@ -28,14 +28,7 @@ from contexthall.core import wire
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends
 from contexthall.core.wire import has_too_many_values
-from contexthall.guild.members.manifest import (
-    PORT,
-    ManifestError,
-    MemberManifest,
-    filled_in,
-    filled_in_headers,
-    variables,
-)
+from contexthall.guild.members.manifest import PORT, ManifestError, MemberManifest, filled_in, filled_in_headers
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import LAUNCHER, LONGEST_LINE, MemberProcess, OrphanReaper, clean_environment
 from contexthall.guild.servers.redaction import RedactedStream, Redactor
@@ -81,8 +74,7 @@ class Transport:
         self.is_http = manifest.launch.transport == "http"
         self.process: MemberProcess | None = None
         """The server, if it was the hall that started it."""
-        wanted = variables(manifest.launch)
-        self.redactor = Redactor({name: environment[name] for name in wanted if name in environment})
+        self.redactor = Redactor({name: environment[name] for name in manifest.launch.variables if name in environment})
         """Takes the values of variables out of whatever the server says."""
         self._manifest = manifest
         self._directory = directory
