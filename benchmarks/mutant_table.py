@@ -389,8 +389,8 @@ CHOSEN = (
     # core
     Mutant(
         module="core/wire.py",
-        old="any(level > MOST_LEVELS for",
-        new="any(level >= MOST_LEVELS for",
+        old="any(level > most for",
+        new="any(level >= most for",
         breaks="JSON may be nested one level less",
         tests=("tests/core/test_wire.py",),
     ),

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from contexthall.caches.library import Library
     from contexthall.caches.query.resolution import Resolution
     from contexthall.clients.register import ImportedServer, Register
-    from contexthall.contexts.draft.drafting import DraftProgress, Order
+    from contexthall.contexts.draft.drafting import DraftProgress
     from contexthall.contexts.project import Context, ContextEntry, Outcome, Project, Projects, Report, StateChange
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
@@ -87,49 +86,6 @@ def open_despite_faults(
     return Hall(settings, disk), sources
 
 
-def open_caches(settings: Settings, disk: Disk, is_home: Callable[[str], bool]) -> "Library":
-    from contexthall.caches.library import Library
-
-    return Library(
-        disk,
-        root=settings.cache_root,
-        root_is_named=settings.cache_root_is_named,
-        working_directory=settings.working_directory,
-        clock=time.time_ns,
-        is_home=is_home,
-    )
-
-
-def open_contexts(settings: Settings, disk: Disk) -> "Projects":
-    from contexthall.contexts.project import Projects
-
-    return Projects(
-        disk,
-        home=settings.project_root,
-        working_directory=settings.working_directory,
-        memory=os.path.join(settings.user_cache, "contexts") if settings.user_cache else "",
-        clock=time.time_ns,
-    )
-
-
-def open_guild(settings: Settings, disk: Disk) -> "MCPManager":
-    from contexthall.guild.lists.memory import Memory
-    from contexthall.guild.manager import MCPManager, discover_guild_members
-    from contexthall.guild.members.enrolment import existing_guild
-
-    directory = existing_guild(disk, settings.guild)
-    memory = Memory(disk, os.path.join(settings.user_state, "guild") if settings.user_state else "")
-    manager = MCPManager(
-        discover_guild_members(directory, disk, memory.knows),
-        _LateConnector(memory),
-        disk=disk,
-        memory=memory,
-        hold=settings.guild_trust == "hold",
-    )
-    manager.load_roster()
-    return manager
-
-
 class _LateConnector:
     """Starts servers; what that takes is loaded with the first one."""
 
@@ -180,20 +136,54 @@ class Hall:
         """Call tools of the guild without starting a server for every call; at the end all are stopped."""
         from contexthall.guild.servers.blocking import start_sync
 
-        return start_sync(open_guild(self.settings, self._disk))
+        return start_sync(self._open_guild())
 
     @cached_property
     def caches(self) -> "Library":
-        return open_caches(self.settings, self._disk, self._authority.may_hold_caches)
+        from contexthall.caches.library import Library
+
+        settings = self.settings
+        return Library(
+            self._disk,
+            root=settings.cache_root,
+            root_is_named=settings.cache_root_is_named,
+            working_directory=settings.working_directory,
+            clock=time.time_ns,
+            is_home=self._authority.may_hold_caches,
+        )
 
     @cached_property
     def contexts(self) -> "Projects":
-        return open_contexts(self.settings, self._disk)
+        return self._open_contexts(self.settings.user_cache)
+
+    def _open_contexts(self, user_cache: str) -> "Projects":
+        from contexthall.contexts.project import Projects
+
+        return Projects(
+            self._disk,
+            home=self.settings.project_root,
+            working_directory=self.settings.working_directory,
+            memory=os.path.join(user_cache, "contexts") if user_cache else "",
+            clock=time.time_ns,
+        )
 
     @cached_property
     def guild(self) -> "MCPManager":
         """The guild, its roster loaded; nothing runs yet."""
-        return open_guild(self.settings, self._disk)
+        return self._open_guild()
+
+    def _open_guild(self) -> "MCPManager":
+        from contexthall.guild.lists.memory import Memory
+        from contexthall.guild.manager import MCPManager, discover_guild_members
+        from contexthall.guild.members.enrolment import existing_guild
+
+        disk, state = self._disk, self.settings.user_state
+        memory = Memory(disk, os.path.join(state, "guild") if state else "")
+        members = discover_guild_members(existing_guild(disk, self.settings.guild), disk, memory.knows)
+        hold = self.settings.guild_trust == "hold"
+        manager = MCPManager(members, _LateConnector(memory), disk=disk, memory=memory, hold=hold)
+        manager.load_roster()
+        return manager
 
     @cached_property
     def machine(self) -> Machine:
@@ -236,10 +226,22 @@ class Hall:
         """The tools of the chosen toolsets that have any."""
         from contexthall.core.catalog import Catalog
 
-        capabilities = {"caches": self._caches_capability, "contexts": self._contexts_capability}
-        if self.has_guild:
-            capabilities["guild"] = self._guild_capability
-        return Catalog(capabilities[name]() for name in self.settings.toolsets if name in capabilities)
+        return Catalog(self._capabilities())
+
+    def _capabilities(self) -> "Iterator[Capability]":
+        for name in self.settings.toolsets:
+            if name == "caches":
+                from contexthall.caches.capability import caches_capability
+
+                yield caches_capability(self.caches)
+            elif name == "contexts":
+                from contexthall.contexts.capability import contexts_capability
+
+                yield contexts_capability(self.contexts)
+            elif name == "guild" and self.has_guild:
+                from contexthall.guild.capability import guild_capability
+
+                yield guild_capability(self.guild, self.settings.guild_budget, self.settings.guild_pins)
 
     @cached_property
     def caller(self) -> "Caller":
@@ -278,17 +280,19 @@ class Hall:
 
     def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "DraftProgress") -> "Outcome":
         """Draft a context for every directory that lacks one, and AGENTS.md."""
-        from contexthall.contexts.draft.drafting import draft_missing
+        from contexthall.contexts.draft.drafting import Order, draft_missing
 
-        return draft_missing(self.project, _order(full=full, dry_run=dry_run, agents=agents), progress)
+        order = Order(created_at(os.environ, time.time), is_full=full, is_dry=dry_run, with_agents=agents)
+        return draft_missing(self.project, order, progress)
 
     def regen_contexts(
         self, scopes: Sequence[str] | None, *, full: bool, dry_run: bool, agents: bool, progress: "DraftProgress"
     ) -> "Outcome":
         """Draft the machine's fields of some contexts again; None for those that are stale."""
-        from contexthall.contexts.draft.drafting import draft_again
+        from contexthall.contexts.draft.drafting import Order, draft_again
 
-        return draft_again(self.project, scopes, _order(full=full, dry_run=dry_run, agents=agents), progress)
+        order = Order(created_at(os.environ, time.time), is_full=full, is_dry=dry_run, with_agents=agents)
+        return draft_again(self.project, scopes, order, progress)
 
     def validate_contexts(self, *, strict: bool = False) -> "Report":
         """Judge every context of the project by its schema, and if `strict` by the code as well."""
@@ -300,7 +304,7 @@ class Hall:
         """Say of every directory how its context is, and judge every context; what is seen is not remembered."""
         from contexthall.contexts.files.validation import survey
 
-        return survey(open_contexts(replace(self.settings, user_cache=""), self._disk).at(self.settings.project_root))
+        return survey(self._open_contexts("").at(self.settings.project_root))
 
     def watch_contexts(self) -> "Iterator[list[StateChange]]":
         """Tell which contexts become fresh, stale or missing, until interrupted."""
@@ -315,10 +319,6 @@ class Hall:
 
         async with self.guild.running():
             await self.guild.try_members(on_tried)
-
-    def make_cache_root(self) -> None:
-        """Make the project's own place for caches, so that a hall which names it finds it there, empty."""
-        self.caches.make_root()
 
     def add_member(self, name: str, command: Sequence[str], *, version: str) -> None:
         """Write the manifest of a new member of the guild, a server that `command` starts; none is ever replaced."""
@@ -347,29 +347,8 @@ class Hall:
 
         enrol(self._disk, self.settings.guild, found.name, _launch(found))
 
-    def _caches_capability(self) -> "Capability":
-        from contexthall.caches.capability import caches_capability
-
-        return caches_capability(self.caches)
-
-    def _contexts_capability(self) -> "Capability":
-        from contexthall.contexts.capability import contexts_capability
-
-        return contexts_capability(self.contexts)
-
-    def _guild_capability(self) -> "Capability":
-        from contexthall.guild.capability import Offer, guild_capability
-
-        return guild_capability(self.guild, Offer(self.settings.guild_budget, self.settings.guild_pins))
-
 
 def _launch(found: "ImportedServer") -> "Launch":
     from contexthall.guild.members.enrolment import launch_of
 
     return launch_of(found.command, env=found.env, url=found.url, headers=found.headers)
-
-
-def _order(*, full: bool, dry_run: bool, agents: bool) -> "Order":
-    from contexthall.contexts.draft.drafting import Order
-
-    return Order(created_at(os.environ, time.time), is_full=full, is_dry=dry_run, with_agents=agents)

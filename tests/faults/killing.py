@@ -1,7 +1,7 @@
 """Real processes that are ended by `kill -9`: when, whom, and who is left.
 
 All that a test starts carries the test's own token in its environment, members by way of their manifests; the hall's
-warden, which has no environment to speak of, is known by the hall's mark among its arguments.
+orphan reaper, which has no environment to speak of, is known by the hall's mark among its arguments.
 """
 
 import fcntl

@@ -665,22 +665,22 @@ def test_nobody_outlives_a_hall_whose_watchers_are_out_of_action(
     record("kills", f"a watcher is {what}, then its hall gets {number.name}", kills)
 
 
-def test_a_warden_that_is_killed_is_replaced_when_the_next_server_starts(tmp_path: Path, family: Family) -> None:
+def test_an_orphan_reaper_that_is_killed_is_replaced_with_the_next_server(tmp_path: Path, family: Family) -> None:
     mcp = launch_runaway(family, "--ignore-term")
     for name in ("one", "two"):
         write_cache(make_member(tmp_path / "guild", name, **mcp), tool("echo"))
     with serving(tmp_path, family) as server:
         server.initialize()
         server.request(1, "tools/call", {"name": "one__echo"})
-        (warden,) = family.find("CONTEXTHALL_MARK=", "/proc/")
-        os.kill(warden, signal.SIGKILL)
-        wait_until(lambda: warden not in family.alive())
+        (reaper,) = family.find("CONTEXTHALL_MARK=", "/proc/")
+        os.kill(reaper, signal.SIGKILL)
+        wait_until(lambda: reaper not in family.alive())
         server.request(2, "tools/call", {"name": "two__echo"})
         wait_until(lambda: len(runaways(family)) == 6)
         server.process.kill()
         server.process.wait()
         family.ends_in_time()
-    record("kills", "a warden, then its hall", 2)
+    record("kills", "an orphan reaper, then its hall", 2)
 
 
 def test_the_group_of_a_server_ends_with_it_although_nobody_watches(tmp_path: Path, family: Family) -> None:

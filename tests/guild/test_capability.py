@@ -12,7 +12,7 @@ from tests.processes import MODERN_META, RawServer, run_context
 
 from contexthall.core.catalog import Caller, Catalog, ToolResult
 from contexthall.core.errors import MemberError
-from contexthall.guild.capability import Offer, guild_capability
+from contexthall.guild.capability import guild_capability
 from contexthall.guild.manager import MCPManager
 
 CALLER = Caller(may_read=lambda _path, _home: True)
@@ -25,7 +25,7 @@ def loaded(guild: Path, factory: FakeFactory | None = None) -> MCPManager:
 
 
 def catalog_of(manager: MCPManager, **offer: Any) -> Catalog:
-    return Catalog([guild_capability(manager, Offer(**offer))])
+    return Catalog([guild_capability(manager, **offer)])
 
 
 def call(manager: MCPManager, catalog: Catalog, name: str, arguments: dict[str, Any]) -> ToolResult:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from contexthall.core import wire
 from contexthall.guild.lists.definitions import (
     FIELDS,
+    ToolChange,
     as_approved,
     changes,
     difference,
@@ -16,7 +17,6 @@ from contexthall.guild.lists.definitions import (
     validate_tools,
     without_tasks,
 )
-from contexthall.guild.members.roster import ToolChange
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 

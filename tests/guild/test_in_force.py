@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from contexthall.core.catalog import JsonObject
+from contexthall.guild.lists.definitions import ToolChange
 from contexthall.guild.lists.in_force import ToolsInForce, judge, tools_in_force
 from contexthall.guild.lists.memory import MemberRecord
 from contexthall.guild.lists.tools_cache import CachedTools
-from contexthall.guild.members.roster import Freshness, ToolChange
+from contexthall.guild.members.roster import Freshness
 
 
 def tool(name: str, description: str = "", **more: Any) -> JsonObject:

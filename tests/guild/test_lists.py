@@ -25,7 +25,7 @@ from tests.waiting import until
 from contexthall.core.catalog import Caller, Catalog
 from contexthall.core.errors import MemberError
 from contexthall.guild import manager as manager_module
-from contexthall.guild.capability import Offer, guild_capability
+from contexthall.guild.capability import guild_capability
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import MCPManager, Member
 
@@ -246,7 +246,7 @@ def test_a_tool_that_was_listed_can_be_called_after_the_guild_has_outgrown_its_b
         factory.answer = answer
         manager, _ = manager_of(guild, factory)
         manager.load_roster()
-        catalog = Catalog([guild_capability(manager, Offer(budget=100))])
+        catalog = Catalog([guild_capability(manager, budget=100)])
         assert [each.name for each in catalog.tools] == ["echo__a"]
         await manager.refresh_tool_caches()
         result = await catalog.call("echo__a", {}, Caller(may_read=lambda _path, _home: True))

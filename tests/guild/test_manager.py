@@ -357,7 +357,7 @@ def test_a_definition_that_changed_without_a_new_version_is_told(guild: Path, me
     manager = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads, and tells others")), memory=memory))
     view = manager.view("echo")
     assert view.changes == (ToolChange("a", "changed", ("description",)),)
-    assert view.tools == (tool("a", "Reads, and tells others"),)
+    assert view.tools == [tool("a", "Reads, and tells others")]
     assert "Reads, and tells others" in manager.difference("echo")
     assert manager.approve("echo") == view.changes
     assert manager.view("echo").changes == ()
@@ -370,7 +370,7 @@ def test_with_hold_the_approved_definition_stays_in_force_until_somebody_approve
     asyncio.run(refreshed(guild, before, memory=memory, hold=True))
     view = asyncio.run(refreshed(guild, after, memory=memory, hold=True)).view("echo")
     assert view.is_held
-    assert view.tools == (tool("a", "Reads"),)
+    assert view.tools == [tool("a", "Reads")]
     assert {change.tool: change.kind for change in view.changes} == {"a": "changed", "gone": "removed", "new": "added"}
     again, _ = manager_of(guild, FakeFactory(), memory=memory, hold=True)
     again.load_roster()
@@ -385,7 +385,7 @@ def test_a_new_version_is_trusted(guild: Path, memory: Memory) -> None:
     asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory))
     make_member(guild, "echo", version="2.0.0")
     view = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory)).view("echo")
-    assert (view.changes, view.tools) == ((), (tool("a", "Writes"),))
+    assert (view.changes, view.tools) == ((), [tool("a", "Writes")])
 
 
 def test_where_definitions_are_held_those_of_a_new_version_are_too(guild: Path, memory: Memory) -> None:
@@ -395,7 +395,7 @@ def test_where_definitions_are_held_those_of_a_new_version_are_too(guild: Path, 
     later = FakeFactory(tool("a", "Writes"), tool("b"))
     view = asyncio.run(refreshed(guild, later, memory=memory, hold=True)).view("echo")
     assert view.is_held
-    assert view.tools == (tool("a", "Reads"),)
+    assert view.tools == [tool("a", "Reads")]
     again, _ = manager_of(guild, FakeFactory(), memory=memory, hold=True)
     again.load_roster()
     assert again.roster["echo"].tools == [tool("a", "Reads")]
@@ -409,7 +409,7 @@ def test_where_definitions_are_held_a_member_cannot_shake_that_off_by_another_na
     manifest = json.loads((echo / "plugin.json").read_text())
     (echo / "plugin.json").write_text(json.dumps({**manifest, "name": "reborn"}))
     view = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory, hold=True)).view("reborn")
-    assert (view.is_held, view.tools) == (True, (tool("a", "Reads"),))
+    assert (view.is_held, view.tools) == (True, [tool("a", "Reads")])
 
 
 def test_what_is_held_stays_held_though_somebody_refreshes_without_holding(guild: Path, memory: Memory) -> None:
@@ -417,9 +417,9 @@ def test_what_is_held_stays_held_though_somebody_refreshes_without_holding(guild
     asyncio.run(refreshed(guild, FakeFactory(tool("a", "Reads")), memory=memory, hold=True))
     make_member(guild, "echo", version="2.0.0")
     view = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory)).view("echo")
-    assert (view.changes, view.tools) == ((), (tool("a", "Writes"),))
+    assert (view.changes, view.tools) == ((), [tool("a", "Writes")])
     held = asyncio.run(refreshed(guild, FakeFactory(tool("a", "Writes")), memory=memory, hold=True)).view("echo")
-    assert (held.is_held, held.tools) == (True, (tool("a", "Reads"),))
+    assert (held.is_held, held.tools) == (True, [tool("a", "Reads")])
 
 
 def test_what_changes_after_a_new_version_is_flagged_again(guild: Path, memory: Memory) -> None:

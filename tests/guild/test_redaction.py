@@ -22,7 +22,7 @@ from tests.processes import free_port, run_context
 from tests.waiting import wait_until
 
 from contexthall.guild.members.manifest import Launch, ManifestError, filled_in_headers, parse_manifest, write_manifest
-from contexthall.guild.servers.redaction import Redactor
+from contexthall.guild.servers.redaction import RedactedStream, Redactor
 
 SECRET = "s3cret-V4lue"
 
@@ -62,13 +62,13 @@ few_letters = st.text("abc", min_size=4, max_size=8)
 @given(st.lists(few_letters, max_size=4), st.lists(st.text("abcx", max_size=6), max_size=30))
 def test_a_value_that_comes_in_pieces_is_seen(values: list[str], pieces: list[str]) -> None:
     redactor = Redactor({f"V{number}": value for number, value in enumerate(values)})
-    stream, data = redactor.stream(), [piece.encode() for piece in pieces]
+    stream, data = RedactedStream(redactor), [piece.encode() for piece in pieces]
     passed_on = [stream.feed(piece) for piece in data]
     assert b"".join([*passed_on, stream.finish()]) == redactor.data(b"".join(data))
 
 
 def test_what_cannot_be_part_of_a_value_is_not_held_back() -> None:
-    assert Redactor({"KEY": SECRET}).stream().feed(b"ready\n") == b"ready\n"
+    assert RedactedStream(Redactor({"KEY": SECRET})).feed(b"ready\n") == b"ready\n"
 
 
 # Headers:

@@ -26,7 +26,7 @@ from tests.waiting import until, wait_until
 
 from contexthall.core.catalog import Caller, Catalog
 from contexthall.core.errors import MemberError, UnknownToolError
-from contexthall.guild.capability import Offer, guild_capability
+from contexthall.guild.capability import guild_capability
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.lists.naming import tool_names
 from contexthall.guild.manager import Event, MCPManager, Member, discover_guild_members
@@ -486,7 +486,7 @@ def test_req_20_a_member_that_cannot_be_asked_fails_the_call_and_is_named(guild:
 
 
 def catalog_of(manager: MCPManager, **offer: Any) -> Catalog:
-    return Catalog([guild_capability(manager, Offer(**offer))])
+    return Catalog([guild_capability(manager, **offer)])
 
 
 CALLER = Caller(may_read=lambda _path, _home: True)

@@ -2,6 +2,7 @@ import errno
 import json
 import logging
 import os
+import re
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +14,6 @@ from contexthall.guild.lists.memory import MemberRecord
 from contexthall.guild.lists.tools_cache import (
     MOST_BYTES,
     CachedTools,
-    MalformedCacheError,
     ToolsCaches,
     parse,
     render,
@@ -58,7 +58,6 @@ def test_the_cache_stands_in_the_members_own_directory(tmp_path: Path) -> None:
     member = member_made_in(tmp_path)
     assert ToolsCaches(Disk()).write(member, [ECHO], NOW) is not None
     assert [path.name for path in (tmp_path / "echo").iterdir()] == ["tools-cache.json"]
-    assert ToolsCaches(Disk()).path_of(member) == str(tmp_path / "echo" / "tools-cache.json")
 
 
 def test_below_another_directory_each_member_has_one_of_its_own(tmp_path: Path) -> None:
@@ -152,9 +151,8 @@ def test_the_tools_of_the_very_file_that_is_remembered_are_the_remembered_ones(t
 )
 def test_a_malformed_cache_says_what_is_wrong_with_it(data: bytes, reason: str) -> None:
     """REQ-MCP-TOOL-2, REQ-MCP-TOOL-3: one bad entry is enough."""
-    with pytest.raises(MalformedCacheError) as caught:
+    with pytest.raises(ValueError, match=rf"\A{re.escape(reason)}"):
         parse(data)
-    assert str(caught.value).startswith(reason)
 
 
 def test_other_keys_and_no_tools_at_all_are_fine() -> None:

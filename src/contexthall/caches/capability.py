@@ -11,60 +11,38 @@ GUIDANCE = (
     "and says why. context.inspect_cache tells the version and size of a cache."
 )
 
-RESOLVE_INPUT: JsonObject = {
-    "type": "object",
-    "required": ["cache", "query", "budget"],
-    "additionalProperties": False,
-    "properties": {
-        "cache": {"type": "string", "description": "Name of a cache, as context.list_caches gives it, or its path"},
-        "query": {"type": "string", "description": "Words that the documents should contain"},
-        "budget": {
-            "type": "integer",
-            "minimum": 0,
-            "maximum": LARGEST_BUDGET,
-            "description": "Most tokens that the documents may cost together, at four bytes a token",
-        },
-    },
-}
 
+def _object(**properties: JsonObject) -> JsonObject:
+    """Return the schema of an object that has these properties, all of them and no others."""
+    required = list(properties)
+    return {"type": "object", "required": required, "additionalProperties": False, "properties": properties}
+
+
+RESOLVE_INPUT = _object(
+    cache={"type": "string", "description": "Name of a cache, as context.list_caches gives it, or its path"},
+    query={"type": "string", "description": "Words that the documents should contain"},
+    budget={
+        "type": "integer",
+        "minimum": 0,
+        "maximum": LARGEST_BUDGET,
+        "description": "Most tokens that the documents may cost together, at four bytes a token",
+    },
+)
 LIST_INPUT: JsonObject = {
     "type": "object",
     "additionalProperties": False,
     "properties": {"root": {"type": "string", "description": "Directory containing cache directories"}},
 }
-LIST_OUTPUT: JsonObject = {
-    "type": "object",
-    "required": ["caches"],
-    "additionalProperties": False,
-    "properties": {
-        "caches": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["path", "has_manifest"],
-                "additionalProperties": False,
-                "properties": {"path": {"type": "string"}, "has_manifest": {"type": "boolean"}},
-            },
-        }
-    },
-}
-INSPECT_INPUT: JsonObject = {
-    "type": "object",
-    "required": ["cache"],
-    "additionalProperties": False,
-    "properties": {"cache": {"type": "string", "description": "Path to cache directory"}},
-}
-INSPECT_OUTPUT: JsonObject = {
-    "type": "object",
-    "required": ["cache_version", "document_count", "total_bytes", "valid"],
-    "additionalProperties": False,
-    "properties": {
-        "cache_version": {"type": "string"},
-        "document_count": {"type": "integer", "minimum": 0},
-        "total_bytes": {"type": "integer", "minimum": 0},
-        "valid": {"type": "boolean"},
-    },
-}
+LIST_OUTPUT = _object(
+    caches={"type": "array", "items": _object(path={"type": "string"}, has_manifest={"type": "boolean"})}
+)
+INSPECT_INPUT = _object(cache={"type": "string", "description": "Path to cache directory"})
+INSPECT_OUTPUT = _object(
+    cache_version={"type": "string"},
+    document_count={"type": "integer", "minimum": 0},
+    total_bytes={"type": "integer", "minimum": 0},
+    valid={"type": "boolean"},
+)
 
 
 def caches_capability(library: Library) -> Capability:

@@ -307,14 +307,11 @@ def _entries(opened: Directory, prefix: str = "") -> tuple[CacheEntry, ...]:
 
 def _has_manifest(opened: Directory, name: str) -> bool:
     """Return whether a cache has a manifest; if it was replaced after it was opened, the second query finds it."""
-    return _shows_manifest(opened, name) or _shows_manifest(opened, name)
-
-
-def _shows_manifest(opened: Directory, name: str) -> bool:
-    try:
-        return opened.look_below(name, MANIFEST).kind == "file"
-    except DiskError:
-        return False
+    for _ in range(2):
+        with suppress(DiskError):
+            if opened.look_below(name, MANIFEST).kind == "file":
+                return True
+    return False
 
 
 def _find(cache: OpenCache, document_id: str) -> tuple[int, Document]:

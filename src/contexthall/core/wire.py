@@ -84,10 +84,10 @@ def parse(data: bytes, *, lone_surrogates: bool = False, finite: bool = False, e
     return value
 
 
-def is_deep(data: bytes) -> bool:
+def is_deep(data: bytes, most: int = MOST_LEVELS) -> bool:
     """Return whether JSON is nested too deeply: on how deep that is, no two Pythons and no two parsers agree."""
     opened = data.count(b"[") + data.count(b"{")
-    if opened <= MOST_LEVELS:
+    if opened <= most:
         return False
     brackets = rest = _brackets(data)[: 2 * opened]
     for _ in range(_SURELY_FLAT):  # from the inside: of a long list of small things, nothing is left in no time
@@ -96,7 +96,7 @@ def is_deep(data: bytes) -> bool:
             break
     levels = accumulate(step - 1 for step in brackets.translate(_STEPS))
     # What closes more than it opened is no JSON, and is not looked at any further.
-    return bool(rest) and any(level > MOST_LEVELS for level in takewhile(lambda level: level >= 0, levels))
+    return bool(rest) and any(level > most for level in takewhile(lambda level: level >= 0, levels))
 
 
 def _brackets(data: bytes) -> bytes:

@@ -1,15 +1,14 @@
 """The guild as agents see it: every member's tools as the hall's own, or tools to find them."""
 
 import logging
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
 
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, FailedResult, JsonObject, Tool, ToolResult
 from contexthall.core.errors import MemberError
 from contexthall.core.text import quoted
 from contexthall.core.wire import compact
 from contexthall.guild.lists.definitions import tokens
-from contexthall.guild.lists.naming import may_name, tool_names
+from contexthall.guild.lists.naming import may_name
 from contexthall.guild.lists.search import ListedTool, find, one_line
 from contexthall.guild.manager import MCPManager
 from contexthall.guild.servers.supervisor import Event
@@ -28,74 +27,61 @@ _MOST_FOUND = 50
 _DEFAULT_FOUND = 10
 
 _NAME: JsonObject = {"type": "string", "description": "Name of the tool, as guild_find_tools gives it"}
-FIND_INPUT: JsonObject = {
-    "type": "object",
-    "required": ["query"],
-    "properties": {
-        "query": {"type": "string", "description": "A few words about what the tool should do"},
-        "limit": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": _MOST_FOUND,
-            "description": f"How many tools to give at most. Default: {_DEFAULT_FOUND}",
-        },
+
+
+def _arguments(required: str, **properties: JsonObject) -> JsonObject:
+    return {"type": "object", "required": [required], "properties": properties, "additionalProperties": False}
+
+
+FIND_INPUT = _arguments(
+    "query",
+    query={"type": "string", "description": "A few words about what the tool should do"},
+    limit={
+        "type": "integer",
+        "minimum": 1,
+        "maximum": _MOST_FOUND,
+        "description": f"How many tools to give at most. Default: {_DEFAULT_FOUND}",
     },
-    "additionalProperties": False,
-}
-DESCRIBE_INPUT: JsonObject = {
-    "type": "object",
-    "required": ["name"],
-    "properties": {"name": _NAME},
-    "additionalProperties": False,
-}
-CALL_INPUT: JsonObject = {
-    "type": "object",
-    "required": ["name"],
-    "properties": {
-        "name": _NAME,
-        "arguments": {"type": "object", "description": "Its arguments, as guild_describe_tool describes them"},
-    },
-    "additionalProperties": False,
-}
+)
+DESCRIBE_INPUT = _arguments("name", name=_NAME)
+CALL_INPUT = _arguments(
+    "name",
+    name=_NAME,
+    arguments={"type": "object", "description": "Its arguments, as guild_describe_tool describes them"},
+)
 
 
-class Offer(NamedTuple):
-    """How the guild is offered."""
+def guild_capability(manager: MCPManager, budget: int | None = None, pinned: Collection[str] = ()) -> Capability:
+    """Offer the tools of the guild to agents, and keep the offer true.
 
-    budget: int | None = None
-    """How many tokens the definitions may cost before they are only found, not listed."""
-    pinned: tuple[str, ...] = ()
-    """Members whose tools are listed all the same."""
-
-
-def guild_capability(manager: MCPManager, offer: Offer | None = None) -> Capability:
-    """Offer the tools of the guild to agents, and keep the offer true."""
-    offer = offer or Offer()
-    for name in offer.pinned:
+    If their definitions cost more tokens than `budget`, tools are found, not listed, but for those of `pinned` members.
+    """
+    for name in pinned:
         if name not in manager.roster:
             logger.warning("a member is pinned that the guild does not have: %r", name)
-    room = _Room(manager, offer)
-    capability = Capability("guild", guidance=room.guidance(), tools=room.tools(), unlisted=room.unlisted())
+    guild = _GuildTools(manager, budget, pinned)
+    capability = Capability("guild", guidance=guild.guidance(), tools=guild.tools(), unlisted=guild.unlisted())
 
     def on_event(event: Event) -> None:
-        if event.kind == "tools_updated" and room.has_changed():
-            capability.guidance = room.guidance()
-            capability.replace_tools(room.tools(), room.unlisted())
+        if event.kind == "tools_updated" and guild.has_changed():
+            capability.guidance = guild.guidance()
+            capability.replace_tools(guild.tools(), guild.unlisted())
 
     manager.subscribe(on_event)
-    capability.seek = room.seek
+    capability.seek = guild.seek
     return capability
 
 
-class _Room:
+class _GuildTools:
     """The tools of all members under the names that agents know them by."""
 
-    def __init__(self, manager: MCPManager, offer: Offer) -> None:
+    def __init__(self, manager: MCPManager, budget: int | None, pinned: Collection[str]) -> None:
         self._manager = manager
-        self._offer = offer
+        self._budget = budget
+        self._pinned = pinned
         self._lists: list[Sequence[JsonObject]] = []
         self.listed: dict[str, ListedTool] = {}
-        self._is_dear = False
+        self._is_over_budget = False
         self.has_changed()
 
     def has_changed(self) -> bool:
@@ -104,28 +90,27 @@ class _Room:
         before, self._lists = self._lists, [tuple(member.tools) for member in members]
         if self._lists == before:
             return False
-        pairs = [(member, tool) for member in members for tool in member.tools]
-        names = tool_names((member.name, tool["name"]) for member, tool in pairs)
-        listed = [ListedTool(names[member.name, tool["name"]], member.name, tool) for member, tool in pairs]
+        names = self._manager.listed_names()
+        tools = [(member.name, tool) for member in members for tool in member.tools]
+        listed = [ListedTool(names[member, tool["name"]], member, tool) for member, tool in tools]
         self.listed = {each.name: each for each in listed}
-        budget = self._offer.budget
-        self._is_dear = budget is not None and sum(tokens(_shown(each)) for each in listed) > budget
+        self._is_over_budget = self._budget is not None and sum(tokens(_shown(each)) for each in listed) > self._budget
         return True
 
     def guidance(self) -> str:
-        return SEARCH_GUIDANCE if self._is_dear else GUIDANCE
+        return SEARCH_GUIDANCE if self._is_over_budget else GUIDANCE
 
     def tools(self) -> tuple[Tool, ...]:
-        if not self._is_dear:
+        if not self._is_over_budget:
             return tuple(map(self._tool, self.listed.values()))
         return (_find_tool(self), _describe_tool(self), _call_tool(self), *map(self._tool, self._by_pin(pinned=True)))
 
     def unlisted(self) -> tuple[Tool, ...]:
         """Return the tools that are found and not listed: one that was listed before may still be called."""
-        return tuple(map(self._tool, self._by_pin(pinned=False))) if self._is_dear else ()
+        return tuple(map(self._tool, self._by_pin(pinned=False))) if self._is_over_budget else ()
 
     def _by_pin(self, *, pinned: bool) -> list[ListedTool]:
-        return [each for each in self.listed.values() if (each.member in self._offer.pinned) is pinned]
+        return [each for each in self.listed.values() if (each.member in self._pinned) is pinned]
 
     async def call(self, listed: ListedTool, arguments: JsonObject, caller: Caller) -> ToolResult:
         """Call a tool of a member, and pass on whatever it answers."""
@@ -176,11 +161,11 @@ class _Room:
         )
 
 
-def _find_tool(room: _Room) -> Tool:
+def _find_tool(guild: _GuildTools) -> Tool:
     def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
-        found = find(tuple(room.listed.values()), arguments["query"], int(arguments.get("limit", _DEFAULT_FOUND)))
+        found = find(tuple(guild.listed.values()), arguments["query"], int(arguments.get("limit", _DEFAULT_FOUND)))
         lines = [{"name": each.name, "description": one_line(each.definition)} for each in found]
-        return ToolResult.of_text(compact({"tools": lines, "of": len(room.listed)}))
+        return ToolResult.of_text(compact({"tools": lines, "of": len(guild.listed)}))
 
     return Tool(
         name="guild_find_tools",
@@ -192,9 +177,9 @@ def _find_tool(room: _Room) -> Tool:
     )
 
 
-def _describe_tool(room: _Room) -> Tool:
+def _describe_tool(guild: _GuildTools) -> Tool:
     async def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
-        found = await room.find(arguments["name"])
+        found = await guild.find(arguments["name"])
         if isinstance(found, ListedTool):
             return ToolResult.of_text(compact(_shown(found)))
         return found or _unknown(arguments["name"])
@@ -209,11 +194,11 @@ def _describe_tool(room: _Room) -> Tool:
     )
 
 
-def _call_tool(room: _Room) -> Tool:
+def _call_tool(guild: _GuildTools) -> Tool:
     async def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        found = await room.find(arguments["name"])
+        found = await guild.find(arguments["name"])
         if isinstance(found, ListedTool):
-            return await room.call(found, arguments.get("arguments", {}), caller)
+            return await guild.call(found, arguments.get("arguments", {}), caller)
         return found or _unknown(arguments["name"])
 
     return Tool(

@@ -9,14 +9,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from copy import copy
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from contexthall.core.catalog import JsonObject, Progress, Signal
 from contexthall.core.errors import MemberError, UnknownMemberError
 from contexthall.core.text import is_printable
-from contexthall.guild.lists.definitions import tokens
+from contexthall.guild.lists.definitions import ToolChange
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.lists.naming import tool_names
 from contexthall.guild.lists.search import one_line
@@ -24,8 +24,7 @@ from contexthall.guild.lists.tool_lists import MemberFacts, ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.members.discovery import discover_guild_members
 from contexthall.guild.members.enrolment import ALREADY_THERE
-from contexthall.guild.members.manifest import variables
-from contexthall.guild.members.roster import Freshness, Member, Status, ToolChange
+from contexthall.guild.members.roster import Freshness, Member
 from contexthall.guild.servers.supervisor import Event, Handle, ServerFactory, ServerState, Supervisor, settled
 from contexthall.system.disk import Disk
 
@@ -49,36 +48,15 @@ logger = logging.getLogger(__name__)
 
 Refresh: TypeAlias = Literal["all", "stale", "never"]
 EventListener: TypeAlias = Callable[[Event], None]
+MemberView: TypeAlias = Member
+"""A copy of a member, which stays as it is."""
 
 MOST_STARTS = 4
 _ORDER = {"missing": 0, "outdated": 1, "fresh": 2}
-_MANY_TOOLS = 1000
 _LOOK_SECONDS = 2.0
 _LIST_SECONDS = 10.0
 _ANSWER_SECONDS = 0.1
 _ANNOUNCED_SECONDS = 0.2
-
-
-class MemberView(NamedTuple):
-    """What is known of a member at one moment."""
-
-    name: str
-    key: str
-    display_name: str
-    description: str
-    version: str
-    transport: str
-    status: Status
-    error: str
-    tools: tuple[JsonObject, ...]
-    tokens: int
-    """What its tools cost an agent, about."""
-    cached_at: str
-    freshness: Freshness
-    notes: tuple[str, ...]
-    """What else a person should know, a sentence each."""
-    changes: tuple[ToolChange, ...]
-    is_held: bool
 
 
 class Trial(NamedTuple):
@@ -152,11 +130,11 @@ class MCPManager:
 
     def snapshot(self) -> tuple[MemberView, ...]:
         """Return what is known of every member now."""
-        return tuple(map(_view, self.roster.values()))
+        return tuple(map(copy, self.roster.values()))
 
     def view(self, name: str) -> MemberView:
         """Return what is known of one member now."""
-        return _view(self.member(name))
+        return copy(self.member(name))
 
     def member(self, name: str) -> Member:
         try:
@@ -197,7 +175,7 @@ class MCPManager:
     def unset_variables(self, name: str, environment: Mapping[str, str]) -> tuple[str, ...]:
         """Return the variables that the manifest of a member refers to and that the environment lacks."""
         manifest = self.member(name).manifest
-        return tuple(each for each in variables(manifest.launch) if each not in environment) if manifest else ()
+        return tuple(each for each in manifest.launch.variables if each not in environment) if manifest else ()
 
     def log_of(self, name: str, lines: int = 200) -> str:
         """Return the last lines of standard error of a member's server, whichever process started it."""
@@ -247,7 +225,7 @@ class MCPManager:
         """Start every server, ask it for its tools and stop it; no list and no record is written."""
         tried = [member for member in self.roster.values() if member.manifest is not None]
         self._announced.update(member.name for member in tried)  # as if announced already: a trial refreshes no list
-        for trial in asyncio.as_completed([self._tried(member) for member in tried]):
+        for trial in asyncio.as_completed([self._try(member) for member in tried]):
             on_tried(await trial)
 
     @asynccontextmanager
@@ -259,17 +237,17 @@ class MCPManager:
         begin = asyncio.Event()
         unsubscribe = (listed or Signal()).subscribe(begin.set)
         timer = asyncio.get_running_loop().call_later(_LIST_SECONDS, begin.set)
-        attending = asyncio.create_task(self._attend(refresh, begin))
+        polling = asyncio.create_task(self._poll(refresh, begin))
         try:
             yield
         finally:
             timer.cancel()
             unsubscribe()
-            attending.cancel()
+            polling.cancel()
             await self.shutdown()
-            await asyncio.wait([attending])
+            await asyncio.wait([polling])
 
-    async def _attend(self, refresh: Refresh, begin: asyncio.Event) -> None:
+    async def _poll(self, refresh: Refresh, begin: asyncio.Event) -> None:
         """Refresh, then poll for what other processes list or approve, until cancelled."""
         await begin.wait()
         await asyncio.sleep(_ANSWER_SECONDS)
@@ -340,16 +318,13 @@ class MCPManager:
         if under_way is None:
             under_way = asyncio.create_task(self._list(member, for_call=for_call), name=f"list of {member.name}")
             self._listing[key] = under_way
-            under_way.add_done_callback(partial(self._note_listed, key))
+            under_way.add_done_callback(lambda _: self._listing.pop(key, None))
+            under_way.add_done_callback(self._note_done)
         return await asyncio.shield(under_way)
-
-    def _note_listed(self, key: tuple[str, bool], task: asyncio.Task[MemberError | None]) -> None:
-        self._listing.pop(key, None)
-        self._note_done(task)
 
     async def _list(self, member: Member, *, for_call: bool) -> MemberError | None:
         try:
-            heard = await self._heard(member, for_call=for_call)
+            heard = await self._ask(member, for_call=for_call)
         except MemberError as error:
             if not self._lists.is_closing:
                 await self._note_failure(member, error)
@@ -362,7 +337,7 @@ class MCPManager:
         self._tell_tools(member)
         return None
 
-    async def _heard(self, member: Member, *, for_call: bool) -> MemberFacts:
+    async def _ask(self, member: Member, *, for_call: bool) -> MemberFacts:
         """Ask a server for its tools, and write them down; only its start has to wait for a turn."""
         async with AsyncExitStack() as stack:
             # The turn comes first, so that members are asked in order; but a call waits for no refresh of others.
@@ -374,7 +349,7 @@ class MCPManager:
             offered = list(await settled(handle.list_tools()))
             return await asyncio.to_thread(self._lists.write_down, member, offered, seen, self._now())
 
-    async def _tried(self, member: Member) -> Trial:
+    async def _try(self, member: Member) -> Trial:
         clock = asyncio.get_running_loop().time
         try:
             async with AsyncExitStack() as stack:
@@ -408,25 +383,3 @@ class MCPManager:
                 listener(event)
             except Exception:
                 logger.exception("a listener failed on %s of %s", event.kind, event.member)
-
-
-def _view(member: Member) -> MemberView:
-    manifest = member.manifest
-    many = [f"it offers {len(member.tools)} tools: think of --guild-budget"] if len(member.tools) > _MANY_TOOLS else []
-    return MemberView(
-        name=member.name,
-        key=member.key,
-        display_name=manifest.display_name if manifest else "",
-        description=manifest.description if manifest else "",
-        version=member.version,
-        transport=manifest.launch.transport if manifest else "",
-        status=member.status,
-        error=member.error,
-        tools=tuple(member.tools),
-        tokens=sum(map(tokens, member.tools)),
-        cached_at=member.cached_at,
-        freshness=member.freshness,
-        notes=(*filter(None, [member.last_failure]), *member.left_out, *many),
-        changes=member.changes,
-        is_held=member.is_held,
-    )

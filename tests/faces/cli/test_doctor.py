@@ -37,7 +37,7 @@ from contexthall.faces.cli.diagnostics.environment import (
 from contexthall.faces.cli.diagnostics.findings import DoctorFinding, run_check
 from contexthall.faces.cli.table import context, run
 from contexthall.guild.manager import Member, Trial
-from contexthall.guild.members.manifest import Launch, variables
+from contexthall.guild.members.manifest import Launch
 from contexthall.hall import Hall
 
 Typed: TypeAlias = Callable[..., tuple[int, str, str]]
@@ -609,7 +609,7 @@ def test_a_failure_of_the_past_is_told_only_of_who_was_not_tried(asked: Asked, t
 
 def test_every_variable_that_a_launch_needs_is_named_once() -> None:
     launch = Launch(env={"A": "${TOKEN}", "B": "$${NOT}"}, headers={"Authorization": "Bearer ${TOKEN} ${OTHER}"})
-    assert variables(launch) == ["OTHER", "TOKEN"]
+    assert launch.variables == ["OTHER", "TOKEN"]
 
 
 @pytest.mark.parametrize("guild", ["nowhere", "empty"])

@@ -43,7 +43,7 @@ from contexthall.core.errors import CacheInvalidError, ContextCorruptError, Hall
 from contexthall.core.lines import LineSplitter
 from contexthall.faces.mcp import lines, stdio
 from contexthall.faces.mcp.server import HallServer
-from contexthall.guild.capability import Offer, guild_capability
+from contexthall.guild.capability import guild_capability
 from contexthall.guild.lists import definitions, tools_cache
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.members import manifest as member_manifest
@@ -137,7 +137,7 @@ async def _call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     manager, _ = manager_of(_guild(), FakeFactory())
     try:
         await manager.initialize_roster()
-        guild = guild_capability(manager, Offer(budget=0))
+        guild = guild_capability(manager, budget=0)
         catalog = Catalog([caches_capability(_hall().caches), contexts_capability(_hall().contexts), guild])
         result = await catalog.call(name, arguments, _hall().confined_caller)
     except UnknownToolError:
@@ -267,7 +267,7 @@ def tools_list(data: bytes) -> None:
     """A tools cache is read or malformed; what was read can be told, compared and written again as it was."""
     try:
         cached = tools_cache.parse(data)
-    except tools_cache.MalformedCacheError as error:
+    except ValueError as error:
         str(error).encode()
         return
     again = tools_cache.parse(tools_cache.render(cached.version, cached.tools, cached.cached_at))

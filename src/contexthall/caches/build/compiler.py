@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from contexthall.caches.build.sources import SourceFile
 from contexthall.caches.build.staging import NEW, RUN_PREFIX
-from contexthall.caches.index.postings import PARTS, Postings, part_of
+from contexthall.caches.index.postings import PARTS, Postings, bucket_of
 from contexthall.caches.model.document import Document, file_stem, to_json, version_of
 from contexthall.caches.model.format import DOCUMENTS
 from contexthall.caches.query.scorers import Scorer
@@ -149,7 +149,7 @@ class _PostingsBuffer:
         parts: list[dict[bytes, bytes]] = [{} for _ in range(PARTS)]
         for term, pairs in self._terms.items():
             encoded = term.encode()
-            parts[part_of(encoded)][encoded] = pairs.tobytes()
+            parts[bucket_of(encoded, PARTS)][encoded] = pairs.tobytes()
         data = [marshal.dumps(part) for part in parts]
         staging.write(name, b"".join(data))
         return Run(name, tuple(accumulate(map(len, data), initial=0)), len(self._terms))

@@ -34,7 +34,8 @@ class Audit:
     def violations(self, listed: Sequence[ListedDocument], index: PostingsReader) -> Iterator[str]:
         """Yield everything that the index says and the manifest or the documents do not."""
         try:
-            if index.all_listed() != [*listed] or index.files() != [_file_name(each) for each in listed]:
+            files = [each.file.removeprefix(f"{DOCUMENTS}/") for each in listed]
+            if index.all_listed() != [*listed] or index.files() != files:
                 yield f"{POSTINGS} and the manifest do not list the same documents"
                 return
             yield from self._differences(listed, index.columns, _sums(index))
@@ -49,10 +50,6 @@ class Audit:
                 yield f"{POSTINGS} says of {each.id} what its content does not"
         if columns.cheapest != Columns.of(columns.tokens, columns.words).cheapest:
             yield f"{POSTINGS} does not sort the documents by their tokens"
-
-
-def _file_name(listed: ListedDocument) -> str:
-    return listed.file.removeprefix(f"{DOCUMENTS}/")
 
 
 def _sums(index: PostingsReader) -> list[int]:

@@ -15,13 +15,13 @@ LANE_LIMIT = 2**16
 """The first number that a lane of 16 bits cannot hold."""
 
 
+@dataclass(eq=False)
 class Columns:
     """Tokens and words of every document, by ascending id; `cheapest` are the documents' numbers by ascending cost."""
 
-    def __init__(self, tokens: "array[int]", words: "array[int]", cheapest: "array[int]") -> None:
-        self.tokens = tokens
-        self.words = words
-        self.cheapest = cheapest
+    tokens: "array[int]"
+    words: "array[int]"
+    cheapest: "array[int]"
 
     @classmethod
     def of(cls, tokens: "array[int]", words: "array[int]") -> "Columns":

@@ -10,9 +10,8 @@
 
 Every block ends in a checksum that is keyed with the manifest's hash and the block's own place, so a block that is
 damaged, misplaced or of another cache is not believed. A term is absent only if the bucket that would hold it says so.
-What cannot be believed raises DamagedPostingsError, and the caller reads the documents instead; so it does for
-UnreadPostingsError, but may come back. Whoever may write into the cache can give every lie the right checksum, so what
-a block says is held against its bounds as well: a lie may put documents in another order, and do nothing else.
+Whoever may write into the cache can forge checksums, so what a block says is held against its bounds as well: a lie may
+put documents in another order, and do nothing else.
 """
 
 import hashlib
@@ -35,6 +34,7 @@ from contexthall.core.text import UNICODE
 from contexthall.system.disk import File
 
 PARTS = 64
+"""A part is so many whole buckets, one after the other."""
 
 _MAGIC = b"CHPOST01"
 _HEADER = struct.Struct("<8s16s32sII7Q")
@@ -90,13 +90,8 @@ class Postings(NamedTuple):
     counts: "array[int]"
 
 
-def part_of(term: bytes) -> int:
-    """Return in which of the 64 parts of an index a term stands."""
-    return zlib.crc32(term) * PARTS >> 32
-
-
 def bucket_of(term: bytes, buckets: int) -> int:
-    """Return in which bucket a term stands; a part has whole buckets, one after the other."""
+    """Return in which of so many buckets, or parts, a term stands."""
     return zlib.crc32(term) * buckets >> 32
 
 
@@ -198,17 +193,16 @@ class PostingsReader:
         if kind != "file":
             raise DamagedPostingsError("not a regular file")
         self._key = manifest_hash
-        header = self._read((0, _HEADER.size), "header")
+        header = self._read("header", 0, _HEADER.size)
         magic, unicode_version, key, documents, self._buckets, *places = _HEADER.unpack(header)
         known = unicode_version.rstrip(b"\0").decode("ascii", "replace") == UNICODE
         if magic != _MAGIC or key != manifest_hash or not known:
             raise DamagedPostingsError("made for another cache or by another version")
         self.documents: int = documents
-        columns, self._files, records = (places[0], places[1]), (places[2], places[3]), (places[4], places[5])
-        self._directory = places[6]
+        self._files, self._directory = places[2:4], places[6]
         with _well_formed():
-            self.columns = _columns(numbers("I", self._read(columns, "columns")), documents)
-            self._records = numbers("Q", self._read(records, "records"))
+            self.columns = _columns(numbers("I", self._read("columns", *places[:2])), documents)
+            self._records = numbers("Q", self._read("records", *places[4:6]))
         self._remembered: dict[str, Term | None] = {}
         self._remembered_bytes = 0
         self._listed: dict[int, ListedDocument] = {}
@@ -216,7 +210,7 @@ class PostingsReader:
     def files(self) -> list[str]:
         """Return the names of the files of all documents, which are in one directory."""
         with _well_formed():
-            names = self._read(self._files, "files").decode()
+            names = self._read("files", *self._files).decode()
         return names.split("\0") if self.documents else []
 
     def listed(self, document: int) -> ListedDocument:
@@ -258,16 +252,18 @@ class PostingsReader:
     def terms(self) -> Iterator[tuple[str, Term]]:
         """Yield every term that can be looked up, and where it is found."""
         for bucket in range(self._buckets):
-            entries = {name: (entry, found) for name, entry, found in reversed([*self._bucket(bucket)])}
-            for name, (entry, found) in entries.items():
+            entries = {entry.name: entry for entry in reversed([*self._bucket(bucket)])}
+            for name, entry in entries.items():
                 if bucket_of(name, self._buckets) == bucket:
-                    yield name.decode(), self._postings(name, entry, found)
+                    yield name.decode(), self._postings(entry)
 
     def _term(self, word: str) -> Term | None:
         try:
             return self._remembered[word]
         except KeyError:
-            found = self._look_up(word)
+            term = word.encode()
+        entries = self._bucket(bucket_of(term, self._buckets))
+        found = next((self._postings(entry) for entry in entries if entry.name == term), None)
         self._remember(word, found)
         return found
 
@@ -282,39 +278,32 @@ class PostingsReader:
         self._remembered[word] = term
         self._remembered_bytes += size
 
-    def _look_up(self, word: str) -> Term | None:
-        term = word.encode()
-        for name, entry, found in self._bucket(bucket_of(term, self._buckets)):
-            if name == term:
-                return self._postings(name, entry, found)
-        return None
-
-    def _bucket(self, bucket: int) -> Iterator[tuple[bytes, "_TermEntry", bytes]]:
+    def _bucket(self, bucket: int) -> Iterator["_TermEntry"]:
         place = self._read_at(self._directory + _BUCKET.size * bucket, _BUCKET.size)
         if len(place) != _BUCKET.size:
             raise DamagedPostingsError("the directory ends early")
-        return _entries(self._read(_pair(_BUCKET, place), f"bucket {bucket}"))
+        return _entries(self._read(f"bucket {bucket}", *_BUCKET.unpack(place)))
 
-    def _postings(self, name: bytes, entry: "_TermEntry", found: bytes) -> Term:
+    def _postings(self, entry: "_TermEntry") -> Term:
         if entry.kind != _INLINE:
-            found = self._read(_pair(_PLACE, found), f"term {zlib.crc32(name)}")
-        return _decode(entry, found, self.documents)
+            label = f"term {zlib.crc32(entry.name)}"
+            entry = entry._replace(found=self._read(label, *_PLACE.unpack(entry.found)))
+        return _decode(entry, self.documents)
 
     def _record(self, number: int) -> list[list[str]]:
         """Read id, version and file of the documents of a record."""
         at, end = self._records[number], self._records[number + 1]
         label = f"record {number * _DOCUMENTS_PER_RECORD}"
-        record: Any = wire.parse(self._read((at, end - at - _DIGEST_BYTES), label))
+        record: Any = wire.parse(self._read(label, at, end - at - _DIGEST_BYTES))
         return list(record)
 
-    def _read(self, place: tuple[int, int], label: str) -> bytes:
+    def _read(self, label: str, at: int, length: int) -> bytes:
         """Read a block that must be this one."""
-        at, length = place
         if length < 0 or at + length + _DIGEST_BYTES > self._size:
             raise DamagedPostingsError(f"{label} lies outside the file")
         data = self._read_at(at, length + _DIGEST_BYTES)
-        payload, digest = data[:length], data[length:]
-        if digest != _digest(payload, label, self._key):
+        payload = data[:length]
+        if data[length:] != _digest(payload, label, self._key):
             raise DamagedPostingsError(f"{label} is damaged")
         return payload
 
@@ -326,27 +315,26 @@ class PostingsReader:
 
 
 class _TermEntry(NamedTuple):
-    """What a bucket says of a term."""
+    """What a bucket says of a term: in how many documents it is, and its postings or their place."""
 
-    term_bytes: int
+    name: bytes
     documents: int
     peak: int
     kind: int
+    found: bytes
 
 
-def _entries(bucket: bytes) -> Iterator[tuple[bytes, _TermEntry, bytes]]:
-    """Yield each term of a bucket, its entry, and its postings or their place."""
+def _entries(bucket: bytes) -> Iterator[_TermEntry]:
     at = 0
     while at < len(bucket):
-        entry = _TermEntry(*_ENTRY.unpack_from(bucket, at))
-        at += _ENTRY.size
-        name = bucket[at : at + entry.term_bytes]
-        at += entry.term_bytes
-        size = _PLACE.size
-        if entry.kind == _INLINE:
-            size = 2 + entry.documents * sum(array(_WIDTHS[width]).itemsize for width in bucket[at : at + 2])
-        yield name, entry, bucket[at : at + size]
-        at += size
+        term_bytes, documents, peak, kind = _ENTRY.unpack_from(bucket, at)
+        start = at + _ENTRY.size + term_bytes
+        end = start + _PLACE.size
+        if kind == _INLINE:
+            widths = bucket[start : start + 2]
+            end = start + 2 + documents * sum(array(_WIDTHS[width]).itemsize for width in widths)
+        yield _TermEntry(bucket[at + _ENTRY.size : start], documents, peak, kind, bucket[start:end])
+        at = end
 
 
 @contextmanager
@@ -365,8 +353,9 @@ def _columns(together: "array[int]", documents: int) -> Columns:
     return Columns(tokens, words, cheapest)
 
 
-def _decode(entry: _TermEntry, payload: bytes, documents: int) -> Term:
+def _decode(entry: _TermEntry, documents: int) -> Term:
     """Read the postings of a term, in as many documents as there are."""
+    payload = entry.found
     if entry.kind == _DENSE:
         if len(payload) != 2 * documents:
             raise DamagedPostingsError("a term of another number of documents")
@@ -385,11 +374,6 @@ def _sum_widely(columns: Sequence[bytes], documents: int) -> "array[int]":
     for column in columns:
         total = array("Q", map(add, total, numbers("H", column)))
     return total
-
-
-def _pair(of: struct.Struct, data: bytes) -> tuple[int, int]:
-    first, second = of.unpack(data)
-    return first, second
 
 
 def _gaps(documents: bytes) -> bytes:

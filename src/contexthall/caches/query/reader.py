@@ -28,7 +28,6 @@ from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskEr
 from contexthall.core.tokens import tokens
 from contexthall.system.disk import Directory, Disk, Status, is_settled
 
-Signature: TypeAlias = tuple[object, ...]
 Clock: TypeAlias = Callable[[], int]
 
 _MOST_FOLDERS = 8
@@ -88,7 +87,7 @@ def open_cache(disk: Disk, path: str, known: OpenCache | None = None, *, clock: 
     return OpenCache(directory)
 
 
-def _signature(directory: Directory) -> Signature:
+def _signature(directory: Directory) -> tuple[object, ...]:
     """Return what changes when the cache, its manifest, its index or its set of documents is replaced."""
     stamps: list[object] = [directory.status().identity]
     for name in (MANIFEST, POSTINGS, DOCUMENTS):
@@ -101,10 +100,10 @@ def _signature(directory: Directory) -> Signature:
 
 def read_part(cache: Directory, name: str) -> bytes:
     """Read a file that every cache has."""
-    data = _read_regular(cache, name)
-    if data is None:
-        raise CacheInvalidError(f"there is no file {name}")
-    return data
+    try:
+        return _read_regular(cache, name)
+    except PathMissingError:
+        raise CacheInvalidError(f"there is no file {name}") from None
 
 
 def open_postings(directory: Directory, manifest: bytes) -> PostingsReader:
@@ -191,9 +190,10 @@ class DocumentFiles:
             status = folder.look(name) if self._kept else None
             if self._kept and status and (kept := self._kept.get(listed, status)):
                 return kept
-            document = _read_document(folder, name, listed)
+            data = _read_regular(folder, name)
         except PathMissingError:
             raise CacheInvalidError(f"the file of {listed.id} is not there: {listed.file}") from None
+        document = documents.read(data, id=listed.id, version=listed.version)
         if self._kept and status:
             self._kept.keep(listed, status, document)
         return document
@@ -210,20 +210,13 @@ class DocumentFiles:
         return self._folders[folder]
 
 
-def _read_document(folder: Directory, name: str, listed: ListedDocument) -> Document:
-    data = _read_regular(folder, name)
-    if data is None:
-        raise PathMissingError(name)
-    return documents.read(data, id=listed.id, version=listed.version)
-
-
-def _read_regular(folder: Directory, name: str) -> bytes | None:
-    """Read a file; None if nothing is there, or something that cannot be one, such as a directory or a FIFO."""
+def _read_regular(folder: Directory, name: str) -> bytes:
+    """Read a file; PathMissingError if nothing is there, or what cannot be one, such as a directory or a FIFO."""
     try:
         return folder.read(name)
     except PathMissingError:
-        return None
+        raise
     except DiskError:
         if folder.look(name).kind == "file":
             raise
-        return None
+        raise PathMissingError(name) from None

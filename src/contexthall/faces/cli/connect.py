@@ -68,7 +68,7 @@ def connect(
         reach = Reach(command, tuple(arguments))
     if action == "write":
         _print_written(opened.clients.connect(chosen, reach, name=name, file=place), chosen)
-        opened.make_cache_root()
+        opened.caches.make_root()
     else:
         print_data(opened.clients.snippet(chosen, reach, name=name, file=place))
         _print_where(place or opened.clients.place(chosen))

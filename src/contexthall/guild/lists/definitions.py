@@ -8,13 +8,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
-from typing import Any, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from contexthall.core import wire
 from contexthall.core.catalog import JsonObject
 from contexthall.core.text import is_printable
 from contexthall.core.tokens import tokens as cost
-from contexthall.guild.members.roster import ToolChange
 
 FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 """What an agent is told about a tool, and therefore what is trusted."""
@@ -24,26 +23,28 @@ _Kinds: TypeAlias = Mapping[str, tuple[type, str]]
 
 _STRING, _BOOLEAN, _LIST, _OBJECT = (str, "a string"), (bool, "a boolean"), (list, "a list"), (dict, "an object")
 _KINDS: _Kinds = {
-    "description": _STRING,
-    "title": _STRING,
-    "outputSchema": _OBJECT,
-    "annotations": _OBJECT,
+    **dict.fromkeys(("description", "title"), _STRING),
+    **dict.fromkeys(("outputSchema", "annotations", "execution", "_meta"), _OBJECT),
     "icons": _LIST,
-    "execution": _OBJECT,
-    "_meta": _OBJECT,
 }
 _ANNOTATION_KINDS: _Kinds = {
     "title": _STRING,
-    "readOnlyHint": _BOOLEAN,
-    "destructiveHint": _BOOLEAN,
-    "idempotentHint": _BOOLEAN,
-    "openWorldHint": _BOOLEAN,
+    **dict.fromkeys(("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"), _BOOLEAN),
 }
 _TASK_SUPPORT = (None, "forbidden", "optional", "required")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONGEST_NAME = 256
-_MOST_LEVELS = 100
+MOST_LEVELS = 100
 _MOST_SENTENCES = 20
+
+
+class ToolChange(NamedTuple):
+    """A tool that is not what it was when its member was last trusted."""
+
+    tool: str
+    kind: Literal["added", "removed", "changed"]
+    fields: tuple[str, ...] = ()
+    """Which parts of a changed definition differ, such as `description`."""
 
 
 def validate_tools(offered: Sequence[object], *, is_read: bool = False) -> tuple[list[JsonObject], tuple[str, ...]]:
@@ -51,7 +52,7 @@ def validate_tools(offered: Sequence[object], *, is_read: bool = False) -> tuple
 
     Keys that are null are dropped, since clients refuse them, and a missing description becomes `""`. One thing is
     added: an input schema without a type is of type "object". Everything else stays as it is, in its order. What is
-    read from JSON that is nested no deeper than `is_deep` allows need not be tried whether it can be written so.
+    read from JSON that is nested no more deeply than MOST_LEVELS need not be tried whether it can be written so.
     """
     tools: dict[str, JsonObject] = {}
     sentences = []
@@ -187,37 +188,18 @@ def _odd_kind(values: _Object, kinds: _Kinds, whose: str) -> str:
 def _spelling_fault(tool: _Object) -> str:
     """Return why a definition could not be written, and read again; empty if it can."""
     try:
-        text = wire.compact(tool)
-        text.encode("utf-8")
-    except (TypeError, ValueError):
-        return "it is not JSON"
+        data = wire.compact(tool).encode("utf-8")
+        if wire.is_deep(data, MOST_LEVELS):
+            return "it is nested too deeply"
     except RecursionError:
         return "it is nested too deeply"
-    # Fewer brackets than levels allowed: there is no need to count the levels.
-    may_be_deep = text.count("{") + text.count("[") > _MOST_LEVELS
-    if may_be_deep and is_deep(tool):
-        return "it is nested too deeply"
+    except (TypeError, ValueError):
+        return "it is not JSON"
     try:
-        wire.parse(text.encode(), finite=True)
+        wire.parse(data, finite=True)
     except ValueError as error:
         return f"it cannot be read again: {error}"
     return ""
-
-
-def is_deep(value: object) -> bool:
-    """Return whether a value is nested too deeply to be written."""
-    level = [value]
-    for _ in range(_MOST_LEVELS):
-        level = [part for each in level for part in _parts(each)]
-        if not level:
-            return False
-    return True
-
-
-def _parts(value: object) -> Sequence[object]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else ()
 
 
 def _at_most(count: int, sentences: Sequence[str]) -> tuple[str, ...]:

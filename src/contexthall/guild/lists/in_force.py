@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from contexthall.core.catalog import JsonObject
-from contexthall.guild.lists.definitions import as_approved, changes, without_tasks
+from contexthall.guild.lists.definitions import ToolChange, as_approved, changes, without_tasks
 from contexthall.guild.lists.memory import MemberRecord
 from contexthall.guild.lists.tools_cache import CachedTools
-from contexthall.guild.members.roster import Freshness, ToolChange
+from contexthall.guild.members.roster import Freshness
 
 
 class ToolsInForce(NamedTuple):

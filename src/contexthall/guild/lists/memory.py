@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -64,14 +65,19 @@ class Memory:
     def recall(self, member: Member) -> MemberRecord | None:
         """Return the record of the member in this very directory; None if there is none that can be read."""
         self._lost.pop(member.name, None)
-        try:
-            return self._recall(member) if self._directory else None
-        except PathMissingError:
+        if not self._directory:
             return None
+        try:
+            # By where it really is, else by where it is said to be: a symlink may have been put in the place of it.
+            for directory in dict.fromkeys((self._disk.real(member.directory), member.directory)):
+                if (data := self._read(directory)) is not None:
+                    return _parsed(wire.parse(data, lone_surrogates=True, finite=True), directory)
+        except PathMissingError:
+            pass
         except (DiskError, ValueError) as error:
             logger.warning("what was remembered of %s is ignored: %s", member.name, error)
             self._lost[member.name] = error
-            return None
+        return None
 
     def knows(self, name: str, directory: str) -> bool:
         """Return whether the tools of the member in a directory were listed, under that name."""
@@ -106,7 +112,8 @@ class Memory:
             return
         real = self._disk.real(member.directory)
         data = _to_json(record, member.name, real)
-        self._make_directory()
+        for directory in (os.path.dirname(self._directory), self._directory):  # each of them for the user alone
+            self._disk.make_directories(directory)
         with self._disk.enter(self._directory) as opened:
             opened.replace(f"{_stem(real)}.json", data, sync=True)
 
@@ -117,17 +124,11 @@ class Memory:
             text = failure.encode("utf-8", "replace").decode("utf-8")
             self.remember(member, (record or MemberRecord())._replace(failure=text))
 
-    def stamp(self) -> object:
-        """Return a value that changes whenever any record is written; None if there is none."""
+    def stamp(self, member: Member | None = None) -> object:
+        """Return a value that changes whenever a record is written, this member's or any; None if there is none."""
         try:
-            return self._disk.look(self._directory).stamp if self._directory else None
-        except DiskError:
-            return None
-
-    def stamp_of(self, member: Member) -> object:
-        """Return a value that changes whenever the record of this member is written; None if there is none."""
-        try:
-            return self._disk.look(os.path.join(self._directory, f"{self.name_of(member)}.json")).stamp
+            file = f"{self.name_of(member)}.json" if member else ""
+            return self._disk.look(os.path.join(self._directory, file)).stamp if self._directory else None
         except DiskError:
             return None
 
@@ -147,13 +148,6 @@ class Memory:
             logger.warning("what %s says is not kept: %s", member.name, error)
             return BoundedLog(self._disk, "", "")
 
-    def _recall(self, member: Member) -> MemberRecord | None:
-        # By where it really is, else by where it is said to be: a symlink may have been put in the place of it.
-        for directory in dict.fromkeys((self._disk.real(member.directory), member.directory)):
-            if (data := self._read(directory)) is not None:
-                return _parsed(wire.parse(data, lone_surrogates=True, finite=True), directory)
-        return None
-
     def _read(self, directory: str) -> bytes | None:
         """Return the file about a directory; None if there is none. In older releases its name began otherwise."""
         try:
@@ -162,11 +156,6 @@ class Memory:
             ending = f"-{_digits(directory)}.json"
             older = [each.name for each in self._disk.list(self._directory) if each.name.endswith(ending)]
             return self._disk.read(os.path.join(self._directory, older[0])) if older else None
-
-    def _make_directory(self) -> None:
-        """Make the state directory and the hall's own above it, each with mode 0700."""
-        self._disk.make_directories(os.path.dirname(self._directory))
-        self._disk.make_directories(self._directory)
 
 
 def _stem(directory: str) -> str:
@@ -194,43 +183,32 @@ def _parsed(kept: object, directory: str) -> MemberRecord | None:
     """Return the record that was kept; None if it is about another directory. ValueError if it is malformed."""
     if not isinstance(kept, dict) or kept.get("format") != _FORMAT:
         raise ValueError(f"it is not of format {_FORMAT}")
-    if _text(kept, "directory") != directory:
+    if text_in(kept, "directory") != directory:
         return None
-    failure = _text({"failure": "", **kept}, "failure")  # an older release kept it in a file of its own, which lapses
-    if not _text(kept, "cached_at"):
+    failure = text_in({"failure": "", **kept}, "failure")  # an older release kept it in a file of its own, which lapses
+    if not text_in(kept, "cached_at"):
         return MemberRecord(failure=failure)
-    approved = _tools(kept, "approved")
-    return MemberRecord(
-        version=_text(kept, "version"),
-        fingerprint=_text(kept, "fingerprint"),
-        cache_digest=_text(kept, "cache_digest"),
-        cached_at=_text(kept, "cached_at"),
-        approved=approved,
-        baseline=approved if kept.get("baseline") is None else _tools(kept, "baseline"),
-        current=approved if kept.get("current", "") is None else _tools(kept, "current"),
-        left_out=_sentences(kept, "left_out"),
-        failure=failure,
-    )
+    approved = _all_in(kept, "approved", _is_tool, "tools")
+    baseline = approved if kept.get("baseline") is None else _all_in(kept, "baseline", _is_tool, "tools")
+    current = approved if kept.get("current", "") is None else _all_in(kept, "current", _is_tool, "tools")
+    left_out = _all_in(kept, "left_out", lambda each: isinstance(each, str), "sentences")
+    texts = (text_in(kept, key) for key in ("version", "fingerprint", "cache_digest", "cached_at"))
+    version, fingerprint, digest, cached_at = texts
+    return MemberRecord(version, fingerprint, digest, cached_at, approved, baseline, current, left_out, failure)
 
 
-def _text(kept: dict[str, Any], key: str) -> str:
+def text_in(kept: dict[str, Any], key: str) -> str:
+    """Return a string out of an object, or raise ValueError."""
     if not isinstance(text := kept.get(key), str):
         raise ValueError(f"its {key} is not a string")
     return text
 
 
-def _tools(kept: dict[str, Any], key: str) -> tuple[JsonObject, ...]:
-    tools = kept.get(key)
-    if not isinstance(tools, list) or not all(_is_tool(tool) for tool in tools):
-        raise ValueError(f"its {key} are not tools")
-    return tuple(tools)
-
-
-def _sentences(kept: dict[str, Any], key: str) -> tuple[str, ...]:
-    sentences = kept.get(key)
-    if not isinstance(sentences, list) or not all(isinstance(each, str) for each in sentences):
-        raise ValueError(f"its {key} are not sentences")
-    return tuple(sentences)
+def _all_in(kept: dict[str, Any], key: str, is_one: Callable[[Any], bool], what: str) -> tuple[Any, ...]:
+    values = kept.get(key)
+    if not isinstance(values, list) or not all(map(is_one, values)):
+        raise ValueError(f"its {key} are not {what}")
+    return tuple(values)
 
 
 def _is_tool(tool: object) -> bool:

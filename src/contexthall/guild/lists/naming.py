@@ -19,7 +19,7 @@ _HASHED = re.compile(rf".*_[0-9a-f]{{{_DIGITS}}}", re.DOTALL)
 def tool_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return a name for each pair of a member and its tool."""
     ordered = sorted(set(pairs))
-    names = {pair: _plain(*pair) for pair in ordered if _is_plain(*pair)}
+    names = {pair: SEPARATOR.join(pair) for pair in ordered if _is_plain(*pair)}
     # Plain names come first, so that not even a collision of hashes takes one away.
     taken = set(names.values())
     for pair in ordered:
@@ -39,13 +39,9 @@ def may_name(name: str, member: str) -> bool:
     return any(name.startswith(shown[:length] + SEPARATOR) for length in lengths)
 
 
-def _plain(member: str, tool: str) -> str:
-    return member + SEPARATOR + tool
-
-
 def _is_plain(member: str, tool: str) -> bool:
     """Return whether the plain name fits, and the first `__` in it ends the member's."""
-    name = _plain(member, tool)
+    name = member + SEPARATOR + tool
     is_readable = SEPARATOR not in member and not member.endswith("_")
     return is_readable and bool(_FITTING.fullmatch(name)) and not _HASHED.fullmatch(name)
 

@@ -57,13 +57,11 @@ class ToolLists:
         if (stamp := self._memory.stamp()) == self._stamp:
             return []
         self._stamp = stamp
-        return [
-            member for member in members if self._memory.stamp_of(member) != self._facts.get(member.name, _UNSEEN).stamp
-        ]
+        return [each for each in members if self._memory.stamp(each) != self._facts.get(each.name, _UNSEEN).stamp]
 
     def reload(self, member: Member) -> bool:
         """Read again what another process wrote; return whether other tools are in force now."""
-        stamp, before = self._memory.stamp_of(member), member.tools
+        stamp, before = self._memory.stamp(member), member.tools
         facts = self._facts[member.name] = self._read(member)._replace(stamp=stamp)
         listed = facts.listed
         if listed is None or listed.version != member.version:
@@ -73,11 +71,7 @@ class ToolLists:
 
     def fingerprints(self, members: Iterable[Member]) -> dict[str, str]:
         """Return the fingerprints of members by name; reading their files may take a while."""
-        found = {}
-        for member in members:
-            if member.manifest is not None and not self.is_closing:
-                found[member.name] = fingerprint(self._disk, member)
-        return found
+        return {each.name: fingerprint(self._disk, each) for each in members if each.manifest and not self.is_closing}
 
     def compare(self, member: Member, seen: str) -> None:
         """Judge the list of a member by the fingerprint that was seen just now."""
@@ -117,7 +111,7 @@ class ToolLists:
 
     def adopt(self, member: Member, heard: MemberFacts) -> None:
         """Put in force what a server offered."""
-        self._facts[member.name] = heard._replace(stamp=self._memory.stamp_of(member))
+        self._facts[member.name] = heard._replace(stamp=self._memory.stamp(member))
         self._set(member)
         member.last_failure = ""
 

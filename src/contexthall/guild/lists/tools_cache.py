@@ -8,13 +8,13 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from contexthall.core import wire
 from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.guild.lists.definitions import is_deep, validate_tools
-from contexthall.guild.lists.memory import MemberRecord
+from contexthall.guild.lists.definitions import MOST_LEVELS, validate_tools
+from contexthall.guild.lists.memory import MemberRecord, text_in
 from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk
 
@@ -22,12 +22,7 @@ logger = logging.getLogger(__name__)
 
 FILE_NAME = "tools-cache.json"
 MOST_BYTES = 64 << 20
-_NO_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
-_SURELY_FLAT = 20
-
-
-class MalformedCacheError(ValueError):
-    """A file that is no tools cache; the message says why."""
+_MOST_LEVELS = 2 + MOST_LEVELS
 
 
 class CachedTools(NamedTuple):
@@ -41,24 +36,24 @@ class CachedTools(NamedTuple):
 
 
 def parse(data: bytes, record: MemberRecord | None = None) -> CachedTools:
-    """Return a tools cache, or raise MalformedCacheError if any entry is not well-formed.
+    """Return a tools cache, or raise ValueError if any entry is not well-formed.
 
     The tools of the very file whose digest is recorded were validated when it was written, and are the recorded ones.
     """
     if len(data) > MOST_BYTES:
-        raise MalformedCacheError(f"it is larger than {MOST_BYTES} bytes")
+        raise ValueError(f"it is larger than {MOST_BYTES} bytes")
     try:
         value = wire.parse(data, finite=True)
     except ValueError as error:
-        raise MalformedCacheError(f"it is not JSON: {error}") from None
+        raise ValueError(f"it is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise MalformedCacheError("it is not an object")
+        raise ValueError("it is not an object")
     digest = sha256(data).hexdigest()
     known = record.current if record is not None and record.cache_digest == digest else None
     return CachedTools(
-        version=_text(value, "version"),
-        tools=_tools(value.get("tools"), may_be_deep=_may_be_deep(data)) if known is None else known,
-        cached_at=_moment(_text(value, "cachedAt")),
+        version=text_in(value, "version"),
+        tools=_tools(value.get("tools"), data) if known is None else known,
+        cached_at=_moment(text_in(value, "cachedAt")),
         digest=digest,
     )
 
@@ -75,21 +70,17 @@ class ToolsCaches:
         self._disk = disk
         self._directory = directory
 
-    def path_of(self, member: Member) -> str:
-        """Return where a member's cache is, or would be."""
-        return os.path.join(self._directory_of(member), FILE_NAME)
-
     def read(self, member: Member, record: MemberRecord | None = None) -> CachedTools | None:
         """Return what a member offered when it was last asked; None if that is not known.
 
         With the member's record it is quicker.
         """
         try:
-            _, data = self._disk.read_small(self.path_of(member), MOST_BYTES)
+            _, data = self._disk.read_small(os.path.join(self._directory_of(member), FILE_NAME), MOST_BYTES)
             return parse(data, record)
         except PathMissingError:
             return None
-        except (DiskError, MalformedCacheError) as error:
+        except (DiskError, ValueError) as error:
             logger.warning("the tools cache of %s is ignored: %s", member.name, error)
             return None
 
@@ -98,27 +89,18 @@ class ToolsCaches:
         try:
             data = render(member.version, tools, cached_at)
             cached = parse(data)  # what could not be read again is not written
-            self._replace(self._directory_of(member), data)
+            directory = self._directory_of(member)
+            if self._directory is not None:
+                self._disk.make_directories(directory)
+            with self._disk.enter(directory) as opened:
+                opened.replace(FILE_NAME, data)
         except (DiskError, ValueError, RecursionError) as error:
             logger.error("the tools cache of %s cannot be written: %s", member.name, error)  # noqa: TRY400 - no mistake of ours
             return None
         return cached
 
-    def _replace(self, directory: str, data: bytes) -> None:
-        if self._directory is not None:
-            self._disk.make_directories(directory)
-        with self._disk.enter(directory) as opened:
-            opened.replace(FILE_NAME, data)
-
     def _directory_of(self, member: Member) -> str:
         return member.directory if self._directory is None else os.path.join(self._directory, member.key)
-
-
-def _text(value: dict[str, Any], key: str) -> str:
-    text = value.get(key)
-    if not isinstance(text, str):
-        raise MalformedCacheError(f"its {key} is not a string")
-    return text
 
 
 def _moment(text: str) -> str:
@@ -129,29 +111,21 @@ def _moment(text: str) -> str:
             return text
         moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise MalformedCacheError("its cachedAt is not an ISO 8601 time") from None
+        raise ValueError("its cachedAt is not an ISO 8601 time") from None
     if "T" not in text and " " not in text:
-        raise MalformedCacheError("its cachedAt has no time of day")
+        raise ValueError("its cachedAt has no time of day")
     return moment.isoformat().replace("+00:00", "Z")
 
 
-def _may_be_deep(data: bytes) -> bool:
-    """Return whether JSON may be nested too deeply; False is certain. Pairs of brackets are removed from the inside."""
-    brackets = data.translate(None, delete=_NO_BRACKETS)
-    for _ in range(_SURELY_FLAT):
-        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
-    return bool(brackets)
-
-
-def _tools(listed: object, *, may_be_deep: bool) -> tuple[JsonObject, ...]:
+def _tools(listed: object, data: bytes) -> tuple[JsonObject, ...]:
     if not isinstance(listed, list):
-        raise MalformedCacheError("its tools are not a list")
-    if may_be_deep and is_deep(listed):
-        raise MalformedCacheError("it is nested too deeply")
+        raise ValueError("its tools are not a list")
+    if wire.is_deep(data, _MOST_LEVELS):
+        raise ValueError("it is nested too deeply")
     tools, faults = validate_tools(listed, is_read=True)
     if faults:
-        raise MalformedCacheError(faults[0])
+        raise ValueError(faults[0])
     for tool in listed:
         if not isinstance(tool.get("description"), str):
-            raise MalformedCacheError(f'the tool "{tool["name"]}" has no description')
+            raise ValueError(f'the tool "{tool["name"]}" has no description')
     return tuple(tools)

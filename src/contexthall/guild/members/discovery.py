@@ -7,19 +7,12 @@ and the same directory gives the same members in the same order.
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.core.paths import absolute, shown
-from contexthall.guild.members.manifest import (
-    FILE_NAMES,
-    LARGEST_BYTES,
-    TOO_LARGE,
-    ManifestError,
-    MemberManifest,
-    parse_manifest,
-)
+from contexthall.guild.members.manifest import FILE_NAMES, LARGEST_BYTES, TOO_LARGE, ManifestError, parse_manifest
 from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk, Entry
 
@@ -28,15 +21,6 @@ logger = logging.getLogger(__name__)
 IsKnown: TypeAlias = Callable[[str, str], bool]
 
 _PASSED_OVER = "node_modules"
-
-
-class DiscoveredDirectory(NamedTuple):
-    """A directory that is a member's, with its manifest or the reason why there is none."""
-
-    key: str
-    directory: str
-    manifest: MemberManifest | None = None
-    reason: str = ""
 
 
 def discover_guild_members(
@@ -49,13 +33,13 @@ def discover_guild_members(
     disk = disk or Disk()
     try:
         root = absolute(directory, disk.working_directory())
-        found = sorted(_search(disk, root))
+        found = sorted(_search(disk, root), key=lambda member: (member.key, member.directory))
     except DiskError as error:
         if not isinstance(error, PathMissingError):
             logger.error("the guild cannot be read: %s", error)  # noqa: TRY400 - no mistake of ours
         return {}
-    members = _named(found, is_known)
-    return {member.name: member for member in sorted(members, key=lambda member: member.name)}
+    _name(found, is_known)
+    return {member.name: member for member in sorted(found, key=lambda member: member.name)}
 
 
 def is_looked_into(name: str) -> bool:
@@ -63,28 +47,23 @@ def is_looked_into(name: str) -> bool:
     return not name.startswith(".") and name != _PASSED_OVER
 
 
-def _search(disk: Disk, root: str) -> Iterator[DiscoveredDirectory]:
-    for name in _directories(disk, root):
-        found = _look_at(disk, root, name)
-        if found is None:
-            yield from _search_collection(disk, root, name)
-        else:
-            yield found
-
-
-def _search_collection(disk: Disk, root: str, collection: str) -> Iterator[DiscoveredDirectory]:
-    directory = os.path.join(root, collection)
+def _search(disk: Disk, root: str, collection: str = "") -> Iterator[Member]:
+    """Find members, each by the name in its manifest, or an empty one; directories without one are collections."""
+    directory = os.path.join(root, collection) if collection else root
     try:
         names = _directories(disk, directory)
-    except PathMissingError:  # since it was listed
-        return
     except DiskError as error:
-        yield DiscoveredDirectory(shown(collection), directory, reason=_unreadable("its directory", error))
+        if not collection:
+            raise
+        if not isinstance(error, PathMissingError):  # it may be gone since it was listed
+            yield _unusable(shown(collection), directory, _unreadable("its directory", error))
         return
     for name in names:
         found = _look_at(disk, root, os.path.join(collection, name))
         if found is not None:
             yield found
+        elif not collection:
+            yield from _search(disk, root, name)
 
 
 def _directories(disk: Disk, path: str) -> list[str]:
@@ -101,39 +80,28 @@ def _is_directory(disk: Disk, path: str, entry: Entry) -> bool:
         return True
 
 
-def _look_at(disk: Disk, root: str, relative: str) -> DiscoveredDirectory | None:
-    """Return what the manifest of a directory says; None if it has none."""
+def _look_at(disk: Disk, root: str, relative: str) -> Member | None:
+    """Return the member in a directory; None if that has no manifest."""
     key, directory = shown(relative), os.path.join(root, relative)
-    try:
-        data = _read_manifest(disk, directory)
-        return None if data is None else DiscoveredDirectory(key, directory, parse_manifest(data))
-    except ManifestError as error:
-        return DiscoveredDirectory(key, directory, reason=str(error))
-
-
-def _read_manifest(disk: Disk, directory: str) -> bytes | None:
     for name in FILE_NAMES:
         try:
-            data = _read(disk, os.path.join(directory, name), name)
+            if (data := _read(disk, os.path.join(directory, name), name)) is not None:
+                manifest = parse_manifest(data)
+                return Member(name=manifest.name, key=key, directory=directory, manifest=manifest)
         except DiskError as error:
-            raise ManifestError(_unreadable(f"`{name}`", error)) from None
-        if data is not None:
-            return data
+            return _unusable(key, directory, _unreadable(f"`{name}`", error))
+        except ManifestError as error:
+            return _unusable(key, directory, str(error))
     return None
 
 
 def _read(disk: Disk, path: str, name: str) -> bytes | None:
     """Return the bytes of a manifest, following a symlink; None if nothing has that name."""
     try:
-        _, data = disk.read_small(path, LARGEST_BYTES)
+        return disk.read_small(path, LARGEST_BYTES)[1]
     except DiskError:  # not an ordinary file: what is it?
-        return _read_behind(disk, path, name)
-    return data
-
-
-def _read_behind(disk: Disk, path: str, name: str) -> bytes | None:
-    if disk.kind(path, follow=False) is None:
-        return None
+        if disk.kind(path, follow=False) is None:
+            return None
     kind, size, _ = disk.look(path)
     if kind != "file":
         raise ManifestError(f"`{name}` is not a regular file")
@@ -142,68 +110,63 @@ def _read_behind(disk: Disk, path: str, name: str) -> bytes | None:
     return disk.read(path, follow=True)
 
 
+def _unusable(key: str, directory: str, reason: str) -> Member:
+    return Member(name="", key=key, directory=directory, status="error", error=reason)
+
+
 def _unreadable(what: str, error: DiskError) -> str:
     """Return a sentence that something cannot be read, and why, without the path that the error names."""
     return f"{what} cannot be read: {error.cause}" if error.cause else f"{what} cannot be read"
 
 
-def _named(found: Iterable[DiscoveredDirectory], is_known: IsKnown) -> Iterator[Member]:
-    """Yield members with their names: valid manifests have the first choice, the rest go by their keys.
+def _name(found: Sequence[Member], is_known: IsKnown) -> None:
+    """Give members their names: valid manifests have the first choice, the rest go by their keys.
 
     A name stays with the one that was listed under it. Else nobody takes the name of one whose directory is called so,
     or a member could pass for another, even if that other one cannot be used just now.
     """
-    found = list(found)
     homes = {os.path.basename(each.key): each.key for each in reversed(found)} | {each.key: each.key for each in found}
     known_owners = _known_owners(found, homes, is_known)
     owners: dict[str, str] = {}
-    nameless: list[tuple[DiscoveredDirectory, str]] = []
-    for each in sorted(found, key=_claim):
-        key, directory, manifest, reason = each
-        if manifest is None:
-            nameless.append((each, reason))
-            continue
-        name = manifest.name
-        owner = known_owners.get(name) or owners.get(name) or (homes.get(name, key) if _claim(each) else key)
-        if owner != key:
-            nameless.append((each, f'its name "{name}" is taken by the member in {owner}'))
-        else:
+    nameless = []
+    for member in sorted(found, key=_claim):
+        key, name = member.key, member.name
+        owner = known_owners.get(name) or owners.get(name) or (homes.get(name, key) if _claim(member) else key)
+        if name and owner == key:
             owners[name] = key
-            yield Member(name=name, key=key, directory=directory, manifest=manifest)
-    for each, reason in nameless:
-        name = _free_name(each.key, owners.keys())
-        owners[name] = each.key
-        yield Member(name=name, key=each.key, directory=each.directory, status="error", error=reason)
+            continue
+        nameless.append(member)
+        if name:
+            member.status, member.error = "error", f'its name "{name}" is taken by the member in {owner}'
+            member.manifest = None
+    for member in nameless:
+        member.name = _free_name(member.key, owners)
+        owners[member.name] = member.key
 
 
-def _known_owners(found: Sequence[DiscoveredDirectory], homes: Mapping[str, str], is_known: IsKnown) -> dict[str, str]:
+def _known_owners(found: Sequence[Member], homes: Mapping[str, str], is_known: IsKnown) -> dict[str, str]:
     """Return the keys of members that are known by a name which others want too, be their manifests broken now."""
-    wanted = Counter(map(_name_of, found))
+    wanted = Counter(each.name for each in found)
     contested = {
-        _name_of(each)
+        each.name
         for each in found
-        if each.manifest is not None
-        and (wanted[_name_of(each)] > 1 or wanted[""] or homes.get(_name_of(each), each.key) != each.key)
+        if each.name and (wanted[each.name] > 1 or wanted[""] or homes.get(each.name, each.key) != each.key)
     }
     owners: dict[str, str] = {}
     for each in sorted(found, key=_claim):
-        for name in contested if each.manifest is None else contested & {_name_of(each)}:
+        for name in contested & {each.name} if each.name else contested:
             if name not in owners and is_known(name, each.directory):
                 owners[name] = each.key
     return owners
 
 
-def _name_of(found: DiscoveredDirectory) -> str:
-    return found.manifest.name if found.manifest is not None else ""
-
-
-def _claim(found: DiscoveredDirectory) -> int:
+def _claim(member: Member) -> int:
     """Return the rank of a claim to a name: 0 by its directory, 1 by the last part of that, 2 by neither."""
-    names = (found.key, os.path.basename(found.key))
-    return names.index(_name_of(found)) if _name_of(found) in names else len(names)
+    names = (member.key, os.path.basename(member.key))
+    return names.index(member.name) if member.name in names else len(names)
 
 
-def _free_name(key: str, taken: Iterable[str]) -> str:
+def _free_name(key: str, taken: Container[str]) -> str:
     name, number = key, 1
     while name in taken:
         number += 1

@@ -4,15 +4,13 @@ import os
 import re
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
-from types import MappingProxyType
 
 from contexthall.core.errors import DiskError, HallError, UsageError
 from contexthall.guild.members.discovery import discover_guild_members, is_looked_into
-from contexthall.guild.members.manifest import FILE_NAMES, FIRST_VERSION, Launch, ManifestError, write_manifest
+from contexthall.guild.members.manifest import FILE_NAMES, FIRST_VERSION, NOTHING, Launch, ManifestError, write_manifest
 from contexthall.system.disk import Disk
 
 ALREADY_THERE = "the guild has a member of that name already"
-_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def named_guild(guild: str) -> str:
@@ -33,7 +31,7 @@ def existing_guild(disk: Disk, guild: str) -> str:
 
 
 def launch_of(
-    command: Sequence[str], *, env: Mapping[str, str] = _NONE, url: str = "", headers: Mapping[str, str] = _NONE
+    command: Sequence[str], *, env: Mapping[str, str] = NOTHING, url: str = "", headers: Mapping[str, str] = NOTHING
 ) -> Launch:
     """Return the launch of a server that is reached at a url, or else started by a command."""
     if url:

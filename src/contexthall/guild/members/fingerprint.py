@@ -5,8 +5,9 @@ count: caches, logs, dependencies and whatever is hidden.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from itertools import accumulate
 
 from contexthall.core import wire
 from contexthall.core.errors import DiskError
@@ -27,7 +28,9 @@ _UNREADABLE = "unreadable"
 def fingerprint(disk: Disk, member: Member) -> str:
     """Return 16 hex digits of the launch spec's digest, a dash, and 16 of the files'."""
     launch = wire.compact(member.manifest.launch.spec() if member.manifest is not None else None)
-    return f"{_digits(launch.encode('utf-8'))}-{_digits(_to_bytes(_digests(disk, member.directory)))}"
+    places = sorted((os.fsencode(place), digest) for place, digest in _digests(disk, member.directory).items())
+    files = b"".join(place + b"\0" + digest.encode("ascii") + b"\n" for place, digest in places)
+    return "-".join(sha256(data).hexdigest()[:_DIGITS] for data in (launch.encode("utf-8"), files))
 
 
 def _digests(disk: Disk, directory: str) -> dict[str, str]:
@@ -37,12 +40,14 @@ def _digests(disk: Disk, directory: str) -> dict[str, str]:
     for folder in folders:  # which grows on the way
         path = os.path.join(directory, folder)
         try:
-            seen = _in_order(disk.survey(path, follow=not folder).seen)
+            seen = sorted(disk.survey(path, follow=not folder).seen, key=lambda each: os.fsencode(each.name))
             files = [each for each in seen if _is_counted(each, folder)][: MOST_FILES - len(digests)]
-            read, left_unread = _split(files, rest)
+            totals = accumulate(each.size for each in files)
+            read = [each for each, total in zip(files, totals, strict=True) if total <= rest]
             found, _, refused = disk.digests(path, read, sha256)
             found |= dict.fromkeys(refused, _UNREADABLE)
-            found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in left_unread}
+            # Beyond so many bytes, files count by size and time only.
+            found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in files[len(read) :]}
             rest -= sum(each.size for each in read)
         except DiskError:
             digests[folder] = _UNREADABLE
@@ -50,20 +55,6 @@ def _digests(disk: Disk, directory: str) -> dict[str, str]:
         digests |= {os.path.join(folder, name): each for name, each in found.items()}
         folders += _entered(seen, folder)[: MOST_FILES - len(folders)]
     return digests
-
-
-def _split(files: Iterable[Seen], most_bytes: int) -> tuple[list[Seen], list[Seen]]:
-    """Return which files are read, up to so many bytes, and which count by size and time only."""
-    read: list[Seen] = []
-    left_unread: list[Seen] = []
-    for each in files:
-        most_bytes -= each.size
-        (read if most_bytes >= 0 else left_unread).append(each)
-    return read, left_unread
-
-
-def _in_order(seen: Iterable[Seen]) -> Sequence[Seen]:
-    return sorted(seen, key=lambda each: os.fsencode(each.name))
 
 
 def _is_counted(seen: Seen, folder: str) -> bool:
@@ -79,12 +70,3 @@ def _entered(seen: Iterable[Seen], folder: str) -> Sequence[str]:
         return []
     names = [each.name for each in seen if each.kind == "directory" and each.name not in _DEPENDENCIES]
     return [os.path.join(folder, name) for name in names if not name.startswith(".")]
-
-
-def _to_bytes(digests: Mapping[str, str]) -> bytes:
-    places = sorted((os.fsencode(place), digest) for place, digest in digests.items())
-    return b"".join(place + b"\0" + digest.encode("ascii") + b"\n" for place, digest in places)
-
-
-def _digits(data: bytes) -> str:
-    return sha256(data).hexdigest()[:_DIGITS]

@@ -28,7 +28,7 @@ _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class ManifestError(ValueError):
@@ -42,22 +42,21 @@ class Launch(NamedTuple):
     command: str = ""
     """Empty if the server is reached by its url only."""
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = _NOTHING
+    env: Mapping[str, str] = NOTHING
     """As written: `filled_in` puts variables in the place of `${NAME}`."""
     url: str = ""
-    headers: Mapping[str, str] = _NOTHING
+    headers: Mapping[str, str] = NOTHING
     """What is sent with each request over http; as written, like `env`."""
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of the variables that it needs, sorted."""
+        return _variables((*self.env.values(), *self.headers.values()))
 
     def spec(self) -> dict[str, object]:
         """Return all that decides what is started, as JSON values."""
-        return {
-            "transport": self.transport,
-            "command": self.command,
-            "args": list(self.args),
-            "env": dict(sorted(self.env.items())),
-            "url": self.url,
-            "headers": dict(sorted(self.headers.items())),
-        }
+        sets = {key: dict(sorted(values.items())) for key, values in (("env", self.env), ("headers", self.headers))}
+        return self._asdict() | {"args": list(self.args), **sets}
 
 
 class MemberManifest(NamedTuple):
@@ -130,11 +129,6 @@ def filled_in_headers(headers: Mapping[str, str], environment: Mapping[str, str]
             names = ", ".join(_variables([headers[header]]))
             raise ManifestError(f"cannot be sent the header {header}: with {names}, it begins or ends with a blank")
     return filled
-
-
-def variables(launch: Launch) -> list[str]:
-    """Return the names of the variables that a launch needs, sorted."""
-    return _variables((*launch.env.values(), *launch.headers.values()))
 
 
 def _variables(values: Iterable[str]) -> list[str]:
@@ -238,24 +232,17 @@ def _launch(top: _Part, mcp: _Part) -> Launch:
     if not command and not url:
         raise ManifestError("`mcp.command` or `mcp.url` is needed")
     args, env, headers = mcp.texts("args"), mcp.strings("env"), mcp.strings("headers")
-    _refuse_nul(command, args, env)
-    _check_headers(headers)
-    if _transport(top, is_url_only=not command) == "stdio":
+    _check_values(command, args, env, headers)
+    # A manifest that names no transport and has nothing but a url means http.
+    transport = top.fields.get("transport", "stdio" if command else "http")
+    if transport not in ("stdio", "http"):
+        raise ManifestError('`transport` must be "stdio" or "http"')
+    if transport == "stdio":
         if not command:
             raise ManifestError('`mcp.command` is missing: only with `transport` "http" is `mcp.url` enough')
         return Launch(command=command, args=args, env=env)
     _check_http(command, args, url)
     return Launch(transport="http", command=command, args=args, env=env, url=url, headers=headers)
-
-
-def _transport(top: _Part, *, is_url_only: bool) -> Literal["stdio", "http"]:
-    """Return the transport; a manifest that names none and has nothing but a url means http."""
-    match top.fields.get("transport", "http" if is_url_only else "stdio"):
-        case "stdio":
-            return "stdio"
-        case "http":
-            return "http"
-    raise ManifestError('`transport` must be "stdio" or "http"')
 
 
 def _check_http(command: str, args: tuple[str, ...], url: str) -> None:
@@ -281,16 +268,12 @@ def _is_web_address(url: str) -> bool:
         return False
 
 
-def _refuse_nul(command: str, args: tuple[str, ...], env: Mapping[str, str]) -> None:
-    """Raise ManifestError for what no process can be given."""
+def _check_values(command: str, args: tuple[str, ...], env: Mapping[str, str], headers: Mapping[str, str]) -> None:
+    """Raise ManifestError for what no process can be given, and no request can carry."""
     for key, texts in (("command", (command,)), ("args", args), ("env", (*env, *env.values()))):
         if any("\0" in text for text in texts):
             raise ManifestError(f"`mcp.{key}` must not have NUL characters")
     if any(not name or "=" in name for name in env):
         raise ManifestError("`mcp.env` must have names that are not empty and have no `=`")
-
-
-def _check_headers(headers: Mapping[str, str]) -> None:
-    for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
-            raise ManifestError("`mcp.headers` must have names and values that HTTP can carry")
+    if not all(_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value) for name, value in headers.items()):
+        raise ManifestError("`mcp.headers` must have names and values that HTTP can carry")

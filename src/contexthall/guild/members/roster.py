@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from contexthall.core.catalog import JsonObject
+from contexthall.guild.lists.definitions import ToolChange, tokens
 from contexthall.guild.members.manifest import MemberManifest
 
 Status: TypeAlias = Literal["disconnected", "connected", "error"]
@@ -17,15 +18,7 @@ class Freshness(NamedTuple):
 
 
 MISSING = Freshness("missing")
-
-
-class ToolChange(NamedTuple):
-    """A tool that is not what it was when its member was last trusted."""
-
-    tool: str
-    kind: Literal["added", "removed", "changed"]
-    fields: tuple[str, ...] = ()
-    """Which parts of a changed definition differ, such as `description`."""
+_MANY_TOOLS = 1000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,4 +50,28 @@ class Member:
 
     @property
     def version(self) -> str:
-        return self.manifest.version if self.manifest is not None else ""
+        return self.manifest.version if self.manifest else ""
+
+    @property
+    def display_name(self) -> str:
+        return self.manifest.display_name if self.manifest else ""
+
+    @property
+    def description(self) -> str:
+        return self.manifest.description if self.manifest else ""
+
+    @property
+    def transport(self) -> str:
+        return self.manifest.launch.transport if self.manifest else ""
+
+    @property
+    def tokens(self) -> int:
+        """What its tools cost an agent, about."""
+        return sum(map(tokens, self.tools))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a person should know, a sentence each."""
+        count = len(self.tools)
+        many = [f"it offers {count} tools: think of --guild-budget"] if count > _MANY_TOOLS else []
+        return (*filter(None, [self.last_failure]), *self.left_out, *many)

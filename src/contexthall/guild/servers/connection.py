@@ -17,12 +17,7 @@ import httpx2
 import mcp_types as types
 from mcp.shared.dispatcher import CallOptions, DispatchContext, ProgressFnT
 from mcp.shared.exceptions import MCPError
-from mcp.shared.inbound import (
-    MCP_METHOD_HEADER,
-    MCP_NAME_HEADER,
-    MCP_PROTOCOL_VERSION_HEADER,
-    encode_header_value,
-)
+from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_NAME_HEADER, MCP_PROTOCOL_VERSION_HEADER, encode_header_value
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
@@ -32,8 +27,9 @@ from contexthall.core.errors import MemberError
 from contexthall.guild.lists.tools_cache import MOST_BYTES
 from contexthall.guild.members.manifest import MemberManifest
 from contexthall.guild.members.roster import Member
+from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import LONGEST_LINE, OrphanReaper
-from contexthall.guild.servers.transport import NOT_READ, TOO_LARGE, Log, Transport
+from contexthall.guild.servers.transport import NOT_READ, TOO_LARGE, Transport
 
 _MOST_TOOLS = 100_000
 _MOST_PROGRESS = 16
@@ -59,7 +55,7 @@ _TIMED_OUT = "Request {!r} timed out"
 class Connector:
     """Starts servers, or reaches those that run elsewhere: the manager's server factory."""
 
-    def __init__(self, *, version: str, environment: Mapping[str, str], log_of: Callable[[Member], Log]) -> None:
+    def __init__(self, *, version: str, environment: Mapping[str, str], log_of: Callable[[Member], BoundedLog]) -> None:
         self._client = {"name": "context-hall", "title": "Context Hall", "version": version}
         self._environment = environment
         self._log_of = log_of
@@ -80,10 +76,12 @@ class Connection:
     """A server that is being spoken with."""
 
     def __init__(self, manifest: MemberManifest, transport: Transport) -> None:
-        self.on_tools_changed: Callable[[], None] = _nothing
+        self.on_tools_changed: Callable[[], None] = lambda: None
         """Called when the server says that its tools have changed."""
-        self.on_gone: Callable[[str, str], None] = _nothing_more
+        self.on_gone: Callable[[str, str], None] = lambda _reason, _more: None
         """Called with the reason, and what else is known, when the server is gone without having been stopped."""
+        self.in_haste = False
+        """Set if a server that does not end by itself shall be given little time."""
         self._manifest = manifest
         self._transport = transport
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -98,15 +96,6 @@ class Connection:
         self._is_forgotten = False
         self._owner: asyncio.Task[None] | None = None
         self._reason = ""
-
-    @property
-    def in_haste(self) -> bool:
-        """Whether a server that does not end by itself shall be given little time."""
-        return self._transport.in_haste
-
-    @in_haste.setter
-    def in_haste(self, in_haste: bool) -> None:
-        self._transport.in_haste = in_haste
 
     async def open(self, client: Mapping[str, str]) -> None:
         """Connect, within the time that the manifest gives."""
@@ -164,6 +153,7 @@ class Connection:
     async def stop(self) -> None:
         """End the connection, and the server if it is ours."""
         self._is_stopping = True
+        self._transport.in_haste |= self.in_haste
         self._reason = self._reason or "the hall has stopped the server"
         self._done.set()
         if self._owner is not None:
@@ -221,7 +211,8 @@ class Connection:
 
     async def _understood(self, error: types.ErrorData, method: str) -> MemberError:
         """Tell what the SDK says of the connection from what the server answered."""
-        if reason := self._reason_not_read(error.message):
+        is_oversized = self._transport.is_http and error.message.endswith(_OVERSIZED_EVENT)  # in the SDK's words
+        if reason := TOO_LARGE if is_oversized else error.message.partition(NOT_READ)[2]:
             return MemberError(NOT_READ + reason)
         is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(_CLOSED)
         if is_closed and await self._ends_within(2 * _GRACE_SECONDS):  # by then it is known why
@@ -235,12 +226,6 @@ class Connection:
             return MemberError(self._http_failure(), more=_sdk_words(error.message))
         fault = error.model_dump(by_alias=True, exclude_none=True)
         return MemberError(f"the server answered {method} with an error: {error.message}", fault=fault)
-
-    def _reason_not_read(self, message: str) -> str:
-        """Return why an answer was not read, if that is what an error tells; the SDK has words of its own for it."""
-        if self._transport.is_http and message.endswith(_OVERSIZED_EVENT):
-            return TOO_LARGE
-        return message.partition(NOT_READ)[2]
 
     def _http_failure(self) -> str:
         status = self._transport.http_status
@@ -433,11 +418,3 @@ def _first(group: BaseExceptionGroup[Exception]) -> Exception:
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
     return cast("Exception", found)
-
-
-def _nothing() -> None:
-    """Do nothing, until somebody asks for more."""
-
-
-def _nothing_more(_reason: str, _more: str) -> None:
-    """Do nothing, until somebody asks for more."""

@@ -44,7 +44,10 @@ class BoundedLog:
             for start in range(0, len(data), self._most_bytes):
                 self._append(data[start : start + self._most_bytes])
         except DiskError as error:
-            self._fail(error)
+            self.close()
+            if not self._has_failed:
+                logger.warning("what a member says is not kept in %s: %s", self._name, error)
+            self._has_failed = True
 
     def tail(self, lines: int = 200) -> str:
         """Return the last lines, whichever run wrote them."""
@@ -95,12 +98,6 @@ class BoundedLog:
             pass
         self._file.close()
         return None
-
-    def _fail(self, error: DiskError) -> None:
-        self.close()
-        if not self._has_failed:
-            logger.warning("what a member says is not kept in %s: %s", self._name, error)
-        self._has_failed = True
 
     def _read(self, name: str) -> bytes:
         try:

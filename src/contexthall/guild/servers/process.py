@@ -189,7 +189,10 @@ class MemberProcess(asyncio.SubprocessProtocol):
                 self._signal_group(signal.SIGTERM)
                 await self.ends_within(_TERM_SECONDS * patience)
         finally:
-            self.kill()
+            self._signal_group(signal.SIGKILL)
+            if self._parent_pipe >= 0:
+                os.close(self._parent_pipe)
+                self._parent_pipe = -1
         await self.ends_within(_KILL_SECONDS)
         if self._transport is not None:
             self._transport.close()
@@ -200,13 +203,6 @@ class MemberProcess(asyncio.SubprocessProtocol):
             async with asyncio.timeout(seconds):
                 await asyncio.shield(self.ended)
         return self.ended.done()
-
-    def kill(self) -> None:
-        """Kill the whole process group now."""
-        self._signal_group(signal.SIGKILL)
-        if self._parent_pipe >= 0:
-            os.close(self._parent_pipe)
-            self._parent_pipe = -1
 
     def _signal_group(self, number: signal.Signals) -> None:
         # As long as the parent-death pipe is open the watcher lives, so no other group can have got this number.
@@ -232,9 +228,19 @@ class MemberProcess(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
-            self._take_output(data)
-        else:
-            self._take_stderr(data)
+            self._waiting.append(data)
+            self._waiting_bytes += len(data)
+            if self._waiting_bytes > _MOST_WAITING:
+                self._pipe(1).pause_reading()
+            self._has_output.set()
+            return
+        self._on_stderr(data)
+        self._stderr_bytes += len(data)
+        if self._stderr_bytes > _MOST_STDERR:  # a pause, so that it cannot starve the event loop
+            self._stderr_bytes = 0
+            stderr = self._pipe(2)
+            stderr.pause_reading()
+            asyncio.get_running_loop().call_later(_PAUSE_SECONDS, _resume, stderr)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         del exc
@@ -255,23 +261,6 @@ class MemberProcess(asyncio.SubprocessProtocol):
 
     def resume_writing(self) -> None:
         self._may_write.set()
-
-    def _take_output(self, data: bytes) -> None:
-        self._waiting.append(data)
-        self._waiting_bytes += len(data)
-        if self._waiting_bytes > _MOST_WAITING:
-            self._pipe(1).pause_reading()
-        self._has_output.set()
-
-    def _take_stderr(self, data: bytes) -> None:
-        """Pass on its standard error, with a pause after every 256 KiB so that it cannot starve the event loop."""
-        self._on_stderr(data)
-        self._stderr_bytes += len(data)
-        if self._stderr_bytes > _MOST_STDERR:
-            self._stderr_bytes = 0
-            stderr = self._pipe(2)
-            stderr.pause_reading()
-            asyncio.get_running_loop().call_later(_PAUSE_SECONDS, _resume, stderr)
 
 
 def _resume(pipe: asyncio.ReadTransport) -> None:

@@ -32,10 +32,6 @@ class Redactor:
         """Return bytes without the values."""
         return self._byte_pattern.sub(lambda found: f"${{{self._byte_names[found[0]]}}}".encode(), data)
 
-    def stream(self) -> "RedactedStream":
-        """Return what does the same to bytes that come in pieces."""
-        return RedactedStream(self)
-
     def settled(self, data: bytes) -> int:
         """Return how many bytes can be judged whatever follows: at the end may be the beginning of a value."""
         end = len(data) - max((_overlap(data, form) for form in self._byte_names), default=0)

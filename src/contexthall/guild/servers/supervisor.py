@@ -7,7 +7,7 @@ off before it tries again.
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from enum import Enum, auto
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
@@ -116,12 +116,12 @@ class Supervisor:
         if self.state is ServerState.RUNNING and self.member.status == "error":  # its list could not be had, for one
             self.member.status, self.member.error = "connected", ""
 
-    async def stop(self) -> None:
+    async def stop(self, *, in_haste: bool = False) -> None:
         """Stop the server, whoever uses it; one that is being started is stopped once it runs."""
         self._cancel_idle()
         if self._starting is not None:
             await asyncio.wait([self._starting])
-        self._stop()
+        self._stop(in_haste=in_haste)
         if self._stopping is not None:
             await asyncio.wait([self._stopping])
 
@@ -132,13 +132,9 @@ class Supervisor:
     async def close(self) -> None:
         """Stop the server for good, even while it is being started."""
         self.forbid_starts()
-        self._cancel_idle()
         if self._starting is not None:
             self._starting.cancel()
-            await asyncio.wait([self._starting])
-        self._stop(in_haste=True)
-        if self._stopping is not None:
-            await asyncio.wait([self._stopping])
+        await self.stop(in_haste=True)
 
     async def _running_handle(self, *, for_call: bool) -> Handle:
         if self.state is ServerState.CLOSED:
@@ -180,8 +176,12 @@ class Supervisor:
             await asyncio.sleep(seconds)
 
     async def _spawn_in_turn(self) -> Handle:
-        has_turn = await _acquired(self._turns, _TURN_SECONDS)
+        """Start the server in its turn, or without one after a second: a call must not hang on other servers."""
+        has_turn = False
         try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TURN_SECONDS):
+                    has_turn = await self._turns.acquire()
             return await self._spawn()
         finally:
             if has_turn:
@@ -268,12 +268,3 @@ async def settled(value: Awaitable[_T]) -> _T:
     """Return what an awaitable gives, or the value itself if a plain function gave it."""
     given: object = value
     return await value if inspect.isawaitable(given) else cast("_T", given)
-
-
-async def _acquired(turns: asyncio.Semaphore, seconds: float) -> bool:
-    """Return whether a turn was had in time: a call goes ahead without one, so that it cannot hang on other servers."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await turns.acquire()
-    except TimeoutError:
-        return False

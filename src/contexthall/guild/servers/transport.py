@@ -12,7 +12,7 @@ import socket
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import anyio
 import httpx2
@@ -28,16 +28,10 @@ from contexthall.core import wire
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends
 from contexthall.core.wire import has_too_many_values
-from contexthall.guild.members.manifest import (
-    PORT,
-    ManifestError,
-    MemberManifest,
-    filled_in,
-    filled_in_headers,
-    variables,
-)
+from contexthall.guild.members.manifest import PORT, ManifestError, MemberManifest, filled_in, filled_in_headers
+from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import LAUNCHER, LONGEST_LINE, MemberProcess, OrphanReaper, clean_environment
-from contexthall.guild.servers.redaction import Redactor
+from contexthall.guild.servers.redaction import RedactedStream, Redactor
 
 # What the SDK logs of a server is in its errors as well, where values of variables are taken out.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
@@ -64,64 +58,42 @@ _FIRST_BAD_STATUS = 300
 _READ_SECONDS = 300.0
 
 
-class Log(Protocol):
-    """Where a server's words go."""
-
-    def write(self, data: bytes) -> None: ...
-
-    def last_line(self) -> str: ...
-
-    def close(self) -> None: ...
-
-
-class _RedactedLog:
-    """A log that gets no value of a variable, of bytes that come in pieces."""
-
-    def __init__(self, log: Log, redactor: Redactor) -> None:
-        self._log = log
-        self._stream = redactor.stream()
-
-    def write(self, data: bytes) -> None:
-        if passed_on := self._stream.feed(data):
-            self._log.write(passed_on)
-
-    def close(self) -> None:
-        if rest := self._stream.finish():
-            self._log.write(rest)
-        self._log.close()
-
-
 class Transport:
     """The way to one server."""
 
     def __init__(
-        self, manifest: MemberManifest, directory: str, log: Log, environment: Mapping[str, str], reaper: OrphanReaper
+        self,
+        manifest: MemberManifest,
+        directory: str,
+        log: BoundedLog,
+        environment: Mapping[str, str],
+        reaper: OrphanReaper,
     ) -> None:
         self.in_haste = False
         """Set if a server that does not end by itself shall be given little time."""
         self.is_http = manifest.launch.transport == "http"
         self.process: MemberProcess | None = None
         """The server, if it was the hall that started it."""
-        wanted = variables(manifest.launch)
-        self.redactor = Redactor({name: environment[name] for name in wanted if name in environment})
+        self.redactor = Redactor({name: environment[name] for name in manifest.launch.variables if name in environment})
         """Takes the values of variables out of whatever the server says."""
         self._manifest = manifest
         self._directory = directory
         self._log = log
-        self._words = _RedactedLog(log, self.redactor)
-        """What it says on standard error, which comes in pieces."""
+        self._stderr = RedactedStream(self.redactor)
         self._environment = environment
         self._reaper = reaper
         self.http_status = 0
         """The status of the last HTTP answer that was none of success."""
         self._was_stopped = False
         self._rubbish = ""
-        self._kept_lines = 0
+        self.rubbish_lines = 0
+        """How many lines were printed that are no messages."""
         self._unanswered = 0
 
     def close_log(self) -> None:
         """Let go of the file to which the server's words go."""
-        self._words.close()
+        self._log.write(self._stderr.finish())
+        self._log.close()
 
     @property
     def has_ended(self) -> bool:
@@ -139,11 +111,6 @@ class Transport:
             return _SHELL_CODES[code]
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return f"the server {how} {when}".rstrip()
-
-    @property
-    def rubbish_lines(self) -> int:
-        """How many lines were printed that are no messages."""
-        return self._kept_lines
 
     def evidence(self) -> str:
         """Quote what the server said, for people."""
@@ -178,7 +145,7 @@ class Transport:
                 directory=self._directory,
                 environment=environment,
                 reaper=self._reaper,
-                on_stderr=self._words.write,
+                on_stderr=lambda data: self._log.write(self._stderr.feed(data)),
             )
         except ManifestError as error:
             raise MemberError(f"the server {error}") from None
@@ -236,8 +203,8 @@ class Transport:
     async def _keep_line(self, line: bytes) -> None:
         """Keep a line that was printed; one who prints too many waits until we have listened to others."""
         self._log.write(self.redactor.data(line) + b"\n")
-        self._kept_lines += 1
-        if self._kept_lines % _MOST_LINES == 0:
+        self.rubbish_lines += 1
+        if self.rubbish_lines % _MOST_LINES == 0:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     @asynccontextmanager
