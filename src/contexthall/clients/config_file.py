@@ -5,7 +5,7 @@ somebody else between read and write is not lost.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
@@ -123,16 +123,10 @@ class ConfigFile:
     def opened(self) -> Iterator[tuple[Directory, ConfigText]]:
         """Enter the directory of the file, made if missing and removed again on failure, and read the file."""
         real = self._real()
-        made = _make_missing(self._disk, os.path.dirname(real))
-        try:
-            with self._disk.enter(os.path.dirname(real), follow=False) as directory:
-                _tidy(directory, os.path.basename(real))
-                yield directory, self._read(real)
-        except BaseException:
-            for path in reversed(made):
-                with suppress(DiskError):  # unless somebody has put something there
-                    self._disk.remove_directory(path)
-            raise
+        folder, name = os.path.split(real)
+        with self._disk.making_directories(folder), self._disk.enter(folder, follow=False) as directory:
+            _tidy(directory, name)
+            yield directory, self._read(real)
 
     def _create(self, directory: Directory, name: str, data: bytes) -> None:
         if not directory.put(name, data, sync=True):
@@ -183,14 +177,3 @@ def _keep(directory: Directory, name: str, backup: str, data: bytes) -> None:
         with suppress(DiskError):
             directory.remove_if_there(temporary)
         raise
-
-
-def _make_missing(disk: Disk, directory: str) -> Sequence[str]:
-    """Make a directory and its parents, as far as they are missing; return those that were made."""
-    missing = []
-    while disk.kind(directory) is None and directory != "/":
-        missing.append(directory)
-        directory = os.path.dirname(directory)
-    for path in reversed(missing):
-        disk.make_directory(path)
-    return list(reversed(missing))

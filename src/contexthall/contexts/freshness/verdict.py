@@ -4,7 +4,6 @@ The disk and the ledger are arguments.
 """
 
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import NamedTuple
 
 from contexthall.contexts.freshness.fingerprint import content_fingerprint, stat_fingerprint
@@ -62,7 +61,7 @@ def add_up(disk: Disk, ledger: Ledger, directory: ScannedDirectory, seen_at: int
 
 def read_contents(disk: Disk, directory: ScannedDirectory) -> Contents:
     """Read the files of a directory; one that is gone is left out, one that cannot be read matches nothing."""
-    found, are_as_seen, refused = disk.digests(directory.path, directory.files, sha256)
+    found, are_as_seen, refused = disk.digests(directory.path, directory.files)
     digests = found | dict.fromkeys(refused, _UNREADABLE)
     if not refused:
         return Contents(digests, are_as_seen)

@@ -40,7 +40,7 @@ def _digests(disk: Disk, directory: str) -> dict[str, str]:
             seen = _in_order(disk.survey(path, follow=not folder).seen)
             files = [each for each in seen if _is_counted(each, folder)][: MOST_FILES - len(digests)]
             read, left_unread = _split(files, rest)
-            found, _, refused = disk.digests(path, read, sha256)
+            found, _, refused = disk.digests(path, read)
             found |= dict.fromkeys(refused, _UNREADABLE)
             found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in left_unread}
             rest -= sum(each.size for each in read)

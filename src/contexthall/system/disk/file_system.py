@@ -2,14 +2,16 @@
 
 import os
 import stat
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.system.disk import queries as looks
 from contexthall.system.disk.calls import ENTER, READ, Calls, Opening, System
 from contexthall.system.disk.handles import Directory, File
-from contexthall.system.disk.queries import Digest, Digests, Entry, Kind, Seen, Status, Survey
+from contexthall.system.disk.queries import Digests, Entry, Kind, Seen, Status, Survey
+
+_PRIVATE, _PUBLIC = 0o700, 0o777
 
 
 class Disk(Calls):
@@ -47,9 +49,9 @@ class Disk(Calls):
         survey: Survey = self.do(path, looks.survey, path, flags, known, self.system)
         return survey
 
-    def digests(self, path: str, files: Sequence[Seen], new: Callable[[bytes], Digest]) -> Digests:
-        """Digest files of a directory; what is gone is left out."""
-        digests: Digests = self.do(path, looks.digests, path, files, new, self.system)
+    def digests(self, path: str, files: Sequence[Seen]) -> Digests:
+        """Return the SHA-256 of files of a directory; what is gone is left out."""
+        digests: Digests = self.do(path, looks.digests, path, files, self.system)
         return digests
 
     def read_small(self, path: str, most_bytes: int) -> tuple[Seen, bytes]:
@@ -71,11 +73,23 @@ class Disk(Calls):
     def make_directory(self, path: str) -> None:
         self.do(path, os.mkdir, path)
 
-    def make_directories(self, path: str) -> Sequence[str]:
-        """Make a directory that only the user may enter, and those above it, as far as they are missing; name them."""
+    def make_directories(self, path: str) -> None:
+        """Make a directory that only the user may enter, and those above it, as far as they are missing."""
+        with self.making_directories(path, mode=_PRIVATE):
+            pass
+
+    @contextmanager
+    def making_directories(self, path: str, *, mode: int = _PUBLIC) -> Iterator[None]:
+        """Make a directory and those above it, as far as they are missing; remove them again if the body fails."""
         made: list[str] = []
-        self.do(path, _make_directories, path, made, self.system)
-        return made
+        try:
+            self.do(path, _make_directories, path, mode, made, self.system)
+            yield
+        except BaseException:
+            for each in reversed(made):
+                with suppress(DiskError):  # somebody has put something there
+                    self.remove_directory(each)
+            raise
 
     def rename(self, path: str, target: str) -> None:
         self.do(path, os.rename, path, target)
@@ -127,12 +141,12 @@ class Disk(Calls):
         return str(self.do("the working directory", os.getcwd))
 
 
-def _make_directories(path: str, made: list[str], system: System) -> None:
-    """Make a directory that only the user may enter, and those above it as everybody makes them; collect those made."""
+def _make_directories(path: str, mode: int, made: list[str], system: System) -> None:
+    """Make a directory, and those above it as everybody makes them; collect those made."""
     missing, tried = [path], {path}
     while missing:
         try:
-            system.mkdir(missing[-1], 0o700 if len(missing) == 1 else 0o777)
+            system.mkdir(missing[-1], mode if len(missing) == 1 else _PUBLIC)
             made.append(missing.pop())
         except FileNotFoundError:
             parent = os.path.dirname(missing[-1])
