@@ -217,11 +217,6 @@ def failed_listing(root: str, reason: str = "") -> ContextListing:
     return ContextListing(shown(root), error=f"{error}: {reason}" if reason else error)
 
 
-def refused_listing(root: str, error: HallError) -> ContextListing:
-    """Return that what shall be listed may not be named."""
-    return ContextListing(shown(root), error=sentence(error, ""))
-
-
 def _is_wanted(entry: ContextEntry, selection: Selection) -> bool:
     scope, under = entry.scope, selection.under
     is_under = under in {None, ROOT, scope} or scope.startswith(f"{under}/")

@@ -23,7 +23,6 @@ from contexthall.contexts.answers import (
     StateChange,
     failed_listing,
     listing,
-    refused_listing,
     sentence,
 )
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
@@ -152,8 +151,10 @@ class Project:
             overview = self.overview()
         except SettingsError as error:
             return failed_listing(self.root, error.detail)
+        except DiskError:
+            return failed_listing(self.root)
         except HallError as error:
-            return failed_listing(self.root) if isinstance(error, DiskError) else refused_listing(self.root, error)
+            return ContextListing(shown(self.root), error=sentence(error, ""))
         return listing(self.root, overview.census, overview.entries, selection)
 
     def check_freshness(self, scope: str) -> FreshnessReport:
@@ -242,10 +243,6 @@ class Project:
         except PathMissingError as error:
             raise ContextMissingError(place) from error
 
-    def head(self, directory: ScannedDirectory) -> Head:
-        """Return the head of a directory's context; ContextError says why there is none."""
-        return self._head(directory, self.ledger.now())
-
     def _look_at_all(self, config: Config, seen_at: int) -> list[ScannedDirectory]:
         """Look at every directory, and see to it that their contexts and files are known, as far as they can be."""
         directories: list[ScannedDirectory] = []
@@ -281,7 +278,7 @@ class Project:
     def _entry(self, directory: ScannedDirectory, seen_at: int) -> ContextEntry:
         scope = shown(directory.scope)
         try:
-            head = self._head(directory, seen_at)
+            head = self.head(directory, seen_at)
             verdict = judge(self.disk, self.ledger, directory, head.fingerprint, seen_at)
         except ContextMissingError:
             return ContextEntry(scope, MISSING, error=directory.error)
@@ -309,7 +306,7 @@ class Project:
         """Return whether the context at a place is fresh, in the words of whoever called it `scope`."""
         seen_at = self.ledger.now()
         directory = self.look(place)
-        head = self._head(directory, seen_at)
+        head = self.head(directory, seen_at)
         verdict = judge(self.disk, self.ledger, directory, head.fingerprint, seen_at)
         written = self.ledger.written(directory.scope) if verdict.state == STALE else None
         changed = {}
@@ -319,8 +316,8 @@ class Project:
             scope, verdict.state, head.fingerprint, verdict.computed, head.last_updated, changed, verdict.error
         )
 
-    def _head(self, directory: ScannedDirectory, seen_at: int) -> Head:
-        """Return what is needed of a directory's context, which is read only if it is not known."""
+    def head(self, directory: ScannedDirectory, seen_at: int) -> Head:
+        """Return what is needed of a directory's context, read only if it is not known; ContextError if it has none."""
         context = directory.context
         if context is None:
             raise ContextMissingError(directory.scope)
