@@ -12,7 +12,6 @@ from contextlib import suppress
 from hashlib import sha256
 
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
-from contexthall.system import kernel
 from contexthall.system.disk import Directory, temporary_name
 
 logger = logging.getLogger(__name__)
@@ -82,7 +81,7 @@ def _change_names(opened: Directory, aside: str, name: str, before: bytes) -> bo
     """Let the new file have the name of the old one, unless that is not what it was."""
     if opened.read(name) != before:
         return False
-    if not _exchange(opened, aside, name):
+    if not opened.exchange(aside, name):
         opened.rename(aside, name)
         return True
     return opened.read(aside) == before
@@ -93,20 +92,9 @@ def _give_back(opened: Directory, aside: str, after: str, names: Sequence[str]) 
     for name in names:
         with suppress(PathMissingError):
             if _digits(opened.read(name)) == after:
-                return _exchange(opened, aside, name)
+                return opened.exchange(aside, name)
     return False
 
 
 def _digits(data: bytes) -> str:
     return sha256(data).hexdigest()[:_DIGITS]
-
-
-def _exchange(opened: Directory, temporary: str, name: str) -> bool:
-    """Exchange two names in one step; False where that cannot be had."""
-    try:
-        opened.exchange(temporary, name, kernel.exchange)
-    except DiskError as error:
-        if kernel.cannot_exchange(error.__cause__):
-            return False
-        raise
-    return True

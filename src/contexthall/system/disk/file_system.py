@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.system.disk import queries as looks
+from contexthall.system.disk import queries
 from contexthall.system.disk.calls import ENTER, READ, Calls, Opening, System
 from contexthall.system.disk.handles import Directory, File
 from contexthall.system.disk.queries import Digests, Entry, Kind, Seen, Status, Survey
@@ -25,7 +25,7 @@ class Disk(Calls):
 
     def look(self, path: str, *, follow: bool = True) -> Status:
         """Return what stands at `path`, and behind it if it is a symlink and `follow` is set."""
-        return looks.status_of(self.do(path, os.stat if follow else os.lstat, path))
+        return queries.status_of(self.do(path, os.stat if follow else os.lstat, path))
 
     def kind(self, path: str, *, follow: bool = True) -> Kind | None:
         """Return of which kind is what stands at `path`; None for nothing."""
@@ -40,23 +40,23 @@ class Disk(Calls):
 
     def list(self, path: str) -> tuple[Entry, ...]:
         """List a directory, sorted by the bytes of the names."""
-        entries: list[Entry] = self.do(path, looks.scan, path, self.system)
+        entries: list[Entry] = self.do(path, queries.scan, path, self.system)
         return tuple(sorted(entries, key=lambda entry: os.fsencode(entry.name)))
 
     def survey(self, path: str, known: Survey | None = None, *, follow: bool = False) -> Survey:
         """Look at all that is in a directory; if a settled survey, `known`, still says it, then that very one."""
         flags = ENTER if follow else ENTER | os.O_NOFOLLOW
-        survey: Survey = self.do(path, looks.survey, path, flags, known, self.system)
+        survey: Survey = self.do(path, queries.survey, path, flags, known, self.system)
         return survey
 
     def digests(self, path: str, files: Sequence[Seen]) -> Digests:
         """Return the SHA-256 of files of a directory; what is gone is left out."""
-        digests: Digests = self.do(path, looks.digests, path, files, self.system)
+        digests: Digests = self.do(path, queries.digests, path, files, self.system)
         return digests
 
     def read_small(self, path: str, most_bytes: int) -> tuple[Seen, bytes]:
         """Read a regular file and its stamp; of one that is larger than `most_bytes`, one byte more than that."""
-        seen, data = self.do(path, looks.read_small, path, most_bytes, self.system)
+        seen, data = self.do(path, queries.read_small, path, most_bytes, self.system)
         return seen, data
 
     def read(self, path: str, *, follow: bool = False) -> bytes:
@@ -134,7 +134,7 @@ class Disk(Calls):
 
     def real(self, path: str) -> str:
         """Follow every symlink in `path`."""
-        return str(self.do(path, looks.real_path, path, self.system))
+        return str(self.do(path, queries.real_path, path, self.system))
 
     def working_directory(self) -> str:
         """Return where relative paths start."""

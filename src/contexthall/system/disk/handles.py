@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from contexthall.core.errors import DiskError, PathMissingError
+from contexthall.system import kernel
 from contexthall.system.disk.calls import CHUNK, ENTER, LARGEST_FILE, READ, Calls
 from contexthall.system.disk.queries import Entry, Status, scan, status_of
 
@@ -29,6 +30,7 @@ _SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC | os.O_DIRECTORY | o
 _READABLE, _PRIVATE = 0o644, 0o600
 _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _APPEND = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+_CANNOT_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
 _PATIENCE_SECONDS, _PATIENCE_TIMES = 0.005, 20
 
 
@@ -141,8 +143,7 @@ class Directory(_Opened):
 
     def look_below(self, folder: str, name: str) -> Status:
         """Return what stands at `name` in a directory in this one; neither may be a symlink that leads elsewhere."""
-        opened = self._do_at(folder, os.open, folder, _SEARCH, dir_fd=self._descriptor)
-        with Directory(self._calls, os.path.join(self.path, folder), opened) as below:
+        with Directory(self._calls, *self._open(folder, _SEARCH)) as below:
             return below.look(name)
 
     def entries(self) -> list[Entry]:
@@ -155,16 +156,11 @@ class Directory(_Opened):
 
     def enter(self, name: str) -> "Directory":
         """Open a directory in this one, which must not be a symlink."""
-        path = os.path.join(self.path, name)
-        return Directory(
-            self._calls, path, self._do_at(name, os.open, name, ENTER | os.O_NOFOLLOW, dir_fd=self._descriptor)
-        )
+        return Directory(self._calls, *self._open(name, ENTER | os.O_NOFOLLOW))
 
     def open(self, name: str) -> File:
         """Open a file for reading, which must not be a symlink."""
-        flags = READ | os.O_NOFOLLOW
-        descriptor = self._do_at(name, os.open, name, flags, dir_fd=self._descriptor)
-        return File(self._calls, os.path.join(self.path, name), descriptor)
+        return File(self._calls, *self._open(name, READ | os.O_NOFOLLOW))
 
     def read(self, name: str) -> bytes:
         """Read a regular file whole."""
@@ -174,20 +170,18 @@ class Directory(_Opened):
     def create(self, name: str, mode: int = _READABLE) -> File | None:
         """Create a file for writing; None if the name is taken."""
         try:
-            descriptor = self._do_at(name, os.open, name, _CREATE, mode, dir_fd=self._descriptor)
+            return File(self._calls, *self._open(name, _CREATE, mode))
         except DiskError as error:
             if isinstance(error.__cause__, FileExistsError):
                 return None
             raise
-        return File(self._calls, os.path.join(self.path, name), descriptor)
 
     def append(self, name: str) -> File:
         """Open a regular file to write at its end, whoever else does; make one for the user alone if none is there."""
-        path = os.path.join(self.path, name)
-        file = File(self._calls, path, self._do_at(name, os.open, name, _APPEND, _PRIVATE, dir_fd=self._descriptor))
+        file = File(self._calls, *self._open(name, _APPEND, _PRIVATE))
         if file.status().kind != "file":
             file.close()
-            raise DiskError(f"not a regular file: {path}")
+            raise DiskError(f"not a regular file: {file.path}")
         return file
 
     def write(self, name: str, data: bytes, *, sync: bool = False, mode: int = _READABLE) -> None:
@@ -224,19 +218,19 @@ class Directory(_Opened):
         return is_put
 
     def _link(self, temporary: str, name: str) -> bool:
-        """Return a file a second name, which nobody may have yet."""
+        """Give a file a second name, which nobody may have yet."""
         try:
             self._do_at(name, os.link, temporary, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
         except DiskError as error:
             if isinstance(error.__cause__, FileExistsError):
                 return False
-            if _cannot_link(error.__cause__):
+            if isinstance(error.__cause__, OSError) and error.__cause__.errno in _CANNOT_LINK:
                 return self._take(temporary, name)
             raise
         return True
 
     def _take(self, temporary: str, name: str) -> bool:
-        """Return a file another name, which nobody may have yet; where no file can have two, that takes two steps."""
+        """Give a file another name, which nobody may have yet; where no file can have two, that takes two steps."""
         reserved = self.create(name)
         if reserved is None:
             return False
@@ -291,12 +285,23 @@ class Directory(_Opened):
             self._do_at(name, os.unlink, name, dir_fd=self._descriptor)
 
     def rename(self, name: str, new_name: str) -> None:
-        """Return a file in this directory another name, in place of whatever has it."""
+        """Give a file in this directory another name, in place of whatever has it."""
         self._do_at(name, os.rename, name, new_name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
-    def exchange(self, name: str, other: str, exchange: Callable[[str, str, int], None]) -> None:
-        """Let each of two names in this directory have what the other has, in the one step that `exchange` is."""
-        self._do_at(other, exchange, name, other, self._descriptor)
+    def exchange(self, name: str, other: str) -> bool:
+        """Exchange two names in this directory atomically; False where the system cannot."""
+        try:
+            self._do_at(other, kernel.exchange, name, other, self._descriptor)
+        except DiskError as error:
+            if kernel.cannot_exchange(error.__cause__):
+                return False
+            raise
+        return True
+
+    def _open(self, name: str, flags: int, mode: int = 0) -> tuple[str, int]:
+        """Open a name in this directory; return its path and the descriptor."""
+        descriptor = self._do_at(name, os.open, name, flags, mode, dir_fd=self._descriptor)
+        return os.path.join(self.path, name), descriptor
 
     def _do_at(self, name: str, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
         return self._calls.do(os.path.join(self.path, name), call, *arguments, **options)
@@ -315,7 +320,3 @@ def is_temporary(name: str) -> bool:
 def is_set_aside(name: str) -> bool:
     """Return whether a file may hold what another wrote: nobody removes it who does not know better."""
     return _SET_ASIDE_NAME.fullmatch(name) is not None
-
-
-def _cannot_link(error: BaseException | None) -> bool:
-    return isinstance(error, OSError) and error.errno in {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}

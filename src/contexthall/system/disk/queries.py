@@ -18,6 +18,7 @@ Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 TOO_RECENT = 2_000_000_000
 """Nanoseconds: what changed so shortly before it was seen may change again without its stamp showing it."""
 _MOST_SYMLINKS = 40
+_KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
 class Status(NamedTuple):
@@ -245,12 +246,4 @@ def _entry_kind(entry: "os.DirEntry[str]") -> Kind:
 
 def status_of(found: os.stat_result) -> Status:
     stamp = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
-    return Status(_kind(found.st_mode), found.st_size, stamp)
-
-
-def _kind(mode: int) -> Kind:
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    return "symlink" if stat.S_ISLNK(mode) else "other"
+    return Status(_KINDS.get(stat.S_IFMT(found.st_mode), "other"), found.st_size, stamp)
