@@ -65,14 +65,10 @@ def resolve(
 ) -> Settings:
     """Merge all sources, strongest first; a bad value is an error even where a stronger source overrides it."""
     own = [_flags(flags, working_directory), _environment(environment, working_directory)]
-    sources = [*own, *map(_file, files)]
-    strongest = next((number for number, source in enumerate(sources) if "cache_root" in source), None)
-    chosen: dict[str, Any] = {
-        "cache_root_is_named": strongest is not None,
-        "cache_root_is_trusted": strongest is not None
-        and (strongest < len(own) or files[strongest - len(own)].trusted),
-    }
-    for source in sources:
+    sources = [*((source, True) for source in own), *((_file(file), file.trusted) for file in files)]
+    naming = [is_trusted for source, is_trusted in sources if "cache_root" in source]
+    chosen: dict[str, Any] = {"cache_root_is_named": bool(naming), "cache_root_is_trusted": naming[:1] == [True]}
+    for source, _ in sources:
         chosen = source | chosen
     defaults = {
         "cache_root": absolute(DEFAULT_CACHE_ROOT, project_root),

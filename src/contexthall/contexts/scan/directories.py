@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from contexthall.contexts.files.config import CONFIG_FILE, Config
 from contexthall.contexts.files.schema import CONTEXT_FILE
-from contexthall.contexts.scan.ignore import IGNORE_FILES, MOST_BYTES, Level, Rules, is_ignored, parse_rules
+from contexthall.contexts.scan.ignore import IGNORE_FILES, MOST_BYTES, Level, is_ignored, parse_rules
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.core.paths import shown
 from contexthall.core.tokens import BYTES_PER_TOKEN
@@ -24,6 +24,7 @@ SMALL_PROJECT = 64
 MIN_TOKENS = 4096
 """How much a directory of a larger project must hold."""
 _VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
+_rules = lru_cache(maxsize=256)(parse_rules)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -219,11 +220,6 @@ def _with_own_rules(
             error = f"{name} is too large" if len(text) > MOST_BYTES else error
     rules = _rules(tuple(texts)) if texts and not error else None
     return ((*above, Level(len(_base(scope)), rules)) if rules else above), error, cause
-
-
-@lru_cache(maxsize=256)
-def _rules(texts: tuple[bytes, ...]) -> Rules | None:
-    return parse_rules(texts)
 
 
 def _is_counted(name: str) -> bool:

@@ -8,7 +8,6 @@ import os
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import re2
@@ -75,38 +74,28 @@ class Rules:
         self._names = _by_key(numbered, lambda pattern: None if pattern.by_path else pattern.literal)
         self._paths = _by_key(numbered, lambda pattern: pattern.literal if pattern.by_path else None)
         self._endings = _by_key(numbered, lambda pattern: pattern.suffix)
-        self._expressions = tuple(each for each in numbered if each[1].expression is not None)
         self._suffixes = tuple(self._endings)
-        self._name_expression = _any_of(pattern for pattern in patterns if not pattern.by_path)
-        self._path_expression = _any_of(pattern for pattern in patterns if pattern.by_path)
+        others = [each for each in numbered if each[1].expression is not None]
+        self._on_names = [each for each in others if not each[1].by_path]
+        self._on_paths = [each for each in others if each[1].by_path]
+        self._any_on_names, self._any_on_paths = _any_of(self._on_names), _any_of(self._on_paths)
 
     def judge(self, path: str, name: str, *, is_directory: bool) -> bool | None:
         """Return whether `path`, whose last part is `name`, is ignored; None if the rules do not speak of it."""
-        if not self._may_match(path, name):
-            return None
         candidates = self._candidates(path, name)
-        matching = (each for each in candidates if each[1].matches(path, name, is_directory=is_directory))
-        _, last = max(matching, key=itemgetter(0), default=(0, None))
-        return None if last is None else not last.negated
+        matching = [each for each in candidates if each[1].matches(path, name, is_directory=is_directory)]
+        return not max(matching)[1].negated if matching else None
 
-    def _candidates(self, path: str, name: str) -> Iterator[Numbered]:
-        """Yield the patterns that may match, of which there are few however many there are in all."""
-        yield from self._paths.get(path, ())
-        yield from self._names.get(name, ())
-        if self._endings:
-            for start in range(len(name) + 1):
-                yield from self._endings.get(name[start:], ())
-        yield from self._expressions
-
-    def _may_match(self, path: str, name: str) -> bool:
-        """Return, by one search for all patterns, whether any needs a closer look: for most files none does."""
-        return (
-            name in self._names
-            or name.endswith(self._suffixes)
-            or path in self._paths
-            or (self._name_expression is not None and _is_match(self._name_expression, name))
-            or (self._path_expression is not None and _is_match(self._path_expression, path))
-        )
+    def _candidates(self, path: str, name: str) -> list[Numbered]:
+        """Return the patterns that may match: for most files none, by one search for all expressions."""
+        found = [*self._paths.get(path, ()), *self._names.get(name, ())]
+        if name.endswith(self._suffixes):
+            found += [each for start in range(len(name) + 1) for each in self._endings.get(name[start:], ())]
+        if self._any_on_names is not None and _is_match(self._any_on_names, name):
+            found += self._on_names
+        if self._any_on_paths is not None and _is_match(self._any_on_paths, path):
+            found += self._on_paths
+        return found
 
 
 def _by_key(numbered: Iterable[Numbered], key_of: Callable[[Pattern], str | None]) -> Mapping[str, Sequence[Numbered]]:
@@ -202,11 +191,10 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def _any_of(patterns: Iterable[Pattern]) -> Expression | None:
-    expressions = [pattern.expression for pattern in patterns if pattern.expression is not None]
-    if not expressions:
+def _any_of(numbered: Sequence[Numbered]) -> Expression | None:
+    if not numbered:
         return None
-    together = b"|".join(expressions)
+    together = b"|".join(pattern.expression or b"" for _, pattern in numbered)
     try:
         return re2.compile(together if len(together) <= _LARGEST_EXPRESSION else _ANYTHING, _OPTIONS)
     except re2.error:  # too large together, though each is not
