@@ -38,7 +38,10 @@ def run_parallel(tasks: Sequence[ParallelTask], report: Report) -> list[Any]:
             # Those that were started must be ended if the next cannot be.
             workers.append(_Worker(task, parent_death_pipe))  # noqa: PERF401 - for that they must be known
         _listen(workers, report)
-        return _results(workers)
+        for worker in workers:
+            if worker.error is not None:
+                raise worker.error
+        return [worker.result for worker in workers]
     finally:
         for worker in workers:
             worker.end()
@@ -63,13 +66,6 @@ def _listen(workers: "Sequence[_Worker]", report: Report) -> None:
                 for worker in workers[place:] if key.data.error is not None else [key.data]:
                     if worker.pipe in listened_to:
                         selector.unregister(worker.pipe)
-
-
-def _results(workers: "Sequence[_Worker]") -> list[Any]:
-    for worker in workers:
-        if worker.error is not None:
-            raise worker.error
-    return [worker.result for worker in workers]
 
 
 class _Worker:

@@ -85,7 +85,8 @@ class StagingDirectory:
             self._disk.remove_directory(self.path)
         except DiskError as failure:  # what was built stands; what was not has an error of its own
             self.left_behind = failure.detail
-        self._undoing.__exit__(kind, error, trace)
+        finally:
+            self._undoing.__exit__(kind, error, trace)
 
     def put_in_place(self, replaced: Identity | None) -> None:
         """Exchange the new cache with the target, which must be `replaced`; the old cache is then in here."""

@@ -27,12 +27,11 @@ _MOST_BITS = 1024
 _CORE = "tag:yaml.org,2002:"
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_ENDLESS = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
 _BASES = {"0o": 8, "0x": 16}
 _NULLS = dict.fromkeys(("", "~", "null", "Null", "NULL"))
 _BOOLEANS = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false", "False", "FALSE"), False)
-_WORDS: dict[str, bool | None] = _NULLS | _BOOLEANS
-_NOT_A_NUMBER = {".nan", ".NaN", ".NAN"}
+_INFINITE = {f"{sign}{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")}
+_WORDS: dict[str, Value] = {**_NULLS, **_BOOLEANS, **_INFINITE, **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)}
 _LINES = re.compile(r"(?:[!-~][ -~]*\n)+(?:[!-~][ -~]*)?")
 """Text that is best written over several lines, as it is."""
 _NO_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
@@ -171,20 +170,22 @@ class _Reader:
         """Build the value that begins with `event`, and say how many levels it has."""
         if type(event) is AliasEvent:
             return self._alias(event, level)
-        if event.anchor is not None:
-            return self._anchor(event, level)
-        value, levels, _ = self._content(event, level)
+        anchor, expanded = event.anchor, self._expanded
+        if anchor is not None:
+            self._anchored[anchor] = None
+        if type(event) is ScalarEvent:
+            value, levels, end = _scalar(event), 0, event.end_mark.index
+        elif level > MOST_LEVELS:
+            raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
+        else:
+            value, levels, end = self._mapping(level) if type(event) is MappingStartEvent else self._sequence(level)
+        if anchor is not None:
+            weight = end - event.start_mark.index + self._expanded - expanded
+            self._anchored[anchor] = _Anchored(value, levels, weight)
         return value, levels
 
-    def _content(self, event: Any, level: int) -> tuple[Value, int, int]:  # noqa: ANN401
-        """Build a scalar or a collection; return how many levels it has, and where in the text it ends."""
-        if type(event) is ScalarEvent:
-            return _scalar(event), 0, event.end_mark.index
-        if level > MOST_LEVELS:
-            raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
-        return self._mapping(level) if type(event) is MappingStartEvent else self._sequence(level)
-
     def _mapping(self, level: int) -> tuple[Value, int, int]:
+        """Build a mapping; return how many levels it has, and where in the text it ends."""
         mapping: dict[str, Value] = {}
         levels, following = 0, self._next
         while type(event := following()) is not MappingEndEvent:
@@ -219,14 +220,6 @@ class _Reader:
         if type(event) is AliasEvent and isinstance(value := self._alias(event, 1)[0], str):
             return value
         raise BadYamlError(f"line {_line(event)}: a key that is no scalar")
-
-    def _anchor(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401
-        self._anchored[event.anchor] = None
-        expanded = self._expanded
-        value, levels, end = self._content(event, level)
-        weight = end - event.start_mark.index + self._expanded - expanded
-        self._anchored[event.anchor] = _Anchored(value, levels, weight)
-        return value, levels
 
     def _alias(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401
         node = self._anchored.get(event.anchor)
@@ -284,9 +277,7 @@ def _number(text: str) -> Value:
     if _FLOAT.fullmatch(text):
         number = float(text)
         return int(number) if number.is_integer() and abs(number) < _LARGEST_EXACT else number
-    if endless := _ENDLESS.fullmatch(text):
-        return -math.inf if endless[1] == "-" else math.inf
-    return math.nan if text in _NOT_A_NUMBER else text
+    return text
 
 
 def _line(event: Any) -> int:  # noqa: ANN401
