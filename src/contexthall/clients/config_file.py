@@ -111,7 +111,7 @@ class ConfigFile:
             backup = name + BACKUP_SUFFIX
             # A backup from before the hall was in the file is worth more than a copy that has the hall in it.
             if server not in self.servers_in(before.values) or backup not in directory.names():
-                _keep(directory, name, backup, before.data)
+                directory.replace_like(name, backup, before.data)
             safe_write.rewrite(directory, name, before.data, data)
             return FileChange(self.path, is_needed=True, backup=os.path.join(directory.path, backup))
         return FileChange(self.path, is_needed=True)
@@ -166,14 +166,3 @@ def _tidy(directory: Directory, name: str) -> None:
         if leftovers and directory.tidy():
             for aside in filter(is_set_aside, leftovers):
                 safe_write.settle(directory, aside, (name,))
-
-
-def _keep(directory: Directory, name: str, backup: str, data: bytes) -> None:
-    """Write a copy of a file beside it, with the permissions of the file."""
-    temporary = directory.write_like(name, data)
-    try:
-        directory.rename(temporary, backup)
-    except BaseException:
-        with suppress(DiskError):
-            directory.remove_if_there(temporary)
-        raise

@@ -4,9 +4,9 @@ Its answers are those of the three tools, errors included: one bad directory nev
 """
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -91,8 +91,8 @@ class Projects:
         self._working_directory = working_directory
         self._memory = memory
         self._clock = clock
-        self._opened: dict[tuple[str, str], Project] = {}
-        self._lock = threading.Lock()
+        # What was learnt about the last few projects saves work.
+        self._open = lru_cache(maxsize=_MOST_PROJECTS)(self._new)
 
     def root_of(self, path: str | None) -> str:
         """Return which project root `path` names."""
@@ -107,19 +107,11 @@ class Projects:
         """Open the project at `root`, whoever asks."""
         return self._open(root, real_root(self._disk, root))
 
-    def _open(self, root: str, base: str) -> "Project":
-        """Open a project; the last few stay open, because what was learnt about them saves work."""
-        with self._lock:  # calls come from several threads
-            project = self._opened.pop((root, base), None) or Project(self._disk, root, self._ledger(base), base)
-            self._opened[root, base] = project
-            if len(self._opened) > _MOST_PROJECTS:
-                del self._opened[next(iter(self._opened))]
-        return project
-
-    def _ledger(self, base: str) -> Ledger:
+    def _new(self, root: str, base: str) -> "Project":
         # By where it really is: a root has as many spellings as symlinks lead to it.
         name = sha256(os.fsencode(base)).hexdigest()[:16] if "\0" not in base else ""
-        return Ledger(self._disk, os.path.join(self._memory, name) if self._memory else "", self._clock)
+        ledger = Ledger(self._disk, os.path.join(self._memory, name) if self._memory else "", self._clock)
+        return Project(self._disk, root, ledger, base)
 
 
 def real_root(disk: Disk, root: str) -> str:

@@ -21,7 +21,8 @@ _DIGITS = 16
 
 def rewrite(opened: Directory, name: str, before: bytes, after: bytes) -> None:
     """Put `after` in the place of a file that holds `before`; UsageError if it does not any more."""
-    aside = _write_aside(opened, name, before, after)
+    aside = _aside(before, after)
+    opened.replace_like(name, aside, after)
     try:
         is_done = _change_names(opened, aside, name, before)
     except BaseException:
@@ -36,7 +37,7 @@ def rewrite(opened: Directory, name: str, before: bytes, after: bytes) -> None:
 
 def remove(opened: Directory, name: str, before: bytes) -> None:
     """Take a file away that holds `before`; UsageError if it does not any more."""
-    aside = f"{temporary_name()}-{_digits(before)}-{_digits(b'')}"
+    aside = _aside(before, b"")
     opened.rename(name, aside)
     if opened.read(aside) != before:
         opened.rename(aside, name)
@@ -64,17 +65,9 @@ def settle(opened: Directory, aside: str, names: Sequence[str]) -> None:
         logger.warning("left for the next run: %s", error)
 
 
-def _write_aside(opened: Directory, name: str, before: bytes, after: bytes) -> str:
-    """Write a new file under a name that tells what shall change places with what."""
-    temporary = opened.write_like(name, after)
-    aside = f"{temporary}-{_digits(before)}-{_digits(after)}"
-    try:
-        opened.rename(temporary, aside)
-    except BaseException:
-        with suppress(DiskError):
-            opened.remove_if_there(temporary)
-        raise
-    return aside
+def _aside(before: bytes, after: bytes) -> str:
+    """Make up a name that tells what shall change places with what."""
+    return f"{temporary_name()}-{_digits(before)}-{_digits(after)}"
 
 
 def _change_names(opened: Directory, aside: str, name: str, before: bytes) -> bool:

@@ -75,10 +75,9 @@ class Rules:
         self._paths = _by_key(numbered, lambda pattern: pattern.literal if pattern.by_path else None)
         self._endings = _by_key(numbered, lambda pattern: pattern.suffix)
         self._suffixes = tuple(self._endings)
-        others = [each for each in numbered if each[1].expression is not None]
-        self._on_names = [each for each in others if not each[1].by_path]
-        self._on_paths = [each for each in others if each[1].by_path]
-        self._any_on_names, self._any_on_paths = _any_of(self._on_names), _any_of(self._on_paths)
+        self._expressions = [each for each in numbered if each[1].expression is not None]
+        self._name_expression = _any_of(pattern for pattern in patterns if not pattern.by_path)
+        self._path_expression = _any_of(pattern for pattern in patterns if pattern.by_path)
 
     def judge(self, path: str, name: str, *, is_directory: bool) -> bool | None:
         """Return whether `path`, whose last part is `name`, is ignored; None if the rules do not speak of it."""
@@ -91,10 +90,8 @@ class Rules:
         found = [*self._paths.get(path, ()), *self._names.get(name, ())]
         if name.endswith(self._suffixes):
             found += [each for start in range(len(name) + 1) for each in self._endings.get(name[start:], ())]
-        if self._any_on_names is not None and _is_match(self._any_on_names, name):
-            found += self._on_names
-        if self._any_on_paths is not None and _is_match(self._any_on_paths, path):
-            found += self._on_paths
+        if _is_match(self._name_expression, name) or _is_match(self._path_expression, path):
+            found += self._expressions
         return found
 
 
@@ -191,10 +188,11 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def _any_of(numbered: Sequence[Numbered]) -> Expression | None:
-    if not numbered:
+def _any_of(patterns: Iterable[Pattern]) -> Expression | None:
+    """Return one expression for all of them, which may match more than they do; None if they have none."""
+    together = b"|".join(pattern.expression for pattern in patterns if pattern.expression is not None)
+    if not together:
         return None
-    together = b"|".join(pattern.expression or b"" for _, pattern in numbered)
     try:
         return re2.compile(together if len(together) <= _LARGEST_EXPRESSION else _ANYTHING, _OPTIONS)
     except re2.error:  # too large together, though each is not
@@ -206,5 +204,5 @@ def _compiled_one(expression: bytes) -> Expression:
     return re2.compile(expression, _OPTIONS_OF_ONE)
 
 
-def _is_match(expression: Expression, subject: str) -> bool:
-    return expression.fullmatch(os.fsencode(subject)) is not None
+def _is_match(expression: Expression | None, subject: str) -> bool:
+    return expression is not None and expression.fullmatch(os.fsencode(subject)) is not None

@@ -199,15 +199,15 @@ class Directory(_Opened):
         with self._temporary(name, data, sync=sync) as temporary:
             self.rename(temporary, name)
 
-    def write_like(self, model: str, data: bytes) -> str:
-        """Write a new file, to the disk itself, with the owner and the permissions of another; give its name."""
+    def replace_like(self, model: str, name: str, data: bytes) -> None:
+        """Do the same, to the disk itself, with the owner and the permissions of another file."""
         found = self._do_at(model, os.stat, model, dir_fd=self._descriptor, follow_symlinks=False)
         with self._temporary(model, data, sync=True, mode=_PRIVATE) as temporary:
             ours = self._do_at(temporary, os.stat, temporary, dir_fd=self._descriptor)
             if (ours.st_uid, ours.st_gid) != (found.st_uid, found.st_gid):
                 self._do_at(temporary, os.chown, temporary, found.st_uid, found.st_gid, dir_fd=self._descriptor)
             self._do_at(temporary, os.chmod, temporary, stat.S_IMODE(found.st_mode), dir_fd=self._descriptor)
-        return temporary
+            self.rename(temporary, name)
 
     def put(self, name: str, data: bytes, *, sync: bool = False) -> bool:
         """Put a new file at `name`, in one step; False if something is there already, which stays."""
