@@ -234,31 +234,22 @@ class _Reader:
 
 
 def _scalar(event: Any) -> Value:  # noqa: ANN401
-    if event.tag is not None:
-        if event.tag == "!":
-            return event.value
-        if event.tag.startswith(_CORE):
-            return _tagged(event, event.tag[len(_CORE) :])
-    return event.value if event.style else _plain(event.value)
-
-
-def _tagged(event: Any, tag: str) -> Value:  # noqa: ANN401
-    if tag == "str":
-        return event.value
-    value = _plain(event.value)
-    accepted = _ACCEPTED.get(tag)
-    if accepted is None:  # not of the core schema, so as if it were not there
-        return event.value if event.style else value
-    if type(value) not in accepted:
-        raise BadYamlError(f"line {_line(event)}: {quoted(event.value)} is no {tag}")
+    if event.tag not in _TYPES:  # none, or none of the core schema, which is as if it were not there
+        return event.value if event.style else _plain(event.value)
+    types = _TYPES[event.tag]
+    value = event.value if str in types else _plain(event.value)
+    if type(value) not in types:
+        raise BadYamlError(f"line {_line(event)}: {quoted(event.value)} is no {event.tag.removeprefix(_CORE)}")
     return value
 
 
-_ACCEPTED: dict[str, tuple[type, ...]] = {
-    "null": (type(None),),
-    "bool": (bool,),
-    "int": (int,),
-    "float": (int, float),
+_TYPES: dict[str, tuple[type, ...]] = {
+    "!": (str,),
+    f"{_CORE}str": (str,),
+    f"{_CORE}null": (type(None),),
+    f"{_CORE}bool": (bool,),
+    f"{_CORE}int": (int,),
+    f"{_CORE}float": (int, float),
 }
 
 

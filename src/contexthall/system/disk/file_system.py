@@ -40,24 +40,21 @@ class Disk(Calls):
 
     def list(self, path: str) -> tuple[Entry, ...]:
         """List a directory, sorted by the bytes of the names."""
-        entries: list[Entry] = self.do(path, queries.scan, path, self.system)
+        entries = self.do(path, queries.scan, path, self.system)
         return tuple(sorted(entries, key=lambda entry: os.fsencode(entry.name)))
 
     def survey(self, path: str, known: Survey | None = None, *, follow: bool = False) -> Survey:
         """Look at all that is in a directory; if a settled survey, `known`, still says it, then that very one."""
         flags = ENTER if follow else ENTER | os.O_NOFOLLOW
-        survey: Survey = self.do(path, queries.survey, path, flags, known, self.system)
-        return survey
+        return self.do(path, queries.survey, path, flags, known, self.system)
 
     def digests(self, path: str, files: Sequence[Seen]) -> Digests:
         """Return the SHA-256 of files of a directory; what is gone is left out."""
-        digests: Digests = self.do(path, queries.digests, path, files, self.system)
-        return digests
+        return self.do(path, queries.digests, path, files, self.system)
 
     def read_small(self, path: str, most_bytes: int) -> tuple[Seen, bytes]:
         """Read a regular file and its stamp; of one that is larger than `most_bytes`, one byte more than that."""
-        seen, data = self.do(path, queries.read_small, path, most_bytes, self.system)
-        return seen, data
+        return self.do(path, queries.read_small, path, most_bytes, self.system)
 
     def read(self, path: str, *, follow: bool = False) -> bytes:
         """Read a regular file whole; anything else, and a symlink unless `follow` is set, is a DiskError."""
@@ -121,8 +118,7 @@ class Disk(Calls):
 
     def may(self, path: str, mode: int) -> bool:
         """Return whether the system would let this user do something with `path`: `os.W_OK`, `os.X_OK` or both."""
-        by_effect = os.access in os.supports_effective_ids
-        return bool(self.do(path, os.access, path, mode, effective_ids=by_effect))
+        return self.do(path, os.access, path, mode, effective_ids=os.access in os.supports_effective_ids)
 
     def is_within(self, path: str, root: str) -> bool:
         """Return whether `path` lies in `root` once all symlinks are followed."""
@@ -134,11 +130,11 @@ class Disk(Calls):
 
     def real(self, path: str) -> str:
         """Follow every symlink in `path`."""
-        return str(self.do(path, queries.real_path, path, self.system))
+        return self.do(path, queries.real_path, path, self.system)
 
     def working_directory(self) -> str:
         """Return where relative paths start."""
-        return str(self.do("the working directory", os.getcwd))
+        return self.do("the working directory", os.getcwd)
 
 
 def _make_directories(path: str, mode: int, made: list[str], system: System) -> None:

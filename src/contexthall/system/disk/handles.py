@@ -15,11 +15,11 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Self
+from typing import Self
 
 from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.system import kernel
-from contexthall.system.disk.calls import CHUNK, ENTER, LARGEST_FILE, READ, Calls
+from contexthall.system.disk.calls import CHUNK, ENTER, LARGEST_FILE, READ, Calls, Result
 from contexthall.system.disk.queries import Entry, Status, scan, status_of
 
 TEMPORARY_PREFIX = ".contexthall-"
@@ -78,7 +78,7 @@ class _Opened:
         if self._descriptor >= 0:
             os.close(self._descriptor)
 
-    def _do(self, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
+    def _do(self, call: Callable[..., Result], *arguments: object, **options: object) -> Result:
         return self._calls.do(self.path, call, *arguments, **options)
 
 
@@ -93,7 +93,7 @@ class File(_Opened):
         if size > LARGEST_FILE:
             raise DiskError(f"larger than {LARGEST_FILE} bytes: {self.path}")
         # Asked for one byte more than there should be, a whole file has shown its end in one call.
-        data: bytes = self._do(os.read, self._descriptor, min(size + 1, CHUNK))
+        data = self._do(os.read, self._descriptor, min(size + 1, CHUNK))
         if len(data) == size:
             return data
         chunks = [data]
@@ -105,7 +105,7 @@ class File(_Opened):
         """Read up to `length` bytes from `offset`; fewer at the end."""
         data = b""
         while rest := length - len(data):
-            chunk: bytes = self._do(os.pread, self._descriptor, rest, offset + len(data))
+            chunk = self._do(os.pread, self._descriptor, rest, offset + len(data))
             if not chunk:
                 break
             data += chunk
@@ -148,11 +148,11 @@ class Directory(_Opened):
 
     def entries(self) -> list[Entry]:
         """List the names and their kinds, in no particular order."""
-        return list(self._do(scan, self._descriptor, self._calls.system))
+        return self._do(scan, self._descriptor, self._calls.system)
 
     def names(self) -> list[str]:
         """List the names, in no particular order."""
-        return list(self._do(os.listdir, self._descriptor))
+        return self._do(os.listdir, self._descriptor)
 
     def enter(self, name: str) -> "Directory":
         """Open a directory in this one, which must not be a symlink."""
@@ -303,7 +303,7 @@ class Directory(_Opened):
         descriptor = self._do_at(name, os.open, name, flags, mode, dir_fd=self._descriptor)
         return os.path.join(self.path, name), descriptor
 
-    def _do_at(self, name: str, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
+    def _do_at(self, name: str, call: Callable[..., Result], *arguments: object, **options: object) -> Result:
         return self._calls.do(os.path.join(self.path, name), call, *arguments, **options)
 
 
