@@ -13,7 +13,7 @@ from contexthall.clients import jsonc, toml_text
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.core.wire import MOST_VALUES, has_too_many_values
 from contexthall.system import safe_write
-from contexthall.system.disk import Directory, Disk, is_set_aside, is_temporary
+from contexthall.system.disk import Directory, Disk
 
 BACKUP_SUFFIX = ".before-context-hall"
 MOST_BYTES = 8 << 20
@@ -125,7 +125,8 @@ class ConfigFile:
         real = self._real()
         folder, name = os.path.split(real)
         with self._disk.making_directories(folder), self._disk.enter(folder, follow=False) as directory:
-            _tidy(directory, name)
+            with suppress(DiskError):
+                safe_write.tidy(directory, (name,))
             yield directory, self._read(real)
 
     def _create(self, directory: Directory, name: str, data: bytes) -> None:
@@ -157,12 +158,3 @@ class ConfigFile:
         if self._disk.kind(real, follow=False) == "symlink":
             raise UsageError(f"{self.path} is a symlink that leads to itself", hint="put the file itself there")
         return real
-
-
-def _tidy(directory: Directory, name: str) -> None:
-    """Remove the temporary files of killed runs, and give back what they had set aside."""
-    with suppress(DiskError):
-        leftovers = list(filter(is_temporary, directory.names()))
-        if leftovers and directory.tidy():
-            for aside in filter(is_set_aside, leftovers):
-                safe_write.settle(directory, aside, (name,))

@@ -209,15 +209,10 @@ def _file(file: SettingsFile) -> dict[str, object]:
                 f"{where} may not be set by a project", hint="set it with a flag or in your own configuration"
             )
         chosen[key.field] = _read(key, value, file.directory, where)
-    if not file.trusted:
-        _check_is_spelt_inside(chosen, file)
-    return chosen
-
-
-def _check_is_spelt_inside(chosen: Mapping[str, object], file: SettingsFile) -> None:
     # The cache root is also what callers are confined to, so a project that could move it could widen it.
     cache_root = str(chosen.get("cache_root", file.directory))
-    if not f"{cache_root}/".startswith(file.directory.rstrip("/") + "/"):
+    if not file.trusted and not f"{cache_root}/".startswith(file.directory.rstrip("/") + "/"):
         raise SettingsError(
             f"{file.path}: `cache_root` may not leave the project", hint="set it with --cache-root instead"
         )
+    return chosen

@@ -246,8 +246,15 @@ class Catalog:
     ) -> ToolResult:
         """Call a tool that was found; every failure is a result."""
         name = tool.name
+
+        def run_here() -> ToolResult:
+            # Judging takes its time with large arguments, so it is done where the work is.
+            return self._refuse(tool, arguments) or cast("PlainRun", tool.run)(arguments, caller)
+
         try:
-            return await self._judge_and_run(tool, arguments, caller, run_plain)
+            if inspect.iscoroutinefunction(tool.run):
+                return self._refuse(tool, arguments) or await cast("AsyncRun", tool.run)(arguments, caller)
+            return await run_plain(run_here) if run_plain is not None else run_here()
         except HallError as error:
             # What the caller did wrong is the caller's to know; what the system refused, somebody must look into.
             logger.log(logging.WARNING if isinstance(error, DiskError) else logging.INFO, "%s: %s", name, error)
@@ -258,18 +265,6 @@ class Catalog:
         except Exception:
             logger.exception("%s: failed", name)
             return ToolResult.of_error(tool.failure())
-
-    async def _judge_and_run(
-        self, tool: Tool, arguments: JsonObject, caller: Caller, run_plain: RunPlain | None
-    ) -> ToolResult:
-        if inspect.iscoroutinefunction(tool.run):
-            return self._refuse(tool, arguments) or await cast("AsyncRun", tool.run)(arguments, caller)
-
-        def run() -> ToolResult:
-            # Judging takes its time with large arguments, so it is done where the work is.
-            return self._refuse(tool, arguments) or cast("PlainRun", tool.run)(arguments, caller)
-
-        return await run_plain(run) if run_plain is not None else run()
 
     def _collect(self) -> None:
         tools = [tool for capability in self._capabilities for tool in (*capability.tools, *capability.unlisted)]

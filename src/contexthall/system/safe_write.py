@@ -12,7 +12,7 @@ from contextlib import suppress
 from hashlib import sha256
 
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
-from contexthall.system.disk import Directory, temporary_name
+from contexthall.system.disk import Directory, is_set_aside, is_temporary, temporary_name
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +63,14 @@ def settle(opened: Directory, aside: str, names: Sequence[str]) -> None:
         opened.remove_if_there(aside)
     except DiskError as error:
         logger.warning("left for the next run: %s", error)
+
+
+def tidy(opened: Directory, names: Sequence[str]) -> None:
+    """Remove the temporary files of killed runs and settle what they had set aside, unless another run is at work."""
+    leftovers = [each for each in opened.names() if is_temporary(each)]
+    if leftovers and opened.tidy():
+        for aside in filter(is_set_aside, leftovers):
+            settle(opened, aside, names)
 
 
 def _aside(before: bytes, after: bytes) -> str:

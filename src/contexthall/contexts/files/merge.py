@@ -10,23 +10,13 @@ from contexthall.contexts.files.edit import GONE, change_fields
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.core.wire import compact
 
-DRAFTED = (
-    "summary",
-    "maintenance",
-    "files",
-    "interfaces",
-    "dependencies.internal",
-    "dependencies.external",
-    "subdirectories",
-    "exports",
-    "project",
-    "structure",
-)
-"""What a draft may hold."""
 _ALWAYS = ("summary", "maintenance")
 """What every draft holds: where it is not there, somebody has taken it out."""
 FULL = ("files", "interfaces")
 """What only a full one holds."""
+_DEPENDENCIES = ("dependencies.internal", "dependencies.external")
+DRAFTED = (*_ALWAYS, *FULL, *_DEPENDENCIES, "subdirectories", "exports", "project", "structure")
+"""What a draft may hold."""
 
 
 def flatten(fields: Mapping[str, Value]) -> dict[str, Value]:

@@ -148,8 +148,9 @@ def _parse(line: bytes, *, plain_only: bool = False) -> Pattern | None:
         return None
     if literal_length(text) == len(text):
         return Pattern(negated, directories_only, by_path, literal=os.fsdecode(text))
-    if not by_path and text.startswith(b"*") and literal_length(text[1:]) == len(text) - 1 and _is_utf8(text):
-        return Pattern(negated, directories_only, by_path, suffix=os.fsdecode(text[1:]))
+    # In ASCII, for a byte that is no character may be the end of one.
+    if not by_path and text.startswith(b"*") and literal_length(text[1:]) == len(text) - 1 and text.isascii():
+        return Pattern(negated, directories_only, by_path, suffix=text[1:].decode())
     if plain_only:
         return None
     try:
@@ -168,24 +169,10 @@ def _sound(expression: bytes) -> bytes:
 
 
 def _without_trailing_spaces(line: bytes) -> bytes:
-    """Drop the spaces at the end, unless a backslash keeps them."""
-    end = at = 0
-    while at < len(line):
-        if line[at : at + 1] == b"\\":
-            at += 1
-            end = at + 1
-        elif line[at : at + 1] != b" ":
-            end = at + 1
-        at += 1
-    return line[:end]
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+    """Drop the spaces at the end, but for one that a backslash keeps."""
+    text = line.rstrip(b" ")
+    backslashes = len(text) - len(text.rstrip(b"\\"))
+    return line[: len(text) + backslashes % 2]
 
 
 def _any_of(patterns: Iterable[Pattern]) -> Expression | None:
