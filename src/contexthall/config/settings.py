@@ -6,6 +6,7 @@ Pure: flags, environment and the contents of files are arguments.
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -122,13 +123,10 @@ def _flag(value: object, _base: str) -> bool:
 
 
 def _seconds(value: object, _base: str) -> float:
-    try:
-        seconds = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
-    except (ValueError, OverflowError):
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise ValueError("must be a number of seconds above 0")
-    return seconds
+    with suppress(ValueError, OverflowError):
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and 0 < float(value) < math.inf:
+            return float(value)
+    raise ValueError("must be a number of seconds above 0")
 
 
 def _one_of(*names: str) -> Callable[[Any, str], object]:
@@ -141,13 +139,10 @@ def _one_of(*names: str) -> Callable[[Any, str], object]:
 
 
 def _token_count(value: object, _base: str) -> int:
-    try:
-        tokens = int(value) if isinstance(value, str | int) and not isinstance(value, bool) else -1
-    except ValueError:
-        tokens = -1
-    if tokens < 0:
-        raise ValueError("must be a whole number of tokens, 0 or more")
-    return tokens
+    with suppress(ValueError):
+        if isinstance(value, str | int) and not isinstance(value, bool) and int(value) >= 0:
+            return int(value)
+    raise ValueError("must be a whole number of tokens, 0 or more")
 
 
 def _names(value: object, _base: str) -> tuple[str, ...]:

@@ -29,15 +29,10 @@ def load_settings(
     """Find the settings files that count and merge them with flags and environment."""
     working_directory = disk.working_directory()
     project_root = _project_root(path, working_directory, disk)
+    read = partial(resolve, working_directory=working_directory, project_root=project_root)
     homes = _settings_directories(project_root, environment)
     files = [_read_file(directory, disk, trusted=trusted) for directory, trusted in homes]
-    settings = resolve(
-        flags=flags,
-        environment=environment,
-        files=[file for file in files if file is not None],
-        working_directory=working_directory,
-        project_root=project_root,
-    )
+    settings = read(flags=flags, environment=environment, files=[file for file in files if file is not None])
     _check_stays_in_project(settings, disk)
     return settings
 

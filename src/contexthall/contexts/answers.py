@@ -58,6 +58,8 @@ class ContextEntry(NamedTuple):
     summary: Any = None
     has_summary: bool = False
     error: str = ""
+    cause: str = ""
+    """What the system said if it would not let the context be read: for people, and no part of an answer."""
 
     def to_json(self) -> dict[str, Any]:
         entry = {"scope": self.scope, "state": self.state, "has_context": self.has_context}

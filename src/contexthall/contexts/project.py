@@ -133,7 +133,6 @@ class Project:
         self.ledger = ledger
         self._known: dict[str, ScannedDirectory] = {}
         """The directories that were seen at last, as far as they can be told from what comes after."""
-        self._refused: dict[str, str] = {}
 
     def list_contexts(self, selection: Selection = EVERYTHING) -> ContextListing:
         """Return what `list_contexts` answers."""
@@ -222,11 +221,11 @@ class Project:
         seen_at, config = self.ledger.now(), self.config()
         directories = self._look_at_all(config, seen_at)
         census = count(directories, config)
-        self._refused = {}
         entries = [self._entry(directory, seen_at) for directory in census.kept]
         self.ledger.keep([directory.scope for directory in directories])
         in_order = sorted(entries, key=lambda entry: entry.scope)
-        return Overview(config, directories, census, in_order, self._refused)
+        refused = {entry.scope: entry.cause for entry in entries if entry.cause}
+        return Overview(config, directories, census, in_order, refused)
 
     def look(self, place: str) -> ScannedDirectory:
         """Look at one directory, wherever in the project that really is."""
@@ -275,9 +274,8 @@ class Project:
         except ContextMissingError:
             return ContextEntry(scope, MISSING, error=directory.error)
         except HallError as error:
-            if isinstance(error, DiskError) or isinstance(error.__cause__, DiskError):
-                self._refused[scope] = str(error)
-            return ContextEntry(scope, MISSING, error=sentence(error, scope))
+            is_refused = isinstance(error, DiskError) or isinstance(error.__cause__, DiskError)
+            return ContextEntry(scope, MISSING, error=sentence(error, scope), cause=str(error) if is_refused else "")
         return ContextEntry(
             scope,
             verdict.state,

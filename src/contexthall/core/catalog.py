@@ -286,16 +286,13 @@ class Catalog:
             return ToolResult.of_text("Invalid arguments: nested too deeply", is_error=True)
         blamed = {argument for fault in faults for argument in _blamed_arguments(fault)}
         for argument, error in tool.refusals.items():
-            if argument in blamed or _is_oversized(arguments.get(argument)):
+            value = arguments.get(argument)
+            # A longer text means nothing, and to work on it would take for ever.
+            if argument in blamed or (isinstance(value, str) and len(value) > LONGEST_TEXT):
                 return ToolResult.of_error(error())
         if not faults:
             return None
         return ToolResult.of_text(_complaint(cast("ValidationError", best_match(faults))), is_error=True)
-
-
-def _is_oversized(value: object) -> bool:
-    """Return whether a text is longer than any that means something: to work on it would take for ever."""
-    return isinstance(value, str) and len(value) > LONGEST_TEXT
 
 
 def _worth_judging(tool: Tool, arguments: JsonObject) -> JsonObject:

@@ -123,9 +123,8 @@ class _Code:
         return re.search(rf"(?<![\w-]){spelling}(?![\w])", text) is not None
 
     def _leads_to(self, path: str, base: str, kinds: Collection[str]) -> bool:
-        inside = self._root if base == self._root else self.directory.path
         try:
-            return path.startswith(f"{inside}/") and self._disk.look(path).kind in kinds
+            return path.startswith(f"{base}/") and self._disk.look(path).kind in kinds
         except PathMissingError:
             return False
         except DiskError:  # it may be there

@@ -59,7 +59,7 @@ def read(text: str) -> Value:
     # libyaml spends time on directives that grows with the square of their number.
     if text.count("\n%") + text.count("\r%") > _MOST_DIRECTIVES:
         raise BadYamlError("too many directives")
-    masked, shown = _masked(text)
+    masked, shown = mask(text)
     try:
         value = _Reader(masked).document()
     except YAMLError as error:
@@ -69,12 +69,7 @@ def read(text: str) -> Value:
 
 def find_value(text: str, key: str) -> Span:
     """Return where the value of `key` stands in a text that reads as a mapping with that key."""
-    return _Reader(mask(text)).find(key)
-
-
-def mask(text: str) -> str:
-    """Return a text of the same length whose lines end for libyaml where they end for YAML 1.2."""
-    return _masked(text)[0]
+    return _Reader(mask(text)[0]).find(key)
 
 
 def spell(text: str) -> str:
@@ -112,8 +107,11 @@ def _write_text(writer: Any, text: str) -> Any:  # noqa: ANN401
 _Writer.add_representer(str, _write_text)
 
 
-def _masked(text: str) -> tuple[str, dict[int, int]]:
-    """Hide what libyaml takes for the end of a line and YAML 1.2 does not, and say how to show it again."""
+def mask(text: str) -> tuple[str, dict[int, int]]:
+    """Hide what libyaml takes for the end of a line and YAML 1.2 does not; return what shows it again, too.
+
+    The text has the same length.
+    """
     if not _NO_LINE_ENDS.search(text):
         return text, {}
     escapes = text.lower()
