@@ -82,11 +82,7 @@ class Census(NamedTuple):
 
 
 def look(
-    disk: Disk,
-    root: str,
-    scope: str,
-    above: tuple[Level, ...],
-    known: ScannedDirectory | None = None,
+    disk: Disk, root: str, scope: str, above: tuple[Level, ...], known: ScannedDirectory | None = None
 ) -> ScannedDirectory:
     """Look at one directory; `above` are the rules of the directories above it. If it is as `known`, then that one."""
     path = _path(root, scope)

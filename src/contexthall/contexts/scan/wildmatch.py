@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 _SPECIAL = re.compile(rb"[*?\[\\]")
-_STARS = re.compile(rb"\*+")
+_TOKEN = re.compile(rb"\*+|[?\[]|\\.|[^*?\[\\]+", re.DOTALL)
 _ITEM = re.compile(rb"\[:(?P<name>[^\]]*):\]|(?P<low>\\.|[^\\])(?:-(?P<high>\\.|[^\\\]]))?", re.DOTALL)
 """What may stand in brackets: a named class, a byte, or a range."""
 
@@ -50,23 +50,20 @@ def expression(pattern: bytes, *, by_path: bool) -> bytes:
 def _pieces(pattern: bytes, *, by_path: bool) -> Iterable[bytes]:
     at = 0
     while at < len(pattern):
-        character = pattern[at : at + 1]
-        if character == b"*":
-            piece, at = _stars(pattern, at, by_path=by_path)
-        elif character == b"[":
-            piece, at = _bracket(pattern, at + 1)
-        elif character == b"?":
-            piece, at = b"[^/]", at + 1
-        elif character == b"\\":
-            piece, at = _spell(_escaped(pattern, at)), at + 2
+        token = _TOKEN.match(pattern, at)
+        if token is None:  # the end of a pattern cannot be escaped
+            raise NeverMatchesError
+        at = token.end()
+        if token[0] == b"[":
+            piece, at = _bracket(pattern, at)
+        elif token[0].startswith(b"*"):
+            piece, at = _stars(pattern, *token.span(), by_path=by_path)
         else:
-            piece, at = _spell(character), at + 1
+            piece = b"[^/]" if token[0] == b"?" else _spell(token[0].removeprefix(b"\\"))
         yield piece
 
 
-def _stars(pattern: bytes, at: int, *, by_path: bool) -> tuple[bytes, int]:
-    stars = _STARS.match(pattern, at)
-    end = stars.end() if stars else at
+def _stars(pattern: bytes, at: int, end: int, *, by_path: bool) -> tuple[bytes, int]:
     rest = pattern[end:]
     stands_alone = (at == 0 or pattern[at - 1 : at] == b"/") and (not rest or rest.startswith((b"/", b"\\/")))
     if not by_path or end - at == 1 or not stands_alone:
@@ -106,13 +103,6 @@ def _members(pattern: bytes, at: int) -> tuple[set[int], int]:
             members |= {low, *range(low, high + 1)}
         at = item.end()
     return members, at + 1
-
-
-def _escaped(pattern: bytes, at: int) -> bytes:
-    """Return the character behind the backslash at `at`; the end of a pattern cannot be escaped."""
-    if at + 1 >= len(pattern):
-        raise NeverMatchesError
-    return pattern[at + 1 : at + 2]
 
 
 def _spell(text: bytes) -> bytes:
