@@ -6,6 +6,7 @@ that is wrong, too deep or too large once its aliases are written out.
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import yaml
@@ -64,7 +65,7 @@ def read(text: str) -> Value:
         value = _Reader(masked).document()
     except YAMLError as error:
         raise BadYamlError(_explain(error)) from None
-    return _unmasked(value, shown) if shown else value
+    return _replaced(value, lambda each: each.translate(shown) if isinstance(each, str) else each) if shown else value
 
 
 def find_value(text: str, key: str) -> Span:
@@ -85,11 +86,7 @@ def write(value: Value) -> str:
 
 def finite(value: Value) -> Value:
     """Replace what JSON cannot spell, infinities and NaN, by None."""
-    if isinstance(value, dict):
-        return {key: finite(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return _replaced(value, lambda each: None if isinstance(each, float) and not math.isfinite(each) else each)
 
 
 class _Writer(CSafeDumper):  # type: ignore[misc]  # libyaml's classes have no types
@@ -120,12 +117,11 @@ def mask(text: str) -> tuple[str, dict[int, int]]:
     return text.translate(hidden), {place: character for character, place in hidden.items()}
 
 
-def _unmasked(value: Value, shown: dict[int, int]) -> Value:
+def _replaced(value: Value, replace: Callable[[Value], Value]) -> Value:
+    """Replace every scalar, keys included."""
     if isinstance(value, dict):
-        return {key.translate(shown): _unmasked(each, shown) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_unmasked(each, shown) for each in value]
-    return value.translate(shown) if isinstance(value, str) else value
+        return {replace(key): _replaced(each, replace) for key, each in value.items()}
+    return [_replaced(each, replace) for each in value] if isinstance(value, list) else replace(value)
 
 
 class _Anchored(NamedTuple):

@@ -1,10 +1,9 @@
-"""What can be done with what is open? A file is read and written, names in a directory are looked up and changed.
+"""Open files and directories: a file is read and written, names in a directory are looked up and changed.
 
-Whatever is written anew is written beside its name and gets it whole, in one step. Whoever dies on the way leaves a
-temporary file, which the next one to write there removes. A power cut may empty a file that was not synced, so whatever
-cannot be made again is (`sync`): what people wrote, what they approved, a manifest. Tool lists, drafts and what is
-remembered to save work are not: an emptied one counts as none. No directory is synced for a file's sake: until its
-entry is on the disk, the old file is, whole. A cache is synced with everything in it before it gets its name.
+A new file is written beside its name and renamed to it atomically. A writer that dies leaves a temporary file, which
+the next one to write there removes. A power cut may empty a file that was not synced, so what cannot be made again is
+(`sync`): what people wrote or approved, a manifest. An emptied tool list, draft or ledger counts as none. No directory
+is synced for a file's sake: until its entry is on the disk, the old file is. A cache is synced whole, then renamed.
 """
 
 import errno
