@@ -9,7 +9,7 @@ listing; what takes several calls passes as a whole, too. Every OSError leaves a
 its detail. Paths are strings; a name that is not UTF-8 keeps its bytes as Python's surrogate escapes.
 """
 
-from contexthall.system.disk.calls import LARGEST_FILE
+from contexthall.system.disk.calls import LARGEST_FILE, Perform, perform
 from contexthall.system.disk.file_system import Disk
 from contexthall.system.disk.handles import (
     TEMPORARY_PREFIX,
@@ -28,11 +28,13 @@ __all__ = [
     "Disk",
     "Entry",
     "File",
+    "Perform",
     "Seen",
     "Status",
     "Survey",
     "is_set_aside",
     "is_settled",
     "is_temporary",
+    "perform",
     "temporary_name",
 ]
