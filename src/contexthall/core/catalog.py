@@ -245,7 +245,6 @@ class Catalog:
         self, tool: Tool, arguments: JsonObject, caller: Caller, *, run_plain: RunPlain | None = None
     ) -> ToolResult:
         """Call a tool that was found; every failure is a result."""
-        name = tool.name
 
         def run_here() -> ToolResult:
             # Judging takes its time with large arguments, so it is done where the work is.
@@ -257,13 +256,13 @@ class Catalog:
             return await run_plain(run_here) if run_plain is not None else run_here()
         except HallError as error:
             # What the caller did wrong is the caller's to know; what the system refused, somebody must look into.
-            logger.log(logging.WARNING if isinstance(error, DiskError) else logging.INFO, "%s: %s", name, error)
+            logger.log(logging.WARNING if isinstance(error, DiskError) else logging.INFO, "%s: %s", tool.name, error)
             return ToolResult.of_error(error)
         except TimeoutError:
-            logger.warning("%s: out of time", name)
+            logger.warning("%s: out of time", tool.name)
             return ToolResult.of_error(tool.failure())
         except Exception:
-            logger.exception("%s: failed", name)
+            logger.exception("%s: failed", tool.name)
             return ToolResult.of_error(tool.failure())
 
     def _collect(self) -> None:

@@ -105,10 +105,7 @@ _Writer.add_representer(str, _write_text)
 
 
 def mask(text: str) -> tuple[str, dict[int, int]]:
-    """Hide what libyaml takes for the end of a line and YAML 1.2 does not; return what shows it again, too.
-
-    The text has the same length.
-    """
+    """Replace, one for one, what ends a line for libyaml and not for YAML 1.2; return what undoes that, too."""
     if not _NO_LINE_ENDS.search(text):
         return text, {}
     escapes = text.lower()

@@ -41,12 +41,11 @@ class Verdict(NamedTuple):
 
 def judge(disk: Disk, ledger: Ledger, directory: ScannedDirectory, stored: str, seen_at: int) -> Verdict:
     """Compare `stored` with a directory that was looked at no earlier than `seen_at`."""
-    known = ledger.fingerprint(directory.scope, directory.files)
-    if known != stored and stat_fingerprint(directory.every_file) == stored:
+    computed, error = ledger.fingerprint(directory.scope, directory.files), ""
+    if computed != stored and stat_fingerprint(directory.every_file) == stored:
         return Verdict(FRESH, stored, directory.error)
-    if known is not None:
-        return Verdict(FRESH if known == stored else STALE, known, directory.error)
-    computed, error = add_up(disk, ledger, directory, seen_at)
+    if computed is None:
+        computed, error = add_up(disk, ledger, directory, seen_at)
     return Verdict(FRESH if computed == stored else STALE, computed, error or directory.error)
 
 

@@ -164,7 +164,7 @@ def _with_parents(directories: Sequence[ScannedDirectory], are_wanted: Sequence[
     for directory, is_wanted in zip(reversed(directories), reversed(are_wanted), strict=True):
         if is_wanted or directory.scope in parents:
             chosen.append(directory)
-            parents.add(_parent(directory.scope))
+            parents.add(directory.scope.rpartition("/")[0] or ROOT)
     return chosen[::-1]
 
 
@@ -229,10 +229,6 @@ def _path(root: str, scope: str) -> str:
 def _base(scope: str) -> str:
     """Return what the paths in a directory begin with."""
     return "" if scope == ROOT else scope + "/"
-
-
-def _parent(scope: str) -> str:
-    return scope.rpartition("/")[0] or ROOT
 
 
 def _above(scope: str) -> list[str]:

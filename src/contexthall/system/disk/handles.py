@@ -25,7 +25,6 @@ TEMPORARY_PREFIX = ".contexthall-"
 """How the names of our own half-written files begin."""
 _TEMPORARY_NAME = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}\d+-[0-9a-f]{{8}}")
 _SET_ASIDE_NAME = re.compile(rf"{_TEMPORARY_NAME.pattern}-[0-9a-f]{{16}}-[0-9a-f]{{16}}")
-_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
 _READABLE, _PRIVATE = 0o644, 0o600
 _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _APPEND = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -142,7 +141,7 @@ class Directory(_Opened):
 
     def look_below(self, folder: str, name: str) -> Status:
         """Return what stands at `name` in a directory in this one; neither may be a symlink that leads elsewhere."""
-        with Directory(self._calls, *self._open(folder, _SEARCH)) as below:
+        with Directory(self._calls, *self._open(folder, kernel.SEARCH)) as below:
             return below.look(name)
 
     def entries(self) -> list[Entry]:

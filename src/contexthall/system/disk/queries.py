@@ -62,9 +62,8 @@ class Survey(NamedTuple):
     seen: tuple[Seen, ...]
 
     def is_settled(self, seen_at: int) -> bool:
-        return is_settled(self.stamp, seen_at) and all(
-            is_settled(each.stamp, seen_at) for each in self.seen if each.stamp
-        )
+        stamps = (self.stamp, *(each.stamp for each in self.seen if each.stamp))
+        return all(is_settled(stamp, seen_at) for stamp in stamps)
 
 
 class Digests(NamedTuple):
