@@ -150,6 +150,6 @@ def _make_directories(path: str, mode: int, made: list[str], system: System) -> 
                 raise
             tried.add(parent)
             missing.append(parent)
-        except FileExistsError:
+        except (FileExistsError, IsADirectoryError):  # the latter for the root, on macOS
             if not stat.S_ISDIR(system.stat(missing.pop()).st_mode):
                 raise
