@@ -58,6 +58,15 @@ for path, _, names in os.walk(sys.argv[1]):
             hashlib.sha256(data).hexdigest()
 """
 
+# `context`, which never takes so many contexts for enough to be worth a second process.
+ONE_PROCESS = """
+import sys
+from contexthall.__main__ import main
+from contexthall.contexts.freshness import heads
+heads.MANY = sys.maxsize
+main()
+"""
+
 
 def forgetting(memory: Path, measure: Measure) -> Measure:
     """Measure with nothing remembered."""
@@ -83,10 +92,11 @@ def first_call(project: Path) -> Measure:
 def commands(project: Path, memory: Path, rounds: int) -> list[Claim]:
     """Measure `context status --json`, and the first answer of a server, next to doing it by hand and to git."""
     status = process(*command_line("status", "--json"), cwd=project)
-    loop = "plain loop"
+    loop, one = "plain loop", "the same, read by one process"
     samples = take_turns(
         {
             "first ever": forgetting(memory, status),
+            one: forgetting(memory, process(sys.executable, "-c", ONE_PROCESS, "status", "--json", cwd=project)),
             "remembered": status,
             "list, first ever": forgetting(memory, first_call(project)),
             "list, remembered": first_call(project),
@@ -99,7 +109,10 @@ def commands(project: Path, memory: Path, rounds: int) -> list[Claim]:
     return [
         next_to_target("context status --json, cold process, first ever", figures["first ever"], STATUS),
         next_to_target("context status --json, cold process, remembered", figures["remembered"], STATUS),
-        next_to_peer("context status --json, cold process, first ever", figures["first ever"], loop, figures[loop]),
+        *(
+            next_to_peer("context status --json, cold process, first ever", figures["first ever"], peer, figures[peer])
+            for peer in (loop, one)
+        ),
         next_to_peer(
             "context status --json, cold process, remembered",
             figures["remembered"],

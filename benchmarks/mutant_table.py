@@ -123,8 +123,8 @@ SURVIVED_ONCE = (
     ),
     Mutant(
         module="contexts/files/validation.py",
-        old='path.startswith(f"{inside}/")',
-        new="path.startswith(inside)",
+        old='path.startswith(f"{base}/")',
+        new="path.startswith(base)",
         breaks="a context may name files of a neighbour",
         tests=_NEIGHBOURS,
     ),

@@ -4,7 +4,6 @@
 
 Inputs come from the catalog; answers from calls on copies of the examples, so that nothing is shown that is not so.
 Where and when it is run makes no difference: paths and dates are replaced. What a field means is in `calls.py`.
-The JSON Schema that is shipped for `.context.yaml` is written as well, from its model.
 """
 
 import asyncio
@@ -22,13 +21,11 @@ from docs.calls import CALLS, HOME, JsonObject, Shown
 from docs.parts import parts, with_parts
 
 from contexthall import open_hall
-from contexthall.contexts.files.schema import json_schema_text
 from contexthall.core.catalog import Tool, ToolResult
 from contexthall.hall import GuildChoice, Hall
 
 REPOSITORY = Path(__file__).parents[1]
 PAGE = REPOSITORY / "docs" / "tools.md"
-SCHEMA = REPOSITORY / "src" / "contexthall" / "contexts" / "files" / "context.schema.json"
 EXAMPLES = ("handbook", "shop", "guild-members/echo", "guild-members/clock")
 # Everything is written at this moment, and not at that of the run.
 MOMENT = "1793521800"
@@ -234,7 +231,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         made = generated(Path(scratch).resolve())
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), made), encoding="utf-8")
-    SCHEMA.write_text(json_schema_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

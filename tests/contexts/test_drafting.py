@@ -21,7 +21,7 @@ from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft import apply
 from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
 from contexthall.contexts.files import yaml_text
-from contexthall.contexts.files.schema import json_schema
+from contexthall.contexts.files.schema import JSON_SCHEMA
 from contexthall.contexts.files.writing import readable_contents, rehash
 from contexthall.contexts.freshness.verdict import Contents
 from contexthall.contexts.project import Project
@@ -74,7 +74,7 @@ def test_a_project_gets_its_contexts_in_one_go(shop: Project) -> None:
     assert (outcome.updated, outcome.unchanged, outcome.failed, outcome.agents) == ([], [], [], "created")
     assert set(states(shop).values()) == {"fresh"}
     for scope in outcome.written:
-        Draft202012Validator(json_schema()).validate(context(Path(shop.root), scope))
+        Draft202012Validator(JSON_SCHEMA).validate(context(Path(shop.root), scope))
 
 
 def test_a_draft_says_what_the_code_says(shop: Project) -> None:
@@ -331,7 +331,7 @@ def test_killed_in_the_middle_every_context_is_whole_or_not_there(shop: Project,
                 pass
             run.send_signal(signal.SIGKILL)
         for path in Path(shop.root).rglob(".context.yaml"):
-            Draft202012Validator(json_schema()).validate(yaml_text.read(path.read_text()))
+            Draft202012Validator(JSON_SCHEMA).validate(yaml_text.read(path.read_text()))
         (Path(shop.root) / "d9/.context.yaml").unlink(missing_ok=True)
     init(shop)
     regen(shop)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from contexthall.contexts.files import config
-from contexthall.contexts.files.schema import FIELDS, REQUIRED, ROOT_ONLY
+from contexthall.contexts.files.schema import FIELDS, JSON_SCHEMA
 
 CONTEXTS = Path(__file__).parents[2] / "docs" / "contexts.md"
 
@@ -33,7 +33,8 @@ def test_every_field_has_its_row_in_the_order_of_the_schema() -> None:
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_row_says_whether_its_field_is_required_and_what_it_holds(field: str) -> None:
     required, holds, _ = rows("The schema")[field]
-    assert required == ("yes" if field in REQUIRED else "no, root only" if field in ROOT_ONLY else "no")
+    root_only = JSON_SCHEMA["then"]["properties"]
+    assert required == ("yes" if field in JSON_SCHEMA["required"] else "no, root only" if field in root_only else "no")
     assert sorted(re.findall(r"`(\w+)`", holds)) == names_in(field)
 
 

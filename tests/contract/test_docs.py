@@ -19,7 +19,7 @@ from contexthall.config import settings_files
 from contexthall.config.settings import _KEYS
 from contexthall.contexts.files import context_file, yaml_text
 from contexthall.contexts.files.config import Config, read_config
-from contexthall.contexts.files.schema import json_schema
+from contexthall.contexts.files.schema import JSON_SCHEMA
 from contexthall.contexts.scan import ignore
 from contexthall.core import catalog, lines, wire
 from contexthall.core.errors import CODES, HallError
@@ -125,7 +125,7 @@ def check_yaml(text: str) -> None:
     """A block that begins with a version is a whole context, or else one of fields."""
     values = context_file.read_mapping(text.encode())
     if "version" in values:
-        jsonschema.validate(values, json_schema())
+        jsonschema.validate(values, JSON_SCHEMA)
     elif values.keys() <= set(Config._fields):
         read_config(text.encode())
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.system.disk import Disk, Entry, Seen, Survey, is_settled
+from contexthall.system.disk import Disk, Entry, Seen, Survey, is_settled, temporary_name
 from contexthall.system.disk.queries import TOO_RECENT
 
 
@@ -176,7 +176,8 @@ def test_what_is_written_like_a_private_file_is_private_from_the_beginning(tmp_p
         return answer
 
     with Disk(perform).enter(str(tmp_path)) as directory:
-        assert directory.write_like("model", b"secret") in modes
+        directory.replace_like("model", "copy", b"secret")
+    assert "copy" in modes
 
 
 def test_nothing_is_appended_to_what_is_no_regular_file(tmp_path: Path) -> None:
@@ -233,9 +234,10 @@ def test_nobody_tidies_up_where_somebody_writes(tmp_path: Path) -> None:
     """Whether it is the first to write there, which tidies up itself, or a later one; and several may write at once."""
     disk, other = Disk(), Disk()
     with disk.enter(str(tmp_path)) as first, disk.enter(str(tmp_path)) as later, other.enter(str(tmp_path)) as tidying:
-        halves = {first.write_like(".", b"half")}
-        assert not tidying.tidy()
-        halves.add(later.write_like(".", b"half"))
+        halves = {temporary_name(), temporary_name()}
+        for writing, name in zip((first, later), halves, strict=True):
+            writing.replace_like(".", name, b"half")
+            assert not tidying.tidy()
         first.close()
         assert not tidying.tidy()
         assert {path.name for path in tmp_path.iterdir()} == halves

@@ -5,7 +5,7 @@ somebody else between read and write is not lost.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
@@ -14,7 +14,7 @@ from contexthall.clients.change import object_at
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.core.wire import MOST_VALUES, has_too_many_values
 from contexthall.system import safe_write
-from contexthall.system.disk import Directory, Disk, is_set_aside, is_temporary
+from contexthall.system.disk import Directory, Disk
 
 BACKUP_SUFFIX = ".before-context-hall"
 MOST_BYTES = 8 << 20
@@ -110,7 +110,7 @@ class ConfigFile:
             backup = name + BACKUP_SUFFIX
             # A backup from before the hall was in the file is worth more than a copy that has the hall in it.
             if server not in self.servers_in(before.values) or backup not in directory.names():
-                _write_backup(directory, name, backup, before.data)
+                directory.replace_like(name, backup, before.data)
             safe_write.rewrite(directory, name, before.data, data)
             return FileChange(self.path, is_needed=True, backup=os.path.join(directory.path, backup))
         return FileChange(self.path, is_needed=True)
@@ -122,16 +122,11 @@ class ConfigFile:
     def opened(self) -> Iterator[tuple[Directory, ConfigText]]:
         """Enter the directory of the file, made if missing and removed again on failure, and read the file."""
         real = self._real()
-        made = _make_missing(self._disk, os.path.dirname(real))
-        try:
-            with self._disk.enter(os.path.dirname(real), follow=False) as directory:
-                _recover_leftovers(directory, os.path.basename(real))
-                yield directory, self._read(real)
-        except BaseException:
-            for path in reversed(made):
-                with suppress(DiskError):  # unless somebody has put something there
-                    self._disk.remove_directory(path)
-            raise
+        folder, name = os.path.split(real)
+        with self._disk.making_directories(folder), self._disk.enter(folder, follow=False) as directory:
+            with suppress(DiskError):
+                safe_write.tidy(directory, (name,))
+            yield directory, self._read(real)
 
     def _refused(self, why: object) -> UsageError:
         return UsageError(f"{self.path}: {why}", hint="mend the file by hand; it was left as it is")
@@ -158,34 +153,3 @@ class ConfigFile:
         if self._disk.kind(real, follow=False) == "symlink":
             raise UsageError(f"{self.path} is a symlink that leads to itself", hint="put the file itself there")
         return real
-
-
-def _recover_leftovers(directory: Directory, name: str) -> None:
-    """Remove the temporary files of killed runs, and give back what they had set aside."""
-    with suppress(DiskError):
-        leftovers = list(filter(is_temporary, directory.names()))
-        if leftovers and directory.tidy():
-            for aside in filter(is_set_aside, leftovers):
-                safe_write.settle(directory, aside, (name,))
-
-
-def _write_backup(directory: Directory, name: str, backup: str, data: bytes) -> None:
-    """Write a copy of a file beside it, with the permissions of the file."""
-    temporary = directory.write_like(name, data)
-    try:
-        directory.rename(temporary, backup)
-    except BaseException:
-        with suppress(DiskError):
-            directory.remove_if_there(temporary)
-        raise
-
-
-def _make_missing(disk: Disk, directory: str) -> Sequence[str]:
-    """Make a directory and its parents, as far as they are missing; return those that were made."""
-    missing = []
-    while disk.kind(directory) is None and directory != "/":
-        missing.append(directory)
-        directory = os.path.dirname(directory)
-    for path in reversed(missing):
-        disk.make_directory(path)
-    return list(reversed(missing))

@@ -6,6 +6,7 @@ Pure: flags, environment and the contents of files are arguments.
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -65,14 +66,10 @@ def resolve(
 ) -> Settings:
     """Merge all sources, strongest first; a bad value is an error even where a stronger source overrides it."""
     own = [_flags(flags, working_directory), _environment(environment, working_directory)]
-    sources = [*own, *map(_file, files)]
-    strongest = next((number for number, source in enumerate(sources) if "cache_root" in source), None)
-    chosen: dict[str, Any] = {
-        "cache_root_is_named": strongest is not None,
-        "cache_root_is_trusted": strongest is not None
-        and (strongest < len(own) or files[strongest - len(own)].trusted),
-    }
-    for source in sources:
+    sources = [*((source, True) for source in own), *((_file(file), file.trusted) for file in files)]
+    naming = [is_trusted for source, is_trusted in sources if "cache_root" in source]
+    chosen: dict[str, Any] = {"cache_root_is_named": bool(naming), "cache_root_is_trusted": naming[:1] == [True]}
+    for source, _ in sources:
         chosen = source | chosen
     defaults = {
         "cache_root": absolute(DEFAULT_CACHE_ROOT, project_root),
@@ -126,13 +123,10 @@ def _flag(value: object, _base: str) -> bool:
 
 
 def _seconds(value: object, _base: str) -> float:
-    try:
-        seconds = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
-    except (ValueError, OverflowError):
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise ValueError("must be a number of seconds above 0")
-    return seconds
+    with suppress(ValueError, OverflowError):
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and 0 < float(value) < math.inf:
+            return float(value)
+    raise ValueError("must be a number of seconds above 0")
 
 
 def _one_of(*names: str) -> Callable[[Any, str], object]:
@@ -145,13 +139,10 @@ def _one_of(*names: str) -> Callable[[Any, str], object]:
 
 
 def _token_count(value: object, _base: str) -> int:
-    try:
-        tokens = int(value) if isinstance(value, str | int) and not isinstance(value, bool) else -1
-    except ValueError:
-        tokens = -1
-    if tokens < 0:
-        raise ValueError("must be a whole number of tokens, 0 or more")
-    return tokens
+    with suppress(ValueError):
+        if isinstance(value, str | int) and not isinstance(value, bool) and int(value) >= 0:
+            return int(value)
+    raise ValueError("must be a whole number of tokens, 0 or more")
 
 
 def _names(value: object, _base: str) -> tuple[str, ...]:
@@ -213,15 +204,10 @@ def _file(file: SettingsFile) -> dict[str, object]:
                 f"{where} may not be set by a project", hint="set it with a flag or in your own configuration"
             )
         chosen[key.field] = _read(key, value, file.directory, where)
-    if not file.trusted:
-        _check_is_spelt_inside(chosen, file)
-    return chosen
-
-
-def _check_is_spelt_inside(chosen: Mapping[str, object], file: SettingsFile) -> None:
     # The cache root is also what callers are confined to, so a project that could move it could widen it.
     cache_root = str(chosen.get("cache_root", file.directory))
-    if not f"{cache_root}/".startswith(file.directory.rstrip("/") + "/"):
+    if not file.trusted and not f"{cache_root}/".startswith(file.directory.rstrip("/") + "/"):
         raise SettingsError(
             f"{file.path}: `cache_root` may not leave the project", hint="set it with --cache-root instead"
         )
+    return chosen

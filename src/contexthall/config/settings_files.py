@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from contexthall.config.settings import SETTINGS_FILE, Settings, SettingsFile, resolve, user_directory
 from contexthall.core.errors import HallError, PathMissingError, SettingsError, UsageError
@@ -12,6 +12,7 @@ from contexthall.system.disk import Disk
 
 LARGEST_BYTES, _MOST_DOTS = 1 << 16, 1000
 _OUR_VARIABLES = "CONTEXT_"
+_T = TypeVar("_T")
 
 
 class Source(NamedTuple):
@@ -28,15 +29,10 @@ def load_settings(
     """Find the settings files that count and merge them with flags and environment."""
     working_directory = disk.working_directory()
     project_root = _project_root(path, working_directory, disk)
+    read = partial(resolve, working_directory=working_directory, project_root=project_root)
     homes = _settings_directories(project_root, environment)
     files = [_read_file(directory, disk, trusted=trusted) for directory, trusted in homes]
-    settings = resolve(
-        flags=flags,
-        environment=environment,
-        files=[file for file in files if file is not None],
-        working_directory=working_directory,
-        project_root=project_root,
-    )
+    settings = read(flags=flags, environment=environment, files=[file for file in files if file is not None])
     _check_stays_in_project(settings, disk)
     return settings
 
@@ -50,45 +46,29 @@ def load_despite_faults(
     read = partial(resolve, working_directory=working_directory, project_root=project_root)
     files, sources = [], []
     for directory, trusted in _settings_directories(project_root, environment):
-        file, source = _tried_file(directory, disk, read, trusted=trusted)
-        files += [file] if file is not None else []
-        sources.append(source)
-    faulty = _faulty_variables(environment, read)
-    usable = {name: value for name, value in environment.items() if name not in {each.name for each in faulty}}
-    settings = read(flags=flags, environment=usable, files=files)
-    return settings, (*sources, *faulty, *_faulty_cache_root(settings, disk))
-
-
-def _tried_file(
-    directory: str, disk: Disk, read: Callable[..., Settings], *, trusted: bool
-) -> tuple[SettingsFile | None, Source]:
-    """Read a settings file on its own; give it if there is one that can be used."""
-    name = os.path.join(directory, SETTINGS_FILE)
-    try:
-        file = _read_file(directory, disk, trusted=trusted)
+        file, fault = _try(partial(_read_file, directory, disk, trusted=trusted))
         if file is not None:
-            read(flags={}, environment={}, files=[file])
-    except HallError as error:
-        return None, Source(name, is_there=True, fault=error)
-    return file, Source(name, is_there=file is not None)
-
-
-def _faulty_variables(environment: Mapping[str, str], read: Callable[..., Settings]) -> list[Source]:
-    faulty = []
+            _, fault = _try(partial(read, flags={}, environment={}, files=[file]))
+        files += [file] if file is not None and fault is None else []
+        is_there = file is not None or fault is not None
+        sources.append(Source(os.path.join(directory, SETTINGS_FILE), is_there, fault))
+    usable = dict(environment)
     for name in sorted(name for name in environment if name.startswith(_OUR_VARIABLES)):
-        try:
-            read(flags={}, environment={name: environment[name]}, files=[])
-        except SettingsError as error:
-            faulty.append(Source(name, is_there=True, fault=error))
-    return faulty
+        _, fault = _try(partial(read, flags={}, environment={name: environment[name]}, files=[]))
+        if fault is not None:
+            sources.append(Source(name, is_there=True, fault=fault))
+            del usable[name]
+    settings = read(flags=flags, environment=usable, files=files)
+    _, fault = _try(partial(_check_stays_in_project, settings, disk))
+    return settings, (*sources, *([Source(settings.cache_root, is_there=True, fault=fault)] if fault else []))
 
 
-def _faulty_cache_root(settings: Settings, disk: Disk) -> list[Source]:
+def _try(call: Callable[[], _T]) -> tuple[_T | None, HallError | None]:
+    """Return what a call returns, or the error that it raises."""
     try:
-        _check_stays_in_project(settings, disk)
+        return call(), None
     except HallError as error:
-        return [Source(settings.cache_root, is_there=True, fault=error)]
-    return []
+        return None, error
 
 
 def _project_root(path: str | None, working_directory: str, disk: Disk) -> str:

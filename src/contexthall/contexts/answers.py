@@ -58,6 +58,8 @@ class ContextEntry(NamedTuple):
     summary: Any = None
     has_summary: bool = False
     error: str = ""
+    cause: str = ""
+    """What the system said if it would not let the context be read: for people, and no part of an answer."""
 
     def to_json(self) -> dict[str, Any]:
         entry = {"scope": self.scope, "state": self.state, "has_context": self.has_context}
@@ -215,11 +217,6 @@ def failed_listing(root: str, reason: str = "") -> ContextListing:
     """Return that nothing could be listed."""
     error = f'Failed to scan project at "{shown(root)}"'
     return ContextListing(shown(root), error=f"{error}: {reason}" if reason else error)
-
-
-def refused_listing(root: str, error: HallError) -> ContextListing:
-    """Return that what shall be listed may not be named."""
-    return ContextListing(shown(root), error=sentence(error, ""))
 
 
 def _is_wanted(entry: ContextEntry, selection: Selection) -> bool:

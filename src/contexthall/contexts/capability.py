@@ -1,22 +1,20 @@
 """The tools that agents see of the contexts, declared."""
 
-from contexthall.contexts.answers import ContextReading, FreshnessReport, failed_listing, sentence
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from contexthall.contexts.answers import ContextListing, ContextReading, FreshnessReport, failed_listing, sentence
 from contexthall.contexts.files.schema import FILTERABLE
-from contexthall.contexts.project import MISSING, STATES, Projects, Selection
-from contexthall.core.catalog import (
-    LONGEST_PATH,
-    READ_ONLY,
-    Caller,
-    Capability,
-    JsonObject,
-    PlainRun,
-    Tool,
-    ToolResult,
-)
+from contexthall.contexts.project import MISSING, STATES, Project, Projects, Selection
+from contexthall.core.catalog import LONGEST_PATH, READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
 from contexthall.core.errors import ScopeError
 from contexthall.core.paths import native
 from contexthall.core.text import quoted
 from contexthall.core.wire import compact, replace_lone_surrogates
+
+Answer: TypeAlias = Callable[[Project | None, str, JsonObject], ContextListing | FreshnessReport | ContextReading]
+"""From a project, None if the caller may not read it, its root as it was named, and arguments."""
 
 GUIDANCE = (
     "Code: call list_contexts to see what the directories of the project are for, query_context for what is known of "
@@ -44,11 +42,7 @@ LIST_INPUT: JsonObject = {
         "offset": {"type": "integer", "minimum": 0, "description": "Leave out so many directories at the beginning"},
     },
 }
-CHECK_INPUT: JsonObject = {
-    "type": "object",
-    "required": ["scope"],
-    "properties": {"scope": _SCOPE, "path": _PATH},
-}
+CHECK_INPUT: JsonObject = {"type": "object", "required": ["scope"], "properties": {"scope": _SCOPE, "path": _PATH}}
 QUERY_INPUT: JsonObject = {
     "type": "object",
     "required": ["scope"],
@@ -68,101 +62,78 @@ QUERY_INPUT: JsonObject = {
 
 def contexts_capability(projects: Projects) -> Capability:
     """Offer `projects` to agents."""
-    tools = (_list_tool(projects), _check_tool(projects), _query_tool(projects))
+    tools = (
+        Tool(
+            name="list_contexts",
+            title="List contexts",
+            description=(
+                "List the directories of the project, what each is for, and whether what is said about it is fresh, "
+                "stale or missing. The counts are those of the whole project; `under`, `states`, `limit` and `offset` "
+                "shorten the list, and `matching` then tells how many there are."
+            ),
+            input_schema=LIST_INPUT,
+            annotations=READ_ONLY,
+            run=partial(_run, projects, _list),
+        ),
+        Tool(
+            name="check_freshness",
+            title="Check freshness",
+            description=(
+                "Say whether the context of a directory is fresh: written for the files that are there now. A stale "
+                "one is no error; where it is known, `changed` names the files that were added, removed or modified "
+                "since."
+            ),
+            input_schema=CHECK_INPUT,
+            annotations=READ_ONLY,
+            run=partial(_run, projects, _check),
+        ),
+        Tool(
+            name="query_context",
+            title="Query a context",
+            description=(
+                "Tell what is known of a directory: summary, decisions, constraints, exports and more. `filter` gives "
+                "only some fields, `freshness` says in the same call whether they are still true."
+            ),
+            input_schema=QUERY_INPUT,
+            annotations=READ_ONLY,
+            run=partial(_run, projects, _query),
+        ),
+    )
     return Capability("contexts", guidance=GUIDANCE, tools=tools)
 
 
-def _list_tool(projects: Projects) -> Tool:
-    def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        root = _root(projects, arguments)
-        project = projects.open(root, caller.may_read)
-        if project is None:
-            return _result(failed_listing(root).to_json())
-        under = replace_lone_surrogates(arguments["under"]) if "under" in arguments else None
-        limit = int(arguments["limit"]) if "limit" in arguments else None
-        selection = Selection(under, tuple(arguments.get("states", ())), int(arguments.get("offset", 0)), limit)
-        return _result(project.list_contexts(selection).to_json())
-
-    return Tool(
-        name="list_contexts",
-        title="List contexts",
-        description=(
-            "List the directories of the project, what each is for, and whether what is said about it is fresh, stale "
-            "or missing. The counts are those of the whole project; `under`, `states`, `limit` and `offset` shorten "
-            "the list, and `matching` then tells how many there are."
-        ),
-        input_schema=LIST_INPUT,
-        annotations=READ_ONLY,
-        run=_unless_oversized(run),
-    )
+def _run(projects: Projects, answer: Answer, arguments: JsonObject, caller: Caller) -> ToolResult:
+    """Answer from the project that is named."""
+    for name, value in arguments.items():
+        # No path is longer, and an answer repeats what was asked, more than once.
+        if isinstance(value, str) and len(value) > LONGEST_PATH:
+            complaint = f"Invalid argument {quoted(name)}: longer than {LONGEST_PATH} characters"
+            return ToolResult.of_text(complaint, is_error=True)
+    root = projects.root_of(native(replace_lone_surrogates(arguments["path"])) if "path" in arguments else None)
+    told = answer(projects.open(root, caller.may_read), root, arguments).to_json()
+    # A context that was read is an answer, even if its freshness could not be told.
+    return ToolResult.of_text(compact(told), is_error="error" in told and "context" not in told)
 
 
-def _check_tool(projects: Projects) -> Tool:
-    def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        project, scope = (
-            projects.open(_root(projects, arguments), caller.may_read),
-            replace_lone_surrogates(arguments["scope"]),
-        )
-        if project is None:
-            report = FreshnessReport(scope, MISSING, error=sentence(ScopeError(), scope))
-        else:
-            report = project.check_freshness(scope)
-        return _result(report.to_json())
-
-    return Tool(
-        name="check_freshness",
-        title="Check freshness",
-        description=(
-            "Say whether the context of a directory is fresh: written for the files that are there now. A stale one "
-            "is no error; where it is known, `changed` names the files that were added, removed or modified since."
-        ),
-        input_schema=CHECK_INPUT,
-        annotations=READ_ONLY,
-        run=_unless_oversized(run),
-    )
+def _list(project: Project | None, root: str, arguments: JsonObject) -> ContextListing:
+    if project is None:
+        return failed_listing(root)
+    under = replace_lone_surrogates(arguments["under"]) if "under" in arguments else None
+    limit = int(arguments["limit"]) if "limit" in arguments else None
+    selection = Selection(under, tuple(arguments.get("states", ())), int(arguments.get("offset", 0)), limit)
+    return project.list_contexts(selection)
 
 
-def _query_tool(projects: Projects) -> Tool:
-    def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        project, scope = (
-            projects.open(_root(projects, arguments), caller.may_read),
-            replace_lone_surrogates(arguments["scope"]),
-        )
-        if project is None:
-            return _result(ContextReading(scope, error=sentence(ScopeError(), scope)).to_json())
-        fields, with_freshness = arguments.get("filter", ()), arguments.get("freshness", False)
-        reading = project.query_context(scope, fields, with_freshness=with_freshness)
-        return _result(reading.to_json(), is_error=reading.fields is None)
-
-    return Tool(
-        name="query_context",
-        title="Query a context",
-        description=(
-            "Tell what is known of a directory: summary, decisions, constraints, exports and more. `filter` gives only "
-            "some fields, `freshness` says in the same call whether they are still true."
-        ),
-        input_schema=QUERY_INPUT,
-        annotations=READ_ONLY,
-        run=_unless_oversized(run),
-    )
+def _check(project: Project | None, _root: str, arguments: JsonObject) -> FreshnessReport:
+    scope = replace_lone_surrogates(arguments["scope"])
+    if project is None:
+        return FreshnessReport(scope, MISSING, error=sentence(ScopeError(), scope))
+    return project.check_freshness(scope)
 
 
-def _unless_oversized(run: PlainRun) -> PlainRun:
-    """Refuse a text that is longer than any path: an answer repeats what was asked, more than once."""
-
-    def run_or_refuse(arguments: JsonObject, caller: Caller) -> ToolResult:
-        for name, value in arguments.items():
-            if isinstance(value, str) and len(value) > LONGEST_PATH:
-                complaint = f"Invalid argument {quoted(name)}: longer than {LONGEST_PATH} characters"
-                return ToolResult.of_text(complaint, is_error=True)
-        return run(arguments, caller)
-
-    return run_or_refuse
-
-
-def _root(projects: Projects, arguments: JsonObject) -> str:
-    return projects.root_of(native(replace_lone_surrogates(arguments["path"])) if "path" in arguments else None)
-
-
-def _result(answer: JsonObject, *, is_error: bool | None = None) -> ToolResult:
-    return ToolResult.of_text(compact(answer), is_error="error" in answer if is_error is None else is_error)
+def _query(project: Project | None, _root: str, arguments: JsonObject) -> ContextReading:
+    scope = replace_lone_surrogates(arguments["scope"])
+    if project is None:
+        return ContextReading(scope, error=sentence(ScopeError(), scope))
+    fields, with_freshness = arguments.get("filter", ()), arguments.get("freshness", False)
+    return project.query_context(scope, fields, with_freshness=with_freshness)

@@ -4,9 +4,9 @@ Its answers are those of the three tools, errors included: one bad directory nev
 """
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -23,7 +23,6 @@ from contexthall.contexts.answers import (
     StateChange,
     failed_listing,
     listing,
-    refused_listing,
     sentence,
 )
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
@@ -92,8 +91,8 @@ class Projects:
         self._working_directory = working_directory
         self._memory = memory
         self._clock = clock
-        self._opened: dict[tuple[str, str], Project] = {}
-        self._lock = threading.Lock()
+        # What was learnt about the last few projects saves work.
+        self._open = lru_cache(maxsize=_MOST_PROJECTS)(self._new)
 
     def root_of(self, path: str | None) -> str:
         """Return which project root `path` names."""
@@ -108,19 +107,11 @@ class Projects:
         """Open the project at `root`, whoever asks."""
         return self._open(root, real_root(self._disk, root))
 
-    def _open(self, root: str, base: str) -> "Project":
-        """Open a project; the last few stay open, because what was learnt about them saves work."""
-        with self._lock:  # calls come from several threads
-            project = self._opened.pop((root, base), None) or Project(self._disk, root, self._ledger(base), base)
-            self._opened[root, base] = project
-            if len(self._opened) > _MOST_PROJECTS:
-                del self._opened[next(iter(self._opened))]
-        return project
-
-    def _ledger(self, base: str) -> Ledger:
+    def _new(self, root: str, base: str) -> "Project":
         # By where it really is: a root has as many spellings as symlinks lead to it.
         name = sha256(os.fsencode(base)).hexdigest()[:16] if "\0" not in base else ""
-        return Ledger(self._disk, os.path.join(self._memory, name) if self._memory else "", self._clock)
+        ledger = Ledger(self._disk, os.path.join(self._memory, name) if self._memory else "", self._clock)
+        return Project(self._disk, root, ledger, base)
 
 
 def real_root(disk: Disk, root: str) -> str:
@@ -142,7 +133,6 @@ class Project:
         self.ledger = ledger
         self._known: dict[str, ScannedDirectory] = {}
         """The directories that were seen at last, as far as they can be told from what comes after."""
-        self._refused: dict[str, str] = {}
 
     def list_contexts(self, selection: Selection = EVERYTHING) -> ContextListing:
         """Return what `list_contexts` answers."""
@@ -152,8 +142,10 @@ class Project:
             overview = self.overview()
         except SettingsError as error:
             return failed_listing(self.root, error.detail)
+        except DiskError:
+            return failed_listing(self.root)
         except HallError as error:
-            return failed_listing(self.root) if isinstance(error, DiskError) else refused_listing(self.root, error)
+            return ContextListing(shown(self.root), error=sentence(error, ""))
         return listing(self.root, overview.census, overview.entries, selection)
 
     def check_freshness(self, scope: str) -> FreshnessReport:
@@ -229,11 +221,11 @@ class Project:
         seen_at, config = self.ledger.now(), self.config()
         directories = self._look_at_all(config, seen_at)
         census = count(directories, config)
-        self._refused = {}
         entries = [self._entry(directory, seen_at) for directory in census.kept]
         self.ledger.keep([directory.scope for directory in directories])
         in_order = sorted(entries, key=lambda entry: entry.scope)
-        return Overview(config, directories, census, in_order, self._refused)
+        refused = {entry.scope: entry.cause for entry in entries if entry.cause}
+        return Overview(config, directories, census, in_order, refused)
 
     def look(self, place: str) -> ScannedDirectory:
         """Look at one directory, wherever in the project that really is."""
@@ -241,10 +233,6 @@ class Project:
             return look_at_one(self.disk, self.base, self._real_place(place))
         except PathMissingError as error:
             raise ContextMissingError(place) from error
-
-    def head(self, directory: ScannedDirectory) -> Head:
-        """Return the head of a directory's context; ContextError says why there is none."""
-        return self._head(directory, self.ledger.now())
 
     def _look_at_all(self, config: Config, seen_at: int) -> list[ScannedDirectory]:
         """Look at every directory, and see to it that their contexts and files are known, as far as they can be."""
@@ -281,14 +269,13 @@ class Project:
     def _entry(self, directory: ScannedDirectory, seen_at: int) -> ContextEntry:
         scope = shown(directory.scope)
         try:
-            head = self._head(directory, seen_at)
+            head = self.head(directory, seen_at)
             verdict = judge(self.disk, self.ledger, directory, head.fingerprint, seen_at)
         except ContextMissingError:
             return ContextEntry(scope, MISSING, error=directory.error)
         except HallError as error:
-            if isinstance(error, DiskError) or isinstance(error.__cause__, DiskError):
-                self._refused[scope] = str(error)
-            return ContextEntry(scope, MISSING, error=sentence(error, scope))
+            is_refused = isinstance(error, DiskError) or isinstance(error.__cause__, DiskError)
+            return ContextEntry(scope, MISSING, error=sentence(error, scope), cause=str(error) if is_refused else "")
         return ContextEntry(
             scope,
             verdict.state,
@@ -309,7 +296,7 @@ class Project:
         """Return whether the context at a place is fresh, in the words of whoever called it `scope`."""
         seen_at = self.ledger.now()
         directory = self.look(place)
-        head = self._head(directory, seen_at)
+        head = self.head(directory, seen_at)
         verdict = judge(self.disk, self.ledger, directory, head.fingerprint, seen_at)
         written = self.ledger.written(directory.scope) if verdict.state == STALE else None
         changed = {}
@@ -319,8 +306,8 @@ class Project:
             scope, verdict.state, head.fingerprint, verdict.computed, head.last_updated, changed, verdict.error
         )
 
-    def _head(self, directory: ScannedDirectory, seen_at: int) -> Head:
-        """Return what is needed of a directory's context, which is read only if it is not known."""
+    def head(self, directory: ScannedDirectory, seen_at: int) -> Head:
+        """Return what is needed of a directory's context, read only if it is not known; ContextError if it has none."""
         context = directory.context
         if context is None:
             raise ContextMissingError(directory.scope)

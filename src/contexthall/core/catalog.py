@@ -181,7 +181,7 @@ class Capability:
         self.tools = tuple(tools)
         self.unlisted = tuple(unlisted)
         """Tools that can be called by whoever knows them, and are not listed."""
-        self.seek: Seek = _seek_nothing
+        self.seek: Seek | None = None
         """Finds a tool that is called and that nobody has listed; it may take a while."""
         self.replaced = Signal()
         self.changed = Signal()
@@ -227,7 +227,7 @@ class Catalog:
     async def find(self, name: str) -> Tool:
         """Return a tool that is called: one that is there, or one that a capability finds only now."""
         for capability in self._capabilities if name not in self._tools else ():
-            if (found := await capability.seek(name)) is not None:
+            if capability.seek is not None and (found := await capability.seek(name)) is not None:
                 return found
         return self.tool(name)
 
@@ -245,29 +245,25 @@ class Catalog:
         self, tool: Tool, arguments: JsonObject, caller: Caller, *, run_plain: RunPlain | None = None
     ) -> ToolResult:
         """Call a tool that was found; every failure is a result."""
-        name = tool.name
+
+        def run_here() -> ToolResult:
+            # Judging takes its time with large arguments, so it is done where the work is.
+            return self._refuse(tool, arguments) or cast("PlainRun", tool.run)(arguments, caller)
+
         try:
-            return await self._judge_and_run(tool, arguments, caller, run_plain or _run_here)
+            if inspect.iscoroutinefunction(tool.run):
+                return self._refuse(tool, arguments) or await cast("AsyncRun", tool.run)(arguments, caller)
+            return await run_plain(run_here) if run_plain is not None else run_here()
         except HallError as error:
             # What the caller did wrong is the caller's to know; what the system refused, somebody must look into.
-            logger.log(logging.WARNING if isinstance(error, DiskError) else logging.INFO, "%s: %s", name, error)
+            logger.log(logging.WARNING if isinstance(error, DiskError) else logging.INFO, "%s: %s", tool.name, error)
             return ToolResult.of_error(error)
         except TimeoutError:
-            logger.warning("%s: out of time", name)
+            logger.warning("%s: out of time", tool.name)
             return ToolResult.of_error(tool.failure())
         except Exception:
-            logger.exception("%s: failed", name)
+            logger.exception("%s: failed", tool.name)
             return ToolResult.of_error(tool.failure())
-
-    async def _judge_and_run(
-        self, tool: Tool, arguments: JsonObject, caller: Caller, run_plain: RunPlain
-    ) -> ToolResult:
-        judge = self._refuse if tool.original is None else _refuse_nothing
-        if inspect.iscoroutinefunction(tool.run):
-            return judge(tool, arguments) or await cast("AsyncRun", tool.run)(arguments, caller)
-        # Judging takes its time with large arguments, so it is done where the work is.
-        run = cast("PlainRun", tool.run)
-        return await run_plain(lambda: judge(tool, arguments) or run(arguments, caller))
 
     def _collect(self) -> None:
         tools = [tool for capability in self._capabilities for tool in (*capability.tools, *capability.unlisted)]
@@ -278,7 +274,9 @@ class Catalog:
         self._validators: dict[str, Draft202012Validator] = {}
 
     def _refuse(self, tool: Tool, arguments: JsonObject) -> ToolResult | None:
-        """Return what is wrong with `arguments`, if anything is."""
+        """Return what is wrong with `arguments`, if anything is; those of another server's tool are its to judge."""
+        if tool.original is not None:
+            return None
         validator = self._validators.get(tool.name) or Draft202012Validator(tool.input_schema)
         self._validators[tool.name] = validator
         try:
@@ -287,28 +285,13 @@ class Catalog:
             return ToolResult.of_text("Invalid arguments: nested too deeply", is_error=True)
         blamed = {argument for fault in faults for argument in _blamed_arguments(fault)}
         for argument, error in tool.refusals.items():
-            if argument in blamed or _is_oversized(arguments.get(argument)):
+            value = arguments.get(argument)
+            # A longer text means nothing, and to work on it would take for ever.
+            if argument in blamed or (isinstance(value, str) and len(value) > LONGEST_TEXT):
                 return ToolResult.of_error(error())
         if not faults:
             return None
         return ToolResult.of_text(_complaint(cast("ValidationError", best_match(faults))), is_error=True)
-
-
-async def _seek_nothing(_name: str) -> None:
-    """Find no tool but those that are listed."""
-
-
-async def _run_here(run: Callable[[], ToolResult]) -> ToolResult:
-    return run()
-
-
-def _refuse_nothing(_tool: Tool, _arguments: JsonObject) -> None:
-    """Leave it to the server whose tool it is."""
-
-
-def _is_oversized(value: object) -> bool:
-    """Return whether a text is longer than any that means something: to work on it would take for ever."""
-    return isinstance(value, str) and len(value) > LONGEST_TEXT
 
 
 def _worth_judging(tool: Tool, arguments: JsonObject) -> JsonObject:

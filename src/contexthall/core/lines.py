@@ -39,11 +39,10 @@ class LineSplitter:
             yield Ends(line) if was_skipping else line
 
     def _extend(self, part: bytes) -> Iterator[None]:
+        was_skipping = self._is_skipping
         self._begun += part
-        if self._is_skipping:
-            del self._begun[self._ends : -self._ends or None]
-        elif len(self._begun) > self._maximum_bytes:
+        if was_skipping or len(self._begun) > self._maximum_bytes:
             self._is_skipping = True
             del self._begun[self._ends : -self._ends or None]
-            if not self._ends:
+            if not was_skipping and not self._ends:
                 yield None

@@ -30,7 +30,8 @@ def lower(text: str) -> str:
     if _IS_OURS or text.isascii() or not (later := _later(text)):
         return text.lower()
     # To whoever asks for the case of its neighbours, such a character is what the end of a text is.
-    return "".join(piece.lower() if piece not in later else piece for piece in _apart(text, later))
+    pieces = re.split("([" + "".join(sorted(later)) + "])", text)
+    return "".join(piece if piece in later else piece.lower() for piece in pieces)
 
 
 def is_printable(text: str) -> bool:
@@ -64,10 +65,6 @@ def _later(text: str) -> set[str]:
     """Collect the characters of `text` that Unicode 14 does not have."""
     edges = _edges()
     return {each for each in set(text) if each >= _FIRST_LATER and bisect_right(edges, ord(each)) % 2}
-
-
-def _apart(text: str, later: set[str]) -> list[str]:
-    return re.split("([" + "".join(sorted(later)) + "])", text)
 
 
 @cache

@@ -19,7 +19,8 @@ _OPENAT2 = 437
 _LINUX_NO_SYMLINKS, _MACOS_NO_SYMLINKS = 4, 0x20000000
 _CANNOT_OPEN_STRAIGHT = {errno.ENOSYS, errno.EPERM}
 """What an old kernel answers to `openat2`, and what some containers do."""
-_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""How a directory is opened in which names are only looked up."""
 _FEW_OPENINGS = 64
 _openings = count()
 
@@ -42,10 +43,10 @@ def open_straight(path: str, flags: int) -> int:
 def open_in_steps(path: str, flags: int) -> int:
     """Do the same, one name after another."""
     *folders, last = [name for name in path.split("/") if name] or ["."]
-    opened = os.open("/", _SEARCH)
+    opened = os.open("/", SEARCH)
     try:
         for folder in folders:
-            below = os.open(folder, _SEARCH, dir_fd=opened)
+            below = os.open(folder, SEARCH, dir_fd=opened)
             os.close(opened)
             opened = below
         return os.open(last, flags | os.O_NOFOLLOW, dir_fd=opened)

@@ -13,7 +13,7 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from contexthall.core.errors import DiskError, HallError, InternalError
 
@@ -21,6 +21,7 @@ Report: TypeAlias = Callable[[int], None]
 ParallelTask: TypeAlias = Callable[[Report], Any]
 
 _LENGTH = struct.Struct("<Q")
+_T = TypeVar("_T")
 
 
 def run_parallel(tasks: Sequence[ParallelTask], report: Report) -> list[Any]:
@@ -32,13 +33,16 @@ def run_parallel(tasks: Sequence[ParallelTask], report: Report) -> list[Any]:
     if len(tasks) == 1 or threading.active_count() > 1:
         return [task(report) for task in tasks]
     workers: list[_Worker] = []
-    parent_death_pipe = _pipe()
+    parent_death_pipe = _ask_for(os.pipe, "spoken with")
     try:
         for task in tasks:
             # Those that were started must be ended if the next cannot be.
             workers.append(_Worker(task, parent_death_pipe))  # noqa: PERF401 - for that they must be known
         _listen(workers, report)
-        return _results(workers)
+        for worker in workers:
+            if worker.error is not None:
+                raise worker.error
+        return [worker.result for worker in workers]
     finally:
         for worker in workers:
             worker.end()
@@ -65,20 +69,13 @@ def _listen(workers: "Sequence[_Worker]", report: Report) -> None:
                         selector.unregister(worker.pipe)
 
 
-def _results(workers: "Sequence[_Worker]") -> list[Any]:
-    for worker in workers:
-        if worker.error is not None:
-            raise worker.error
-    return [worker.result for worker in workers]
-
-
 class _Worker:
     """A child process that runs one task."""
 
     def __init__(self, task: ParallelTask, parent_death_pipe: tuple[int, int]) -> None:
-        self.pipe, writing = _pipe()
+        self.pipe, writing = _ask_for(os.pipe, "spoken with")
         try:
-            self.process = _fork()
+            self.process = _ask_for(os.fork, "started")
         except DiskError:
             os.close(self.pipe)
             os.close(writing)
@@ -118,18 +115,11 @@ class _Worker:
         return bytes(data)
 
 
-def _pipe() -> tuple[int, int]:
+def _ask_for(resource: Callable[[], _T], use: str) -> _T:
     try:
-        return os.pipe()
+        return resource()
     except OSError as error:
-        raise DiskError(f"no further process can be spoken with: {error.strerror}") from error
-
-
-def _fork() -> int:
-    try:
-        return os.fork()
-    except OSError as error:
-        raise DiskError(f"no further process can be started: {error.strerror}") from error
+        raise DiskError(f"no further process can be {use}: {error.strerror}") from error
 
 
 def _end_with_parent(far_end: int, parents_end: int) -> None:

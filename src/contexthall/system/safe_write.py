@@ -12,8 +12,7 @@ from contextlib import suppress
 from hashlib import sha256
 
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
-from contexthall.system import kernel
-from contexthall.system.disk import Directory, temporary_name
+from contexthall.system.disk import Directory, is_set_aside, is_temporary, temporary_name
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +21,8 @@ _DIGITS = 16
 
 def rewrite(opened: Directory, name: str, before: bytes, after: bytes) -> None:
     """Put `after` in the place of a file that holds `before`; UsageError if it does not any more."""
-    aside = _write_aside(opened, name, before, after)
+    aside = _aside(before, after)
+    opened.replace_like(name, aside, after)
     try:
         is_done = _change_names(opened, aside, name, before)
     except BaseException:
@@ -37,7 +37,7 @@ def rewrite(opened: Directory, name: str, before: bytes, after: bytes) -> None:
 
 def remove(opened: Directory, name: str, before: bytes) -> None:
     """Take a file away that holds `before`; UsageError if it does not any more."""
-    aside = f"{temporary_name()}-{_digits(before)}-{_digits(b'')}"
+    aside = _aside(before, b"")
     opened.rename(name, aside)
     if opened.read(aside) != before:
         opened.rename(aside, name)
@@ -65,24 +65,24 @@ def settle(opened: Directory, aside: str, names: Sequence[str]) -> None:
         logger.warning("left for the next run: %s", error)
 
 
-def _write_aside(opened: Directory, name: str, before: bytes, after: bytes) -> str:
-    """Write a new file under a name that tells what shall change places with what."""
-    temporary = opened.write_like(name, after)
-    aside = f"{temporary}-{_digits(before)}-{_digits(after)}"
-    try:
-        opened.rename(temporary, aside)
-    except BaseException:
-        with suppress(DiskError):
-            opened.remove_if_there(temporary)
-        raise
-    return aside
+def tidy(opened: Directory, names: Sequence[str]) -> None:
+    """Remove the temporary files of killed runs and settle what they had set aside, unless another run is at work."""
+    leftovers = [each for each in opened.names() if is_temporary(each)]
+    if leftovers and opened.tidy():
+        for aside in filter(is_set_aside, leftovers):
+            settle(opened, aside, names)
+
+
+def _aside(before: bytes, after: bytes) -> str:
+    """Make up a name that tells what shall change places with what."""
+    return f"{temporary_name()}-{_digits(before)}-{_digits(after)}"
 
 
 def _change_names(opened: Directory, aside: str, name: str, before: bytes) -> bool:
     """Let the new file have the name of the old one, unless that is not what it was."""
     if opened.read(name) != before:
         return False
-    if not _exchange(opened, aside, name):
+    if not opened.exchange(aside, name):
         opened.rename(aside, name)
         return True
     return opened.read(aside) == before
@@ -93,20 +93,9 @@ def _give_back(opened: Directory, aside: str, after: str, names: Sequence[str]) 
     for name in names:
         with suppress(PathMissingError):
             if _digits(opened.read(name)) == after:
-                return _exchange(opened, aside, name)
+                return opened.exchange(aside, name)
     return False
 
 
 def _digits(data: bytes) -> str:
     return sha256(data).hexdigest()[:_DIGITS]
-
-
-def _exchange(opened: Directory, temporary: str, name: str) -> bool:
-    """Exchange two names in one step; False where that cannot be had."""
-    try:
-        opened.exchange(temporary, name, kernel.exchange)
-    except DiskError as error:
-        if kernel.cannot_exchange(error.__cause__):
-            return False
-        raise
-    return True

@@ -5,7 +5,7 @@ Nothing is removed that a build did not make, and nothing is replaced but the ca
 
 import hashlib
 import os
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Self, TypeAlias
 
@@ -67,28 +67,26 @@ class StagingDirectory:
         self._old = os.path.join(self.path, _OLD)
         self._target = target
         self._disk = disk
-        self._made: list[str] = []
+        self._undoing = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as undoing:
-            undoing.callback(self._remove_made)
-            self.directory = self._claim()
-            undoing.callback(self.directory.close)
+            self.directory = undoing.enter_context(self._claim(undoing))
             self._clear_leftovers()
-            undoing.pop_all()
+            self._undoing = undoing.pop_all()
         return self
 
-    def __exit__(self, _type: object, error: BaseException | None, _trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             self._restore()
             self._disk.clear(self.path)
             self._disk.remove_directory(self.path)
         except DiskError as failure:  # what was built stands; what was not has an error of its own
             self.left_behind = failure.detail
-        with suppress(DiskError):
-            self.directory.close()
-        if error is not None:
-            self._remove_made()
+        finally:
+            self._undoing.__exit__(kind, error, trace)
 
     def put_in_place(self, replaced: Identity | None) -> None:
         """Exchange the new cache with the target, which must be `replaced`; the old cache is then in here."""
@@ -111,10 +109,11 @@ class StagingDirectory:
             self._disk.rename(self._target, self._old)
             self._disk.rename(self.new, self._target)
 
-    def _claim(self) -> Directory:
+    def _claim(self, undoing: ExitStack) -> Directory:
         """Make the staging directory, or take over that of a killed build, and lock it."""
         for _ in range(_MOST_TRIES):
-            self._make_directories()
+            undoing.enter_context(self._disk.making_directories(os.path.dirname(self.path)))
+            self._make()
             directory = self._enter()
             if directory is not None:
                 if not directory.lock():
@@ -126,19 +125,12 @@ class StagingDirectory:
                 directory.close()
         raise UsageError(f"others make and remove {self.path} all the time", hint="wait, then try again")
 
-    def _make_directories(self) -> None:
-        missing = [self.path]
-        while not self._disk.is_there(parent := os.path.dirname(missing[-1])):
-            missing.append(parent)
-        for path in reversed(missing):
-            try:
-                self._disk.make_directory(path)
-            except DiskError as error:
-                if not isinstance(error.__cause__, FileExistsError):
-                    raise
-            else:
-                if path != self.path:  # whose lock another may have by now
-                    self._made.append(path)
+    def _make(self) -> None:
+        try:
+            self._disk.make_directory(self.path)
+        except DiskError as error:
+            if not isinstance(error.__cause__, FileExistsError):
+                raise
 
     def _enter(self) -> Directory | None:
         """Open the staging directory; None if another build has just removed it."""
@@ -167,12 +159,6 @@ class StagingDirectory:
         is_aside = self._disk.kind(self._old, follow=False) == "directory"
         if is_aside and self._disk.kind(self._target, follow=False) is None:
             self._disk.rename(self._old, self._target)
-
-    def _remove_made(self) -> None:
-        """Remove the parents that were made for this build, as far as nobody uses them."""
-        for path in reversed(self._made):
-            with suppress(DiskError):
-                self._disk.remove_directory(path)
 
     def _occupied(self) -> UsageError:
         return UsageError(f"something else is at {self.path}, where the cache would grow", hint="move it away")

@@ -73,7 +73,7 @@ def _lacks_context(directory: ScannedDirectory) -> bool:
 
 def _is_moved(project: Project, directory: ScannedDirectory) -> bool:
     try:
-        return project.head(directory).scope != shown(directory.scope)
+        return project.head(directory, project.ledger.now()).scope != shown(directory.scope)
     except ContextError:
         return False
 

@@ -44,17 +44,12 @@ def _bad(reason: str) -> SettingsError:
     return SettingsError(f"{CONFIG_FILE}: {reason}", hint="mend the file in the project root, or remove it")
 
 
-def _is_whole_number(value: Value, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _are_patterns(value: Value) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
 _RULES: dict[str, tuple[Callable[[Value], bool], str]] = {
-    "ignore": (_are_patterns, "a list of patterns"),
-    "max_depth": (lambda value: _is_whole_number(value, 1), "a whole number of at least 1"),
-    "min_tokens": (lambda value: _is_whole_number(value, 0), "a whole number of at least 0"),
+    "ignore": (
+        lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+        "a list of patterns",
+    ),
+    "max_depth": (lambda value: type(value) is int and value >= 1, "a whole number of at least 1"),
+    "min_tokens": (lambda value: type(value) is int and value >= 0, "a whole number of at least 0"),
     "mode": (lambda value: value in MODES, "lean or full"),
 }

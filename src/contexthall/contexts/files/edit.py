@@ -4,6 +4,8 @@ Pure. Comments, order, quoting and white space outside of the fields that change
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
+from textwrap import indent
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from yaml._yaml import CParser
@@ -47,16 +49,10 @@ def _change(text: str, path: FieldPath, value: Value) -> str:
     texts = [_splice_text(text, path, value)] if len(path) == 1 and isinstance(value, str) else []
     texts += [_splice(text, place, new) for place, new in _ways(before, expected, path, value)]
     for rewritten in texts:
-        if rewritten is not None and _reads_as(rewritten, expected):
-            return rewritten
+        with suppress(BadYamlError):  # an alias has lost its anchor
+            if rewritten is not None and (yaml_text.read(rewritten) or {}) == expected:
+                return rewritten
     raise ContextCorruptError(f"`{'.'.join(path)}` cannot be changed without changing something else")
-
-
-def _reads_as(text: str, expected: Value) -> bool:
-    try:
-        return bool((yaml_text.read(text) or {}) == expected)
-    except BadYamlError:  # an alias has lost its anchor
-        return False
 
 
 def _ways(before: Value, expected: Value, path: FieldPath, value: Value) -> list[tuple[FieldPath, Value]]:
@@ -97,15 +93,11 @@ def _splice(text: str, path: FieldPath, value: Value) -> str | None:
         if not siblings:
             return None
         start, end, column = siblings[-1].end, siblings[-1].end, siblings[-1].column
-    new = "" if value is GONE else _lines(path[-1], value, column)
+    new = "" if value is GONE else indent(yaml_text.write({path[-1]: value}), " " * column, lambda _: True)
     if "\r\n" in text:
         new = new.replace("\n", "\r\n")
     joint = "\n" if new and start and text[start - 1] != "\n" else ""
     return text[:start] + joint + new + text[end:]
-
-
-def _lines(key: str, value: Value, column: int) -> str:
-    return "".join(" " * column + line for line in yaml_text.write({key: value}).splitlines(keepends=True))
 
 
 class _Blocks:
@@ -113,7 +105,7 @@ class _Blocks:
 
     def __init__(self, text: str) -> None:
         self.found: dict[FieldPath, _YamlBlock] = {}
-        self._text = yaml_text.mask(text)
+        self._text, _ = yaml_text.mask(text)
         self._next = CParser(self._text).get_event
         for _ in range(2):  # the starts of stream and document
             self._next()

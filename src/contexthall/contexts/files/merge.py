@@ -10,23 +10,13 @@ from contexthall.contexts.files.edit import GONE, change_fields
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.core.wire import compact
 
-DRAFTED = (
-    "summary",
-    "maintenance",
-    "files",
-    "interfaces",
-    "dependencies.internal",
-    "dependencies.external",
-    "subdirectories",
-    "exports",
-    "project",
-    "structure",
-)
-"""What a draft may hold."""
 _ALWAYS = ("summary", "maintenance")
 """What every draft holds: where it is not there, somebody has taken it out."""
 FULL = ("files", "interfaces")
 """What only a full one holds."""
+_DEPENDENCIES = ("dependencies.internal", "dependencies.external")
+DRAFTED = (*_ALWAYS, *FULL, *_DEPENDENCIES, "subdirectories", "exports", "project", "structure")
+"""What a draft may hold."""
 
 
 def flatten(fields: Mapping[str, Value]) -> dict[str, Value]:
@@ -58,14 +48,10 @@ def merge(text: str, values: Mapping[str, Value], draft: Mapping[str, Value], ed
     return change_fields(text, changes | ({"derived_fields": named or GONE} if named != listed else {}))
 
 
-def digest(value: Value) -> str:
-    """Return a short text that stands for a value."""
-    return sha256(compact(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 def digests(fields: Mapping[str, Value]) -> dict[str, str]:
-    """Return a short text for each of the fields that a draft may hold."""
-    return {name: digest(value) for name, value in flatten(fields).items()}
+    """Return a short text that stands for the value of each field that a draft may hold."""
+    spelt = {name: compact(value).encode("utf-8", "surrogatepass") for name, value in flatten(fields).items()}
+    return {name: sha256(data).hexdigest()[:16] for name, data in spelt.items()}
 
 
 def _has(values: Mapping[str, Value], name: str) -> bool:

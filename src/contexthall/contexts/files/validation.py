@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from contexthall.contexts.answers import NOTE, VIOLATION, ContextEntry, ContextFinding, Report
 from contexthall.contexts.files.context_file import MOST_BYTES, read_context, read_mapping
-from contexthall.contexts.files.schema import CONTEXT_FILE, json_schema
+from contexthall.contexts.files.schema import CONTEXT_FILE, JSON_SCHEMA
 from contexthall.contexts.files.yaml_text import Value, finite
 from contexthall.contexts.project import Project
 from contexthall.contexts.scan.directories import ScannedDirectory, is_source
@@ -20,7 +20,7 @@ from contexthall.core.paths import native, shown
 from contexthall.core.text import escaped, known, quoted
 from contexthall.system.disk import Disk
 
-_VALIDATOR = Draft202012Validator(json_schema())
+_VALIDATOR = Draft202012Validator(JSON_SCHEMA)
 _MESSAGES = {"not": "only the root of a project has it", "pattern": "must end with a slash"}
 _WORD = re.compile(r"\w+")
 _KEYWORDS = frozenset(["class", "def", "enum", "fn", "func", "function", "interface", "struct", "trait", "type"])
@@ -123,9 +123,8 @@ class _Code:
         return re.search(rf"(?<![\w-]){spelling}(?![\w])", text) is not None
 
     def _leads_to(self, path: str, base: str, kinds: Collection[str]) -> bool:
-        inside = self._root if base == self._root else self.directory.path
         try:
-            return path.startswith(f"{inside}/") and self._disk.look(path).kind in kinds
+            return path.startswith(f"{base}/") and self._disk.look(path).kind in kinds
         except PathMissingError:
             return False
         except DiskError:  # it may be there

@@ -12,8 +12,8 @@ from contexthall.contexts.freshness.verdict import Contents, read_contents
 from contexthall.contexts.project import Project
 from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
 from contexthall.core.errors import DiskError, UsageError
-from contexthall.system import safe_write as rewriting
-from contexthall.system.disk import Disk, is_set_aside, is_temporary
+from contexthall.system import safe_write
+from contexthall.system.disk import Disk, is_temporary
 
 
 def rehash(project: Project, place: str) -> bool:
@@ -53,12 +53,9 @@ def readable_contents(disk: Disk, directory: ScannedDirectory) -> Contents:
 
 def tidy(disk: Disk, directory: ScannedDirectory) -> None:
     """Clear away what runs that were killed have left in a directory, unless another run is at work there."""
-    leftovers = [each.name for each in directory.survey.seen if is_temporary(each.name)]
-    if leftovers:
+    if any(is_temporary(each.name) for each in directory.survey.seen):
         with suppress(DiskError), disk.enter(directory.path) as opened:
-            if opened.tidy():
-                for name in filter(is_set_aside, leftovers):
-                    rewriting.settle(opened, name, (CONTEXT_FILE, AGENTS_FILE))
+            safe_write.tidy(opened, (CONTEXT_FILE, AGENTS_FILE))
 
 
 def put(disk: Disk, directory: ScannedDirectory, name: str, data: bytes, *, sync: bool = False) -> bool:
@@ -89,4 +86,4 @@ def rewrite(disk: Disk, directory: ScannedDirectory, name: str, before: bytes, a
     """Put `after` in the place of a file that holds `before`; UsageError if it does not any more."""
     with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
         directory.must_be(opened.status())
-        rewriting.rewrite(opened, name, before, after)
+        safe_write.rewrite(opened, name, before, after)

@@ -6,6 +6,7 @@ that is wrong, too deep or too large once its aliases are written out.
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import yaml
@@ -27,12 +28,11 @@ _MOST_BITS = 1024
 _CORE = "tag:yaml.org,2002:"
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_ENDLESS = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
 _BASES = {"0o": 8, "0x": 16}
 _NULLS = dict.fromkeys(("", "~", "null", "Null", "NULL"))
 _BOOLEANS = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false", "False", "FALSE"), False)
-_WORDS: dict[str, bool | None] = _NULLS | _BOOLEANS
-_NOT_A_NUMBER = {".nan", ".NaN", ".NAN"}
+_INFINITE = {f"{sign}{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")}
+_WORDS: dict[str, Value] = {**_NULLS, **_BOOLEANS, **_INFINITE, **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)}
 _LINES = re.compile(r"(?:[!-~][ -~]*\n)+(?:[!-~][ -~]*)?")
 """Text that is best written over several lines, as it is."""
 _NO_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
@@ -60,22 +60,17 @@ def read(text: str) -> Value:
     # libyaml spends time on directives that grows with the square of their number.
     if text.count("\n%") + text.count("\r%") > _MOST_DIRECTIVES:
         raise BadYamlError("too many directives")
-    masked, shown = _masked(text)
+    masked, shown = mask(text)
     try:
         value = _Reader(masked).document()
     except YAMLError as error:
         raise BadYamlError(_explain(error)) from None
-    return _unmasked(value, shown) if shown else value
+    return _replaced(value, lambda each: each.translate(shown) if isinstance(each, str) else each) if shown else value
 
 
 def find_value(text: str, key: str) -> Span:
     """Return where the value of `key` stands in a text that reads as a mapping with that key."""
-    return _Reader(mask(text)).find(key)
-
-
-def mask(text: str) -> str:
-    """Return a text of the same length whose lines end for libyaml where they end for YAML 1.2."""
-    return _masked(text)[0]
+    return _Reader(mask(text)[0]).find(key)
 
 
 def spell(text: str) -> str:
@@ -91,11 +86,7 @@ def write(value: Value) -> str:
 
 def finite(value: Value) -> Value:
     """Replace what JSON cannot spell, infinities and NaN, by None."""
-    if isinstance(value, dict):
-        return {key: finite(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return _replaced(value, lambda each: None if isinstance(each, float) and not math.isfinite(each) else each)
 
 
 class _Writer(CSafeDumper):  # type: ignore[misc]  # libyaml's classes have no types
@@ -113,8 +104,8 @@ def _write_text(writer: Any, text: str) -> Any:  # noqa: ANN401
 _Writer.add_representer(str, _write_text)
 
 
-def _masked(text: str) -> tuple[str, dict[int, int]]:
-    """Hide what libyaml takes for the end of a line and YAML 1.2 does not, and say how to show it again."""
+def mask(text: str) -> tuple[str, dict[int, int]]:
+    """Replace, one for one, what ends a line for libyaml and not for YAML 1.2; return what undoes that, too."""
     if not _NO_LINE_ENDS.search(text):
         return text, {}
     escapes = text.lower()
@@ -123,12 +114,11 @@ def _masked(text: str) -> tuple[str, dict[int, int]]:
     return text.translate(hidden), {place: character for character, place in hidden.items()}
 
 
-def _unmasked(value: Value, shown: dict[int, int]) -> Value:
+def _replaced(value: Value, replace: Callable[[Value], Value]) -> Value:
+    """Replace every scalar, keys included."""
     if isinstance(value, dict):
-        return {key.translate(shown): _unmasked(each, shown) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_unmasked(each, shown) for each in value]
-    return value.translate(shown) if isinstance(value, str) else value
+        return {replace(key): _replaced(each, replace) for key, each in value.items()}
+    return [_replaced(each, replace) for each in value] if isinstance(value, list) else replace(value)
 
 
 class _Anchored(NamedTuple):
@@ -171,20 +161,22 @@ class _Reader:
         """Build the value that begins with `event`, and say how many levels it has."""
         if type(event) is AliasEvent:
             return self._alias(event, level)
-        if event.anchor is not None:
-            return self._anchor(event, level)
-        value, levels, _ = self._content(event, level)
+        anchor, expanded = event.anchor, self._expanded
+        if anchor is not None:
+            self._anchored[anchor] = None
+        if type(event) is ScalarEvent:
+            value, levels, end = _scalar(event), 0, event.end_mark.index
+        elif level > MOST_LEVELS:
+            raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
+        else:
+            value, levels, end = self._mapping(level) if type(event) is MappingStartEvent else self._sequence(level)
+        if anchor is not None:
+            weight = end - event.start_mark.index + self._expanded - expanded
+            self._anchored[anchor] = _Anchored(value, levels, weight)
         return value, levels
 
-    def _content(self, event: Any, level: int) -> tuple[Value, int, int]:  # noqa: ANN401
-        """Build a scalar or a collection; return how many levels it has, and where in the text it ends."""
-        if type(event) is ScalarEvent:
-            return _scalar(event), 0, event.end_mark.index
-        if level > MOST_LEVELS:
-            raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
-        return self._mapping(level) if type(event) is MappingStartEvent else self._sequence(level)
-
     def _mapping(self, level: int) -> tuple[Value, int, int]:
+        """Build a mapping; return how many levels it has, and where in the text it ends."""
         mapping: dict[str, Value] = {}
         levels, following = 0, self._next
         while type(event := following()) is not MappingEndEvent:
@@ -220,14 +212,6 @@ class _Reader:
             return value
         raise BadYamlError(f"line {_line(event)}: a key that is no scalar")
 
-    def _anchor(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401
-        self._anchored[event.anchor] = None
-        expanded = self._expanded
-        value, levels, end = self._content(event, level)
-        weight = end - event.start_mark.index + self._expanded - expanded
-        self._anchored[event.anchor] = _Anchored(value, levels, weight)
-        return value, levels
-
     def _alias(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401
         node = self._anchored.get(event.anchor)
         if node is None:
@@ -241,31 +225,22 @@ class _Reader:
 
 
 def _scalar(event: Any) -> Value:  # noqa: ANN401
-    if event.tag is not None:
-        if event.tag == "!":
-            return event.value
-        if event.tag.startswith(_CORE):
-            return _tagged(event, event.tag[len(_CORE) :])
-    return event.value if event.style else _plain(event.value)
-
-
-def _tagged(event: Any, tag: str) -> Value:  # noqa: ANN401
-    if tag == "str":
-        return event.value
-    value = _plain(event.value)
-    accepted = _ACCEPTED.get(tag)
-    if accepted is None:  # not of the core schema, so as if it were not there
-        return event.value if event.style else value
-    if type(value) not in accepted:
-        raise BadYamlError(f"line {_line(event)}: {quoted(event.value)} is no {tag}")
+    if event.tag not in _TYPES:  # none, or none of the core schema, which is as if it were not there
+        return event.value if event.style else _plain(event.value)
+    types = _TYPES[event.tag]
+    value = event.value if str in types else _plain(event.value)
+    if type(value) not in types:
+        raise BadYamlError(f"line {_line(event)}: {quoted(event.value)} is no {event.tag.removeprefix(_CORE)}")
     return value
 
 
-_ACCEPTED: dict[str, tuple[type, ...]] = {
-    "null": (type(None),),
-    "bool": (bool,),
-    "int": (int,),
-    "float": (int, float),
+_TYPES: dict[str, tuple[type, ...]] = {
+    "!": (str,),
+    f"{_CORE}str": (str,),
+    f"{_CORE}null": (type(None),),
+    f"{_CORE}bool": (bool,),
+    f"{_CORE}int": (int,),
+    f"{_CORE}float": (int, float),
 }
 
 
@@ -284,9 +259,7 @@ def _number(text: str) -> Value:
     if _FLOAT.fullmatch(text):
         number = float(text)
         return int(number) if number.is_integer() and abs(number) < _LARGEST_EXACT else number
-    if endless := _ENDLESS.fullmatch(text):
-        return -math.inf if endless[1] == "-" else math.inf
-    return math.nan if text in _NOT_A_NUMBER else text
+    return text
 
 
 def _line(event: Any) -> int:  # noqa: ANN401

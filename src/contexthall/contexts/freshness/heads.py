@@ -111,14 +111,16 @@ class SecondReader:
             self._waiting = []
 
     def _begin(self) -> None:
-        """Start it; if it says nothing for too long, because somebody stopped it, say, it is not waited for."""
-        self._process = _start()
-        if self._process is not None:
-            self._patience = threading.Timer(_PATIENCE_SECONDS, self._process.kill)
-            try:
-                self._patience.start()
-            except RuntimeError:  # this user may have no more threads
-                self._patience = None
+        """Start it, unless no process can be; if it says nothing for too long, it is not waited for."""
+        # Not `-m`, which would look for modules in the working directory first: nothing found there is ever run.
+        command = [sys.executable, "-P", "-c", _PROGRAM, str(os.getpid())]
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+        with suppress(OSError):
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, pipesize=_PIPE_BYTES)  # noqa: S603
+            patience = threading.Timer(_PATIENCE_SECONDS, self._process.kill)
+            with suppress(RuntimeError):  # this user may have no more threads
+                patience.start()
+                self._patience = patience
 
     def answers(self) -> Mapping[str, tuple[Seen, Head]]:
         """Return the heads that were read, by directory; none if there were few, or if it did not work out."""
@@ -130,16 +132,6 @@ class SecondReader:
         except (BrokenPipeError, ValueError):
             return {}
         return {path: (Seen(CONTEXT_FILE, "file", size, tuple(stamp)), Head(*head)) for path, size, stamp, head in rows}
-
-
-def _start() -> "subprocess.Popen[bytes] | None":
-    # Not `-m`, which would look for modules in the working directory first: nothing found there is ever run.
-    command = [sys.executable, "-P", "-c", _PROGRAM, str(os.getpid())]
-    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-    try:
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, pipesize=_PIPE_BYTES)  # noqa: S603
-    except OSError:
-        return None
 
 
 def main() -> None:

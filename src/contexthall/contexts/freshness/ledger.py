@@ -109,9 +109,8 @@ class Ledger:
         """Return how the context of a directory was last written here, if that is known."""
         kept = self._read(os.path.join(_WRITTEN, _file_name(scope)))
         try:
-            return Written(
-                str(kept["fingerprint"]), dict(kept["files"]), str(kept["last_updated"]), dict(kept["fields"])
-            )
+            files, fields = dict(kept["files"]), dict(kept["fields"])
+            return Written(str(kept["fingerprint"]), files, str(kept["last_updated"]), fields)
         except (KeyError, TypeError, ValueError):
             return None
 

@@ -4,7 +4,6 @@ The disk and the ledger are arguments.
 """
 
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import NamedTuple
 
 from contexthall.contexts.freshness.fingerprint import content_fingerprint, stat_fingerprint
@@ -42,12 +41,11 @@ class Verdict(NamedTuple):
 
 def judge(disk: Disk, ledger: Ledger, directory: ScannedDirectory, stored: str, seen_at: int) -> Verdict:
     """Compare `stored` with a directory that was looked at no earlier than `seen_at`."""
-    known = ledger.fingerprint(directory.scope, directory.files)
-    if known != stored and stat_fingerprint(directory.every_file) == stored:
+    computed, error = ledger.fingerprint(directory.scope, directory.files), ""
+    if computed != stored and stat_fingerprint(directory.every_file) == stored:
         return Verdict(FRESH, stored, directory.error)
-    if known is not None:
-        return Verdict(FRESH if known == stored else STALE, known, directory.error)
-    computed, error = add_up(disk, ledger, directory, seen_at)
+    if computed is None:
+        computed, error = add_up(disk, ledger, directory, seen_at)
     return Verdict(FRESH if computed == stored else STALE, computed, error or directory.error)
 
 
@@ -62,7 +60,7 @@ def add_up(disk: Disk, ledger: Ledger, directory: ScannedDirectory, seen_at: int
 
 def read_contents(disk: Disk, directory: ScannedDirectory) -> Contents:
     """Read the files of a directory; one that is gone is left out, one that cannot be read matches nothing."""
-    found, are_as_seen, refused = disk.digests(directory.path, directory.files, sha256)
+    found, are_as_seen, refused = disk.digests(directory.path, directory.files)
     digests = found | dict.fromkeys(refused, _UNREADABLE)
     if not refused:
         return Contents(digests, are_as_seen)

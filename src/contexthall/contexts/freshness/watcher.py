@@ -21,13 +21,20 @@ _GATHER_MILLISECONDS = 200
 
 def state_changes(project: Project) -> Iterator[list[StateChange]]:
     """Yield what is the case at first, then what changes, each time something does. Ends when it is interrupted."""
-    known = _states(project)
-    yield _difference({}, known)
-    for _ in _moments(project):
-        found = _states_if_possible(project, known)
-        if found != known:
-            yield _difference(known, found)
-        known = found
+    states, folders = _look(project)
+    yield _difference({}, states)
+    while True:
+        watched, is_due = folders, True  # once more, for what happened before the watch stood
+        for changes in _changes(project.root, watched):
+            if changes or is_due:
+                before, is_due = states, False
+                states, folders = _look_if_possible(project, states, folders)
+                if states != before:
+                    yield _difference(before, states)
+                if folders != watched:
+                    break
+        else:
+            raise DiskError(f"cannot watch {project.root}: a directory is gone", hint="try again")
 
 
 def _difference(before: States, after: States) -> list[StateChange]:
@@ -36,27 +43,22 @@ def _difference(before: States, after: States) -> list[StateChange]:
     return [each for each in changed if each.was != each.state]
 
 
-def _moments(project: Project) -> Iterator[None]:
-    """Yield each time to look again: when something changed, and at first, for what happened before the watch stood."""
-    folders = _folders(project, {})
-    while True:
-        is_first = True
-        for changes in _changes(project.root, folders):
-            if changes or is_first:
-                yield
-                before, folders, is_first = folders, _folders(project, folders), False
-                if folders != before:
-                    break
-        else:
-            raise DiskError(f"cannot watch {project.root}: a directory is gone", hint="try again")
+def _look(project: Project) -> tuple[States, Folders]:
+    """Return the states by scope, and the directories by path, each with what changes when another takes its place."""
+    listing = project.list_contexts()
+    if listing.error:
+        raise DiskError(listing.error)
+    folders = {each.path: each.survey.stamp[:1] for each in project.overview().directories if not each.error}
+    return {entry.scope: entry.state for entry in listing.entries}, folders
 
 
-def _folders(project: Project, known: Folders) -> Folders:
-    """Return the directories of the project, each with what changes when another takes its place."""
+def _look_if_possible(project: Project, states: States, folders: Folders) -> tuple[States, Folders]:
+    """Look again; while somebody is in the middle of editing the configuration, nothing new is known."""
     try:
-        return {each.path: each.survey.stamp[:1] for each in project.overview().directories if not each.error}
-    except HallError:
-        return known
+        return _look(project)
+    except HallError as error:
+        logger.warning("%s", error)
+        return states, folders
 
 
 def _changes(root: str, folders: Folders) -> Iterator[set[tuple[Change, str]]]:
@@ -74,19 +76,3 @@ def _changes(root: str, folders: Folders) -> Iterator[set[tuple[Change, str]]]:
         yield set()
     except OSError as error:
         raise DiskError(f"cannot watch {root}: {error}", hint="is the limit of inotify watches too low?") from error
-
-
-def _states(project: Project) -> States:
-    listing = project.list_contexts()
-    if listing.error:
-        raise DiskError(listing.error)
-    return {entry.scope: entry.state for entry in listing.entries}
-
-
-def _states_if_possible(project: Project, known: States) -> States:
-    """Look again; while somebody is in the middle of editing the configuration, nothing new is known."""
-    try:
-        return _states(project)
-    except DiskError as error:
-        logger.warning("%s", error)
-        return known

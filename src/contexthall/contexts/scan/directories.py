@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from contexthall.contexts.files.config import CONFIG_FILE, Config
 from contexthall.contexts.files.schema import CONTEXT_FILE
-from contexthall.contexts.scan.ignore import IGNORE_FILES, MOST_BYTES, Level, Rules, is_ignored, parse_rules
+from contexthall.contexts.scan.ignore import IGNORE_FILES, MOST_BYTES, Level, is_ignored, parse_rules
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.core.paths import shown
 from contexthall.core.tokens import BYTES_PER_TOKEN
@@ -24,6 +24,7 @@ SMALL_PROJECT = 64
 MIN_TOKENS = 4096
 """How much a directory of a larger project must hold."""
 _VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
+_rules = lru_cache(maxsize=256)(parse_rules)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -81,11 +82,7 @@ class Census(NamedTuple):
 
 
 def look(
-    disk: Disk,
-    root: str,
-    scope: str,
-    above: tuple[Level, ...],
-    known: ScannedDirectory | None = None,
+    disk: Disk, root: str, scope: str, above: tuple[Level, ...], known: ScannedDirectory | None = None
 ) -> ScannedDirectory:
     """Look at one directory; `above` are the rules of the directories above it. If it is as `known`, then that one."""
     path = _path(root, scope)
@@ -167,7 +164,7 @@ def _with_parents(directories: Sequence[ScannedDirectory], are_wanted: Sequence[
     for directory, is_wanted in zip(reversed(directories), reversed(are_wanted), strict=True):
         if is_wanted or directory.scope in parents:
             chosen.append(directory)
-            parents.add(_parent(directory.scope))
+            parents.add(directory.scope.rpartition("/")[0] or ROOT)
     return chosen[::-1]
 
 
@@ -221,11 +218,6 @@ def _with_own_rules(
     return ((*above, Level(len(_base(scope)), rules)) if rules else above), error, cause
 
 
-@lru_cache(maxsize=256)
-def _rules(texts: tuple[bytes, ...]) -> Rules | None:
-    return parse_rules(texts)
-
-
 def _is_counted(name: str) -> bool:
     return name != CONTEXT_FILE and not (name.startswith(TEMPORARY_PREFIX) and is_temporary(name))
 
@@ -237,10 +229,6 @@ def _path(root: str, scope: str) -> str:
 def _base(scope: str) -> str:
     """Return what the paths in a directory begin with."""
     return "" if scope == ROOT else scope + "/"
-
-
-def _parent(scope: str) -> str:
-    return scope.rpartition("/")[0] or ROOT
 
 
 def _above(scope: str) -> list[str]:

@@ -8,7 +8,6 @@ import os
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import re2
@@ -75,38 +74,25 @@ class Rules:
         self._names = _by_key(numbered, lambda pattern: None if pattern.by_path else pattern.literal)
         self._paths = _by_key(numbered, lambda pattern: pattern.literal if pattern.by_path else None)
         self._endings = _by_key(numbered, lambda pattern: pattern.suffix)
-        self._expressions = tuple(each for each in numbered if each[1].expression is not None)
         self._suffixes = tuple(self._endings)
+        self._expressions = [each for each in numbered if each[1].expression is not None]
         self._name_expression = _any_of(pattern for pattern in patterns if not pattern.by_path)
         self._path_expression = _any_of(pattern for pattern in patterns if pattern.by_path)
 
     def judge(self, path: str, name: str, *, is_directory: bool) -> bool | None:
         """Return whether `path`, whose last part is `name`, is ignored; None if the rules do not speak of it."""
-        if not self._may_match(path, name):
-            return None
         candidates = self._candidates(path, name)
-        matching = (each for each in candidates if each[1].matches(path, name, is_directory=is_directory))
-        _, last = max(matching, key=itemgetter(0), default=(0, None))
-        return None if last is None else not last.negated
+        matching = [each for each in candidates if each[1].matches(path, name, is_directory=is_directory)]
+        return not max(matching)[1].negated if matching else None
 
-    def _candidates(self, path: str, name: str) -> Iterator[Numbered]:
-        """Yield the patterns that may match, of which there are few however many there are in all."""
-        yield from self._paths.get(path, ())
-        yield from self._names.get(name, ())
-        if self._endings:
-            for start in range(len(name) + 1):
-                yield from self._endings.get(name[start:], ())
-        yield from self._expressions
-
-    def _may_match(self, path: str, name: str) -> bool:
-        """Return, by one search for all patterns, whether any needs a closer look: for most files none does."""
-        return (
-            name in self._names
-            or name.endswith(self._suffixes)
-            or path in self._paths
-            or (self._name_expression is not None and _is_match(self._name_expression, name))
-            or (self._path_expression is not None and _is_match(self._path_expression, path))
-        )
+    def _candidates(self, path: str, name: str) -> list[Numbered]:
+        """Return the patterns that may match: for most files none, by one search for all expressions."""
+        found = [*self._paths.get(path, ()), *self._names.get(name, ())]
+        if name.endswith(self._suffixes):
+            found += [each for start in range(len(name) + 1) for each in self._endings.get(name[start:], ())]
+        if _is_match(self._name_expression, name) or _is_match(self._path_expression, path):
+            found += self._expressions
+        return found
 
 
 def _by_key(numbered: Iterable[Numbered], key_of: Callable[[Pattern], str | None]) -> Mapping[str, Sequence[Numbered]]:
@@ -162,8 +148,9 @@ def _parse(line: bytes, *, plain_only: bool = False) -> Pattern | None:
         return None
     if literal_length(text) == len(text):
         return Pattern(negated, directories_only, by_path, literal=os.fsdecode(text))
-    if not by_path and text.startswith(b"*") and literal_length(text[1:]) == len(text) - 1 and _is_utf8(text):
-        return Pattern(negated, directories_only, by_path, suffix=os.fsdecode(text[1:]))
+    # In ASCII, for a byte that is no character may be the end of one.
+    if not by_path and text.startswith(b"*") and literal_length(text[1:]) == len(text) - 1 and text.isascii():
+        return Pattern(negated, directories_only, by_path, suffix=text[1:].decode())
     if plain_only:
         return None
     try:
@@ -182,31 +169,17 @@ def _sound(expression: bytes) -> bytes:
 
 
 def _without_trailing_spaces(line: bytes) -> bytes:
-    """Drop the spaces at the end, unless a backslash keeps them."""
-    end = at = 0
-    while at < len(line):
-        if line[at : at + 1] == b"\\":
-            at += 1
-            end = at + 1
-        elif line[at : at + 1] != b" ":
-            end = at + 1
-        at += 1
-    return line[:end]
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+    """Drop the spaces at the end, but for one that a backslash keeps."""
+    text = line.rstrip(b" ")
+    backslashes = len(text) - len(text.rstrip(b"\\"))
+    return line[: len(text) + backslashes % 2]
 
 
 def _any_of(patterns: Iterable[Pattern]) -> Expression | None:
-    expressions = [pattern.expression for pattern in patterns if pattern.expression is not None]
-    if not expressions:
+    """Return one expression for all of them, which may match more than they do; None if they have none."""
+    together = b"|".join(pattern.expression for pattern in patterns if pattern.expression is not None)
+    if not together:
         return None
-    together = b"|".join(expressions)
     try:
         return re2.compile(together if len(together) <= _LARGEST_EXPRESSION else _ANYTHING, _OPTIONS)
     except re2.error:  # too large together, though each is not
@@ -218,5 +191,5 @@ def _compiled_one(expression: bytes) -> Expression:
     return re2.compile(expression, _OPTIONS_OF_ONE)
 
 
-def _is_match(expression: Expression, subject: str) -> bool:
-    return expression.fullmatch(os.fsencode(subject)) is not None
+def _is_match(expression: Expression | None, subject: str) -> bool:
+    return expression is not None and expression.fullmatch(os.fsencode(subject)) is not None

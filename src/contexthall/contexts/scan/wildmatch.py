@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 
 _SPECIAL = re.compile(rb"[*?\[\\]")
-_STARS = re.compile(rb"\*+")
-_NAMED_CLASS = re.compile(rb"\[:([^\]]*)\]")
+_TOKEN = re.compile(rb"\*+|[?\[]|\\.|[^*?\[\\]+", re.DOTALL)
+_ITEM = re.compile(rb"\[:(?P<name>[^\]]*):\]|(?P<low>\\.|[^\\])(?:-(?P<high>\\.|[^\\\]]))?", re.DOTALL)
+"""What may stand in brackets: a named class, a byte, or a range."""
 
 _LOWER, _UPPER, _DIGITS = set(b"abcdefghijklmnopqrstuvwxyz"), set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"), set(b"0123456789")
 _PRINTABLE, _SPACES = set(range(0x20, 0x7F)), set(b" \t\n\r")
@@ -49,23 +50,20 @@ def expression(pattern: bytes, *, by_path: bool) -> bytes:
 def _pieces(pattern: bytes, *, by_path: bool) -> Iterable[bytes]:
     at = 0
     while at < len(pattern):
-        character = pattern[at : at + 1]
-        if character == b"*":
-            piece, at = _stars(pattern, at, by_path=by_path)
-        elif character == b"[":
-            piece, at = _bracket(pattern, at + 1)
-        elif character == b"?":
-            piece, at = b"[^/]", at + 1
-        elif character == b"\\":
-            piece, at = _spell(_escaped(pattern, at)), at + 2
+        token = _TOKEN.match(pattern, at)
+        if token is None:  # the end of a pattern cannot be escaped
+            raise NeverMatchesError
+        at = token.end()
+        if token[0] == b"[":
+            piece, at = _bracket(pattern, at)
+        elif token[0].startswith(b"*"):
+            piece, at = _stars(pattern, *token.span(), by_path=by_path)
         else:
-            piece, at = _spell(character), at + 1
+            piece = b"[^/]" if token[0] == b"?" else _spell(token[0].removeprefix(b"\\"))
         yield piece
 
 
-def _stars(pattern: bytes, at: int, *, by_path: bool) -> tuple[bytes, int]:
-    stars = _STARS.match(pattern, at)
-    end = stars.end() if stars else at
+def _stars(pattern: bytes, at: int, end: int, *, by_path: bool) -> tuple[bytes, int]:
     rest = pattern[end:]
     stands_alone = (at == 0 or pattern[at - 1 : at] == b"/") and (not rest or rest.startswith((b"/", b"\\/")))
     if not by_path or end - at == 1 or not stands_alone:
@@ -93,45 +91,18 @@ def _ranges(members: set[int]) -> Iterable[bytes]:
 def _members(pattern: bytes, at: int) -> tuple[set[int], int]:
     """Return the bytes of a set, and where the pattern goes on behind it; a closing bracket may come first in it."""
     members: set[int] = set()
-    low, is_first = b"", True  # `low` is what a dash would make a range from
-    while is_first or pattern[at : at + 1] != b"]":
-        character, is_first = pattern[at : at + 1], False
-        named = _NAMED_CLASS.match(pattern, at)
-        if character == b"-" and low and pattern[at + 1 : at + 2] not in {b"", b"]"}:
-            high, at = _member(pattern, at + 1)
-            members |= set(range(low[0], high[0] + 1))
-            low = b""
-        elif named and named[1].endswith(b":"):
-            members |= _named(named[1][:-1])
-            low, at = b"", named.end()
-        elif character == b"[" and pattern[at + 1 : at + 2] == b":" and not named:
+    first = at
+    while at == first or pattern[at : at + 1] != b"]":
+        item = _ITEM.match(pattern, at)
+        if item is None or item["name"] not in {None, *_CLASSES}:
             raise NeverMatchesError
-        else:
-            low, at = _member(pattern, at)
-            members.add(low[0])
+        if item["name"] is not None:
+            members |= _CLASSES[item["name"]]
+        else:  # an escaped byte stands behind its backslash; what begins a range is in the set, even if that is empty
+            low, high = item["low"][-1], (item["high"] or item["low"])[-1]
+            members |= {low, *range(low, high + 1)}
+        at = item.end()
     return members, at + 1
-
-
-def _named(name: bytes) -> set[int]:
-    if name not in _CLASSES:
-        raise NeverMatchesError
-    return _CLASSES[name]
-
-
-def _member(pattern: bytes, at: int) -> tuple[bytes, int]:
-    character = pattern[at : at + 1]
-    if character == b"\\":
-        return _escaped(pattern, at), at + 2
-    if not character:
-        raise NeverMatchesError
-    return character, at + 1
-
-
-def _escaped(pattern: bytes, at: int) -> bytes:
-    """Return the character behind the backslash at `at`; the end of a pattern cannot be escaped."""
-    if at + 1 >= len(pattern):
-        raise NeverMatchesError
-    return pattern[at + 1 : at + 2]
 
 
 def _spell(text: bytes) -> bytes:

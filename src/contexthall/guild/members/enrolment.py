@@ -5,7 +5,7 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 
-from contexthall.core.errors import DiskError, HallError, UsageError
+from contexthall.core.errors import DiskError, UsageError
 from contexthall.guild.members.discovery import discover_guild_members, is_looked_into
 from contexthall.guild.members.manifest import FILE_NAMES, FIRST_VERSION, NOTHING, Launch, ManifestError, write_manifest
 from contexthall.system.disk import Disk
@@ -85,13 +85,6 @@ def _taken(name: str) -> UsageError:
 
 
 def _put(disk: Disk, directory: str, manifest: bytes, name: str) -> None:
-    made = disk.make_directories(directory)
-    try:
-        with disk.enter(directory) as opened:
-            if not opened.put(FILE_NAMES[0], manifest, sync=True):
-                raise _taken(name)
-    except HallError:
-        for path in reversed(made):
-            with suppress(DiskError):  # it may have got other entries meanwhile
-                disk.remove_directory(path)
-        raise
+    with disk.making_directories(directory, mode=0o700), disk.enter(directory) as opened:
+        if not opened.put(FILE_NAMES[0], manifest, sync=True):
+            raise _taken(name)

@@ -44,7 +44,7 @@ def _digests(disk: Disk, directory: str) -> dict[str, str]:
             files = [each for each in seen if _is_counted(each, folder)][: MOST_FILES - len(digests)]
             totals = accumulate(each.size for each in files)
             read = [each for each, total in zip(files, totals, strict=True) if total <= rest]
-            found, _, refused = disk.digests(path, read, sha256)
+            found, _, refused = disk.digests(path, read)
             found |= dict.fromkeys(refused, _UNREADABLE)
             # Beyond so many bytes, files count by size and time only.
             found |= {each.name: f"{each.size}-{each.stamp[1]}" for each in files[len(read) :]}

@@ -7,10 +7,11 @@ import errno
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from contexthall.core.errors import DiskError, PathMissingError
 
+Result = TypeVar("Result")
 Perform: TypeAlias = Callable[..., Any]
 Opening: TypeAlias = Callable[[str, int], int]
 """How a path is opened, with flags: `os.open`, or one that follows no symlink on the way."""
@@ -67,12 +68,13 @@ class Calls:
         self.tidied: set[tuple[int, int]] = set()
         """The directories that were seen to hold nothing of writers who died."""
 
-    def do(self, path: str, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
+    def do(self, path: str, call: Callable[..., Result], *arguments: object, **options: object) -> Result:
         """Make a call about `path`; what the system refuses becomes an error of ours."""
         try:
-            return self._perform(call, *arguments, **options)
+            result: Result = self._perform(call, *arguments, **options)
         except ValueError as error:  # a NUL or a lone surrogate: no file can have that name
             raise PathMissingError(f"not a file name: {path!r}") from error
         except OSError as error:
             kind = PathMissingError if error.errno in _NOTHING_THERE else DiskError
             raise kind(f"{path}: {error.strerror or error}") from error
+        return result

@@ -2,14 +2,16 @@
 
 import os
 import stat
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.system.disk import queries as looks
+from contexthall.system.disk import queries
 from contexthall.system.disk.calls import ENTER, READ, Calls, Opening, System
 from contexthall.system.disk.handles import Directory, File
-from contexthall.system.disk.queries import Digest, Digests, Entry, Kind, Seen, Status, Survey
+from contexthall.system.disk.queries import Digests, Entry, Kind, Seen, Status, Survey
+
+_PRIVATE, _PUBLIC = 0o700, 0o777
 
 
 class Disk(Calls):
@@ -23,7 +25,7 @@ class Disk(Calls):
 
     def look(self, path: str, *, follow: bool = True) -> Status:
         """Return what stands at `path`, and behind it if it is a symlink and `follow` is set."""
-        return looks.status_of(self.do(path, os.stat if follow else os.lstat, path))
+        return queries.status_of(self.do(path, os.stat if follow else os.lstat, path))
 
     def kind(self, path: str, *, follow: bool = True) -> Kind | None:
         """Return of which kind is what stands at `path`; None for nothing."""
@@ -38,24 +40,21 @@ class Disk(Calls):
 
     def list(self, path: str) -> tuple[Entry, ...]:
         """List a directory, sorted by the bytes of the names."""
-        entries: list[Entry] = self.do(path, looks.scan, path, self.system)
+        entries = self.do(path, queries.scan, path, self.system)
         return tuple(sorted(entries, key=lambda entry: os.fsencode(entry.name)))
 
     def survey(self, path: str, known: Survey | None = None, *, follow: bool = False) -> Survey:
         """Look at all that is in a directory; if a settled survey, `known`, still says it, then that very one."""
         flags = ENTER if follow else ENTER | os.O_NOFOLLOW
-        survey: Survey = self.do(path, looks.survey, path, flags, known, self.system)
-        return survey
+        return self.do(path, queries.survey, path, flags, known, self.system)
 
-    def digests(self, path: str, files: Sequence[Seen], new: Callable[[bytes], Digest]) -> Digests:
-        """Digest files of a directory; what is gone is left out."""
-        digests: Digests = self.do(path, looks.digests, path, files, new, self.system)
-        return digests
+    def digests(self, path: str, files: Sequence[Seen]) -> Digests:
+        """Return the SHA-256 of files of a directory; what is gone is left out."""
+        return self.do(path, queries.digests, path, files, self.system)
 
     def read_small(self, path: str, most_bytes: int) -> tuple[Seen, bytes]:
         """Read a regular file and its stamp; of one that is larger than `most_bytes`, one byte more than that."""
-        seen, data = self.do(path, looks.read_small, path, most_bytes, self.system)
-        return seen, data
+        return self.do(path, queries.read_small, path, most_bytes, self.system)
 
     def read(self, path: str, *, follow: bool = False) -> bytes:
         """Read a regular file whole; anything else, and a symlink unless `follow` is set, is a DiskError."""
@@ -71,11 +70,23 @@ class Disk(Calls):
     def make_directory(self, path: str) -> None:
         self.do(path, os.mkdir, path)
 
-    def make_directories(self, path: str) -> Sequence[str]:
-        """Make a directory that only the user may enter, and those above it, as far as they are missing; name them."""
+    def make_directories(self, path: str) -> None:
+        """Make a directory that only the user may enter, and those above it, as far as they are missing."""
+        with self.making_directories(path, mode=_PRIVATE):
+            pass
+
+    @contextmanager
+    def making_directories(self, path: str, *, mode: int = _PUBLIC) -> Iterator[None]:
+        """Make a directory and those above it, as far as they are missing; remove them again if the body fails."""
         made: list[str] = []
-        self.do(path, _make_directories, path, made, self.system)
-        return made
+        try:
+            self.do(path, _make_directories, path, mode, made, self.system)
+            yield
+        except BaseException:
+            for each in reversed(made):
+                with suppress(DiskError):  # somebody has put something there
+                    self.remove_directory(each)
+            raise
 
     def rename(self, path: str, target: str) -> None:
         self.do(path, os.rename, path, target)
@@ -107,8 +118,7 @@ class Disk(Calls):
 
     def may(self, path: str, mode: int) -> bool:
         """Return whether the system would let this user do something with `path`: `os.W_OK`, `os.X_OK` or both."""
-        by_effect = os.access in os.supports_effective_ids
-        return bool(self.do(path, os.access, path, mode, effective_ids=by_effect))
+        return self.do(path, os.access, path, mode, effective_ids=os.access in os.supports_effective_ids)
 
     def is_within(self, path: str, root: str) -> bool:
         """Return whether `path` lies in `root` once all symlinks are followed."""
@@ -120,19 +130,19 @@ class Disk(Calls):
 
     def real(self, path: str) -> str:
         """Follow every symlink in `path`."""
-        return str(self.do(path, looks.real_path, path, self.system))
+        return self.do(path, queries.real_path, path, self.system)
 
     def working_directory(self) -> str:
         """Return where relative paths start."""
-        return str(self.do("the working directory", os.getcwd))
+        return self.do("the working directory", os.getcwd)
 
 
-def _make_directories(path: str, made: list[str], system: System) -> None:
-    """Make a directory that only the user may enter, and those above it as everybody makes them; collect those made."""
+def _make_directories(path: str, mode: int, made: list[str], system: System) -> None:
+    """Make a directory, and those above it as everybody makes them; collect those made."""
     missing, tried = [path], {path}
     while missing:
         try:
-            system.mkdir(missing[-1], 0o700 if len(missing) == 1 else 0o777)
+            system.mkdir(missing[-1], mode if len(missing) == 1 else _PUBLIC)
             made.append(missing.pop())
         except FileNotFoundError:
             parent = os.path.dirname(missing[-1])
@@ -140,6 +150,6 @@ def _make_directories(path: str, made: list[str], system: System) -> None:
                 raise
             tried.add(parent)
             missing.append(parent)
-        except FileExistsError:
+        except (FileExistsError, IsADirectoryError):  # the latter for the root, on macOS
             if not stat.S_ISDIR(system.stat(missing.pop()).st_mode):
                 raise

@@ -1,10 +1,9 @@
-"""What can be done with what is open? A file is read and written, names in a directory are looked up and changed.
+"""Open files and directories: a file is read and written, names in a directory are looked up and changed.
 
-Whatever is written anew is written beside its name and gets it whole, in one step. Whoever dies on the way leaves a
-temporary file, which the next one to write there removes. A power cut may empty a file that was not synced, so whatever
-cannot be made again is (`sync`): what people wrote, what they approved, a manifest. Tool lists, drafts and what is
-remembered to save work are not: an emptied one counts as none. No directory is synced for a file's sake: until its
-entry is on the disk, the old file is, whole. A cache is synced with everything in it before it gets its name.
+A new file is written beside its name and renamed to it atomically. A writer that dies leaves a temporary file, which
+the next one to write there removes. A power cut may empty a file that was not synced, so what cannot be made again is
+(`sync`): what people wrote or approved, a manifest. An emptied tool list, draft or ledger counts as none. No directory
+is synced for a file's sake: until its entry is on the disk, the old file is. A cache is synced whole, then renamed.
 """
 
 import errno
@@ -15,20 +14,21 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Self
+from typing import Self
 
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.system.disk.calls import CHUNK, ENTER, LARGEST_FILE, READ, Calls
+from contexthall.system import kernel
+from contexthall.system.disk.calls import CHUNK, ENTER, LARGEST_FILE, READ, Calls, Result
 from contexthall.system.disk.queries import Entry, Status, scan, status_of
 
 TEMPORARY_PREFIX = ".contexthall-"
 """How the names of our own half-written files begin."""
 _TEMPORARY_NAME = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}\d+-[0-9a-f]{{8}}")
 _SET_ASIDE_NAME = re.compile(rf"{_TEMPORARY_NAME.pattern}-[0-9a-f]{{16}}-[0-9a-f]{{16}}")
-_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
 _READABLE, _PRIVATE = 0o644, 0o600
 _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _APPEND = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+_CANNOT_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
 _PATIENCE_SECONDS, _PATIENCE_TIMES = 0.005, 20
 
 
@@ -76,7 +76,7 @@ class _Opened:
         if self._descriptor >= 0:
             os.close(self._descriptor)
 
-    def _do(self, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
+    def _do(self, call: Callable[..., Result], *arguments: object, **options: object) -> Result:
         return self._calls.do(self.path, call, *arguments, **options)
 
 
@@ -91,7 +91,7 @@ class File(_Opened):
         if size > LARGEST_FILE:
             raise DiskError(f"larger than {LARGEST_FILE} bytes: {self.path}")
         # Asked for one byte more than there should be, a whole file has shown its end in one call.
-        data: bytes = self._do(os.read, self._descriptor, min(size + 1, CHUNK))
+        data = self._do(os.read, self._descriptor, min(size + 1, CHUNK))
         if len(data) == size:
             return data
         chunks = [data]
@@ -103,7 +103,7 @@ class File(_Opened):
         """Read up to `length` bytes from `offset`; fewer at the end."""
         data = b""
         while rest := length - len(data):
-            chunk: bytes = self._do(os.pread, self._descriptor, rest, offset + len(data))
+            chunk = self._do(os.pread, self._descriptor, rest, offset + len(data))
             if not chunk:
                 break
             data += chunk
@@ -141,30 +141,24 @@ class Directory(_Opened):
 
     def look_below(self, folder: str, name: str) -> Status:
         """Return what stands at `name` in a directory in this one; neither may be a symlink that leads elsewhere."""
-        opened = self._do_at(folder, os.open, folder, _SEARCH, dir_fd=self._descriptor)
-        with Directory(self._calls, os.path.join(self.path, folder), opened) as below:
+        with Directory(self._calls, *self._open(folder, kernel.SEARCH)) as below:
             return below.look(name)
 
     def entries(self) -> list[Entry]:
         """List the names and their kinds, in no particular order."""
-        return list(self._do(scan, self._descriptor, self._calls.system))
+        return self._do(scan, self._descriptor, self._calls.system)
 
     def names(self) -> list[str]:
         """List the names, in no particular order."""
-        return list(self._do(os.listdir, self._descriptor))
+        return self._do(os.listdir, self._descriptor)
 
     def enter(self, name: str) -> "Directory":
         """Open a directory in this one, which must not be a symlink."""
-        path = os.path.join(self.path, name)
-        return Directory(
-            self._calls, path, self._do_at(name, os.open, name, ENTER | os.O_NOFOLLOW, dir_fd=self._descriptor)
-        )
+        return Directory(self._calls, *self._open(name, ENTER | os.O_NOFOLLOW))
 
     def open(self, name: str) -> File:
         """Open a file for reading, which must not be a symlink."""
-        flags = READ | os.O_NOFOLLOW
-        descriptor = self._do_at(name, os.open, name, flags, dir_fd=self._descriptor)
-        return File(self._calls, os.path.join(self.path, name), descriptor)
+        return File(self._calls, *self._open(name, READ | os.O_NOFOLLOW))
 
     def read(self, name: str) -> bytes:
         """Read a regular file whole."""
@@ -174,20 +168,18 @@ class Directory(_Opened):
     def create(self, name: str, mode: int = _READABLE) -> File | None:
         """Create a file for writing; None if the name is taken."""
         try:
-            descriptor = self._do_at(name, os.open, name, _CREATE, mode, dir_fd=self._descriptor)
+            return File(self._calls, *self._open(name, _CREATE, mode))
         except DiskError as error:
             if isinstance(error.__cause__, FileExistsError):
                 return None
             raise
-        return File(self._calls, os.path.join(self.path, name), descriptor)
 
     def append(self, name: str) -> File:
         """Open a regular file to write at its end, whoever else does; make one for the user alone if none is there."""
-        path = os.path.join(self.path, name)
-        file = File(self._calls, path, self._do_at(name, os.open, name, _APPEND, _PRIVATE, dir_fd=self._descriptor))
+        file = File(self._calls, *self._open(name, _APPEND, _PRIVATE))
         if file.status().kind != "file":
             file.close()
-            raise DiskError(f"not a regular file: {path}")
+            raise DiskError(f"not a regular file: {file.path}")
         return file
 
     def write(self, name: str, data: bytes, *, sync: bool = False, mode: int = _READABLE) -> None:
@@ -205,15 +197,15 @@ class Directory(_Opened):
         with self._temporary(name, data, sync=sync) as temporary:
             self.rename(temporary, name)
 
-    def write_like(self, model: str, data: bytes) -> str:
-        """Write a new file, to the disk itself, with the owner and the permissions of another; give its name."""
+    def replace_like(self, model: str, name: str, data: bytes) -> None:
+        """Do the same, to the disk itself, with the owner and the permissions of another file."""
         found = self._do_at(model, os.stat, model, dir_fd=self._descriptor, follow_symlinks=False)
         with self._temporary(model, data, sync=True, mode=_PRIVATE) as temporary:
             ours = self._do_at(temporary, os.stat, temporary, dir_fd=self._descriptor)
             if (ours.st_uid, ours.st_gid) != (found.st_uid, found.st_gid):
                 self._do_at(temporary, os.chown, temporary, found.st_uid, found.st_gid, dir_fd=self._descriptor)
             self._do_at(temporary, os.chmod, temporary, stat.S_IMODE(found.st_mode), dir_fd=self._descriptor)
-        return temporary
+            self.rename(temporary, name)
 
     def put(self, name: str, data: bytes, *, sync: bool = False) -> bool:
         """Put a new file at `name`, in one step; False if something is there already, which stays."""
@@ -224,19 +216,19 @@ class Directory(_Opened):
         return is_put
 
     def _link(self, temporary: str, name: str) -> bool:
-        """Return a file a second name, which nobody may have yet."""
+        """Give a file a second name, which nobody may have yet."""
         try:
             self._do_at(name, os.link, temporary, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
         except DiskError as error:
             if isinstance(error.__cause__, FileExistsError):
                 return False
-            if _cannot_link(error.__cause__):
+            if isinstance(error.__cause__, OSError) and error.__cause__.errno in _CANNOT_LINK:
                 return self._take(temporary, name)
             raise
         return True
 
     def _take(self, temporary: str, name: str) -> bool:
-        """Return a file another name, which nobody may have yet; where no file can have two, that takes two steps."""
+        """Give a file another name, which nobody may have yet; where no file can have two, that takes two steps."""
         reserved = self.create(name)
         if reserved is None:
             return False
@@ -291,14 +283,25 @@ class Directory(_Opened):
             self._do_at(name, os.unlink, name, dir_fd=self._descriptor)
 
     def rename(self, name: str, new_name: str) -> None:
-        """Return a file in this directory another name, in place of whatever has it."""
+        """Give a file in this directory another name, in place of whatever has it."""
         self._do_at(name, os.rename, name, new_name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
-    def exchange(self, name: str, other: str, exchange: Callable[[str, str, int], None]) -> None:
-        """Let each of two names in this directory have what the other has, in the one step that `exchange` is."""
-        self._do_at(other, exchange, name, other, self._descriptor)
+    def exchange(self, name: str, other: str) -> bool:
+        """Exchange two names in this directory atomically; False where the system cannot."""
+        try:
+            self._do_at(other, kernel.exchange, name, other, self._descriptor)
+        except DiskError as error:
+            if kernel.cannot_exchange(error.__cause__):
+                return False
+            raise
+        return True
 
-    def _do_at(self, name: str, call: Callable[..., Any], *arguments: object, **options: object) -> Any:  # noqa: ANN401
+    def _open(self, name: str, flags: int, mode: int = 0) -> tuple[str, int]:
+        """Open a name in this directory; return its path and the descriptor."""
+        descriptor = self._do_at(name, os.open, name, flags, mode, dir_fd=self._descriptor)
+        return os.path.join(self.path, name), descriptor
+
+    def _do_at(self, name: str, call: Callable[..., Result], *arguments: object, **options: object) -> Result:
         return self._calls.do(os.path.join(self.path, name), call, *arguments, **options)
 
 
@@ -315,7 +318,3 @@ def is_temporary(name: str) -> bool:
 def is_set_aside(name: str) -> bool:
     """Return whether a file may hold what another wrote: nobody removes it who does not know better."""
     return _SET_ASIDE_NAME.fullmatch(name) is not None
-
-
-def _cannot_link(error: BaseException | None) -> bool:
-    return isinstance(error, OSError) and error.errno in {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}

@@ -6,9 +6,10 @@ Each look takes many calls and is one to whoever replaces `perform`. It changes 
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from itertools import chain
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from contexthall.system.disk.calls import CHUNK, ENTER, LARGEST_FILE, READ, System
 
@@ -17,14 +18,7 @@ Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 TOO_RECENT = 2_000_000_000
 """Nanoseconds: what changed so shortly before it was seen may change again without its stamp showing it."""
 _MOST_SYMLINKS = 40
-
-
-class Digest(Protocol):
-    """What bytes are poured into, such as a SHA-256."""
-
-    def update(self, data: bytes, /) -> None: ...
-
-    def hexdigest(self) -> str: ...
+_KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
 class Status(NamedTuple):
@@ -68,9 +62,8 @@ class Survey(NamedTuple):
     seen: tuple[Seen, ...]
 
     def is_settled(self, seen_at: int) -> bool:
-        return is_settled(self.stamp, seen_at) and all(
-            is_settled(each.stamp, seen_at) for each in self.seen if each.stamp
-        )
+        stamps = (self.stamp, *(each.stamp for each in self.seen if each.stamp))
+        return all(is_settled(stamp, seen_at) for stamp in stamps)
 
 
 class Digests(NamedTuple):
@@ -133,7 +126,7 @@ def _stamp(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
-def digests(path: str, files: Sequence[Seen], new: Callable[[bytes], Digest], system: System) -> Digests:
+def digests(path: str, files: Sequence[Seen], system: System) -> Digests:
     directory = system.opening(path, ENTER)
     found: dict[str, str] = {}
     refused: dict[str, str] = {}
@@ -141,7 +134,7 @@ def digests(path: str, files: Sequence[Seen], new: Callable[[bytes], Digest], sy
     try:
         for file in files:
             try:
-                found[file.name], is_the_same = _digest(file, directory, new, system)
+                found[file.name], is_the_same = _digest(file, directory, system)
             except FileNotFoundError:
                 is_the_same = False
             except OSError as error:
@@ -152,7 +145,7 @@ def digests(path: str, files: Sequence[Seen], new: Callable[[bytes], Digest], sy
     return Digests(found, are_the_same, refused)
 
 
-def _digest(file: Seen, directory: int, new: Callable[[bytes], Digest], system: System) -> tuple[str, bool]:
+def _digest(file: Seen, directory: int, system: System) -> tuple[str, bool]:
     descriptor, found = _regular(system.open(file.name, READ | os.O_NOFOLLOW, dir_fd=directory), system)
     try:
         # What is appended meanwhile is not read: a file that never stops growing would never end.
@@ -160,7 +153,7 @@ def _digest(file: Seen, directory: int, new: Callable[[bytes], Digest], system: 
         if rest > LARGEST_FILE:
             raise OSError(errno.EFBIG, "too large")
         chunk = system.read(descriptor, min(rest, CHUNK))
-        digest = new(chunk)
+        digest = sha256(chunk)
         while chunk and (rest := rest - len(chunk)) > 0:
             chunk = system.read(descriptor, min(rest, CHUNK))
             digest.update(chunk)
@@ -252,12 +245,4 @@ def _entry_kind(entry: "os.DirEntry[str]") -> Kind:
 
 def status_of(found: os.stat_result) -> Status:
     stamp = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
-    return Status(_kind(found.st_mode), found.st_size, stamp)
-
-
-def _kind(mode: int) -> Kind:
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    return "symlink" if stat.S_ISLNK(mode) else "other"
+    return Status(_KINDS.get(stat.S_IFMT(found.st_mode), "other"), found.st_size, stamp)
