@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.languages.language import Export, SourceOutline
-from contexthall.contexts.draft.languages.layout import ROOT, Layout
+from contexthall.contexts.draft.languages.language import ROOT, Export, Layout, SourceOutline
 from contexthall.contexts.draft.languages.table import FRONT_FILES, language_of
 from contexthall.contexts.draft.material import Material
 from contexthall.contexts.draft.project_facts import framework
@@ -106,9 +105,8 @@ def _inventory(material: Material, below: Sequence[str]) -> str:
     """Return a sentence that lists what is in a directory."""
     if not material.names:
         return f"Holds {_listed([f'{name}/' for name in below])}." if below else "Holds no source files."
-    kinds = {language_of(name) for name in material.names}
-    language = kinds.pop() if len(kinds) == 1 else None
-    kind = language.title if language else ""
+    kinds = {language.title if (language := language_of(name)) else "" for name in material.names}
+    kind = kinds.pop() if len(kinds) == 1 else ""
     noun = "tests" if all(is_test(name) for name in material.names) else "files"
     noun = noun[:-1] if len(material.names) == 1 else noun
     label = f"{len(material.names)} {kind} {noun}" if kind else f"{len(material.names)} {noun}"

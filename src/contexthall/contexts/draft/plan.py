@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.languages.layout import Layout
+from contexthall.contexts.draft.languages.language import Layout
 from contexthall.contexts.draft.languages.table import MANIFESTS
 from contexthall.contexts.draft.material import gather, language_sizes, parse_manifests, read_manifests
 from contexthall.contexts.draft.outline import Surroundings, draft

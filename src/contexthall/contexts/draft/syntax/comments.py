@@ -4,11 +4,11 @@ Pure.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tree_sitter import Node
 
-from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, visible
+from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, visible, written
 from contexthall.core.text import known
 
 LONGEST_DOC = 1000
@@ -34,10 +34,10 @@ _LICENCE = re.compile(
 )
 
 
-def prose(written: str) -> str:
+def prose(comment: str) -> str:
     """Return the first paragraph that says something, on one line; a title only if there is nothing else."""
     title = ""
-    for paragraph in _paragraphs(known(written[: 16 * LONGEST_DOC])):
+    for paragraph in _paragraphs(known(comment[: 16 * LONGEST_DOC])):
         heading, lines = _without_heading(paragraph)
         title = title or heading
         said = _until_section(lines)
@@ -58,24 +58,17 @@ def is_licence(comment: str) -> bool:
     return _LICENCE.search(known(comment[:4096])) is not None
 
 
-class Comments:
-    """The comments that stand directly above the next statement."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._nodes: list[Node] = []
-
-    def add(self, node: Node) -> None:
-        if self._nodes and is_apart(self._data, self._nodes[-1], node):
-            self._nodes.clear()
-        self._nodes.append(node)
-
-    def above(self, node: Node) -> list[str]:
-        """Return what stands directly above `node`, and forget it."""
-        nodes, self._nodes = self._nodes, []
-        if not nodes or is_apart(self._data, nodes[-1], node):
-            return []
-        return [self._data[comment.start_byte : comment.end_byte].decode("utf-8", "replace") for comment in nodes]
+def commented(data: bytes, nodes: Iterable[Node]) -> Iterator[tuple[Node, list[str]]]:
+    """Yield the nodes that are no comments, each with the comments that stand directly above it."""
+    above: list[Node] = []
+    for node in nodes:
+        if above and is_apart(data, above[-1], node):
+            above = []
+        if node.type == "comment":
+            above.append(node)
+        else:
+            yield node, [written(data, comment) for comment in above]
+            above = []
 
 
 def is_apart(data: bytes, upper: Node, lower: Node) -> bool:
@@ -86,9 +79,9 @@ def is_apart(data: bytes, upper: Node, lower: Node) -> bool:
     return data.count(b"\n", end, lower.start_byte) > 1
 
 
-def _paragraphs(written: str) -> Iterator[list[str]]:
+def _paragraphs(comment: str) -> Iterator[list[str]]:
     lines: list[str] = []
-    for line in written.splitlines():
+    for line in comment.splitlines():
         stripped = _KEPT_TAG.sub("", line.strip(), count=1) if "@" in line else line.strip()
         if _EMPTY_TAG.fullmatch(stripped):
             continue

@@ -8,7 +8,7 @@ import re
 import time
 import warnings
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ LEFT_OUT = "…"
 Grammar = Callable[[], object]
 
 _SMALL_BYTES = 1 << 14
-_MOST_UNGUARDED_BYTES = 1 << 15
 _CHUNK_BYTES = 1 << 12
 _TIMEOUT_MICROSECONDS = 5_000_000
 _OPEN_BRACKETS = 2000
@@ -78,16 +77,8 @@ def pieces(grammar: Grammar, data: bytes, starts: re.Pattern[bytes]) -> Iterator
         yield Piece(data[start:end], part, is_damaged=part.has_error)
 
 
-# The points of tree-sitter 0.26.0 hold on to freed memory (py-tree-sitter issue 472), so nothing here looks at one. A
-# parser that asks for its text is handed points all the same, so there a smaller file is the only guard.
-_ARE_POINTS_SOUND = not hasattr(Point, "edit")
-# And what recovers from an error at every other byte may take minutes over what it has read long since.
-_IS_GUARDED = _ARE_POINTS_SOUND and hasattr(Parser, "timeout_micros")
-
-
 def _is_parsable(data: bytes) -> bool:
-    most_bytes = MOST_BYTES if _IS_GUARDED else _MOST_UNGUARDED_BYTES
-    return len(data) <= most_bytes and b"\0" not in data and not _is_a_bracket_bomb(data)
+    return len(data) <= MOST_BYTES and b"\0" not in data and not _is_a_bracket_bomb(data)
 
 
 def _is_a_bracket_bomb(data: bytes) -> bool:
@@ -114,8 +105,6 @@ def _language(grammar: Grammar) -> Language:
 
 def _parse(grammar: Grammar, data: bytes, deadline: float) -> Node | None:
     # A parser is cheap to make, and one that two threads share is not safe: `_Supply` lets other threads run.
-    if not _IS_GUARDED:
-        return Parser(_language(grammar)).parse(data).root_node
     supply = _Supply(data, deadline) if len(data) > _SMALL_BYTES else None
     try:
         root = _impatient_parser(grammar).parse(supply or data).root_node
@@ -178,6 +167,12 @@ def first_named_child(node: Node) -> Node | None:
     return node.named_child(0) if node.named_child_count else None
 
 
+def body_start(node: Node, field: str = "body") -> int:
+    """Return where the body of a node begins, or where a node without one ends."""
+    body = node.child_by_field_name(field)
+    return node.end_byte if body is None else body.start_byte
+
+
 def children(node: Node) -> Iterator[Node]:
     """Yield a node's children without holding them all."""
     cursor = node.walk()
@@ -190,9 +185,15 @@ def children(node: Node) -> Iterator[Node]:
             return
 
 
-def text(data: bytes, node: Node | None) -> str:
-    """Return a node as it is written; for names, which have no white space in them."""
-    return "" if node is None else visible(data[node.start_byte : node.end_byte].decode("utf-8", "replace"))
+def written(data: bytes, node: Node) -> str:
+    """Return a node as it is written."""
+    return data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def text(data: bytes, node: Node | None, field: str = "") -> str:
+    """Return a node, or a field of it, as it is written; for names, which have no white space in them."""
+    found = node.child_by_field_name(field) if node is not None and field else node
+    return "" if found is None else visible(written(data, found))
 
 
 def visible(text: str) -> str:
@@ -203,8 +204,3 @@ def visible(text: str) -> str:
 _INVISIBLE = dict.fromkeys(
     [*range(0x20), *range(0x7F, 0xA0), *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF]
 )
-
-
-def unique(names: Iterable[str]) -> tuple[str, ...]:
-    """Return each name once, in order."""
-    return tuple(dict.fromkeys(name for name in names if name and len(name) <= LONGEST_NAME))

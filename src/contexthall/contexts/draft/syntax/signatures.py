@@ -33,15 +33,7 @@ class Notation(NamedTuple):
     """Nodes with the token that may lead them without a meaning."""
 
 
-def signature(
-    data: bytes,
-    node: Node,
-    notation: Notation,
-    span: tuple[int, int],
-    *,
-    name: Node | None = None,
-    parameters: Node | None = None,
-) -> str:
+def signature(data: bytes, node: Node, notation: Notation, span: tuple[int, int]) -> str:
     """Write a signature, and a shorter one if it is longer than anybody reads: the parameters go first.
 
     Empty if there is a syntax error in it.
@@ -49,10 +41,12 @@ def signature(
     whole = one_line(data, node, span, notation)
     if len(whole) <= LONGEST_SIGNATURE:
         return whole
-    instead = {} if parameters is None else {parameters.id: f"({LEFT_OUT})"}
-    shorter = one_line(data, node, span, notation, instead)
-    if len(shorter) <= LONGEST_SIGNATURE:
-        return shorter
+    parameters = node.child_by_field_name("parameters")
+    if parameters is not None:
+        shorter = one_line(data, node, span, notation, {parameters.id: f"({LEFT_OUT})"})
+        if len(shorter) <= LONGEST_SIGNATURE:
+            return shorter
+    name = node.child_by_field_name("name") or node.child_by_field_name("left")
     end = span[1] if name is None else name.end_byte
     shortest = one_line(data, node, (span[0], end), notation) + (f"({LEFT_OUT})" if parameters else "")
     return shortest if len(shortest) <= LONGEST_SIGNATURE else ""
