@@ -138,6 +138,11 @@ def test_only_a_block_that_belongs_to_no_declaration_is_about_the_file(text: str
     assert BY_EXTENSION["js"].read(text.encode(), "js").doc == doc
 
 
+def test_each_name_of_a_declaration_has_its_own_signature() -> None:
+    text = "const first = (a: A) => 1, second = (b: B) => 2;\nexport { second, first as third };\n"
+    assert signatures(text) == ["const second = (b: B)", "const third = (a: A)"]
+
+
 def test_tsx_and_jsx_are_read() -> None:
     text = "export const Button: FC<Props> = (p) => <b>{p.x}</b>;\nexport function App(p: Props) { return <Button /> }"
     assert signatures(text, "tsx") == ["Button: FC<Props>", "function App(p: Props)"]

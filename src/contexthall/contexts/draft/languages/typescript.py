@@ -205,10 +205,7 @@ class _ModulePiece:
         """Return what this file declares as `name`, under the name it is exported by; else that name alone."""
         if name not in self._locals:
             return Export(called or name, called or name, doc)
-        node, doc = self._locals[name]
-        if called and node.parent and node.type == "variable_declarator":  # the first of several speaks for all
-            node = next(each for each in children(node.parent) if each.type == "variable_declarator")
-        return self._declared(name, node, doc, called)
+        return self._declared(name, *self._locals[name], called)
 
     def _declared(self, name: str, node: Node, doc: str, called: str = "") -> Export:
         """Write what `node` declares as `name`."""
