@@ -41,6 +41,7 @@ from contexthall.contexts.draft.syntax.parsing import (
     first_child,
     first_named_child,
     text,
+    words,
 )
 from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 
@@ -54,18 +55,9 @@ _NOTATION = Notation(
         "pair": ("key", "value"),
     },
 )
-_BRANCHES = frozenset(
-    [
-        "if_statement",
-        "elif_clause",
-        "else_clause",
-        "try_statement",
-        "except_clause",
-        "except_group_clause",
-        "finally_clause",
-        "with_statement",
-        "block",
-    ]
+_BRANCHES = words(
+    "if_statement elif_clause else_clause try_statement except_clause except_group_clause finally_clause "
+    "with_statement block"
 )
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
 _ASSIGNMENTS = frozenset({"assignment", "augmented_assignment"})

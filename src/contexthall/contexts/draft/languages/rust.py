@@ -39,6 +39,7 @@ from contexthall.contexts.draft.syntax.parsing import (
     children,
     first_child,
     text,
+    words,
     written,
 )
 from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
@@ -49,19 +50,9 @@ _NOTATION = Notation(
         {"parameters", "type_parameters", "type_arguments", "where_clause", "ordered_field_declaration_list"}
     ),
 )
-_ITEMS = frozenset(
-    {
-        "function_item",
-        "function_signature_item",
-        "struct_item",
-        "enum_item",
-        "union_item",
-        "trait_item",
-        "type_item",
-        "const_item",
-        "static_item",
-        "mod_item",
-    }
+_ITEMS = words(
+    "function_item function_signature_item struct_item enum_item union_item trait_item type_item const_item "
+    "static_item mod_item"
 )
 _ABOUT_ITEM = re.compile(r"///(?!/)|/\*\*")
 _HIDDEN = re.compile(r"#\[\s*(?:doc\s*\(\s*hidden|cfg\s*\(\s*test\s*\))")

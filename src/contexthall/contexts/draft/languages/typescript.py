@@ -38,6 +38,7 @@ from contexthall.contexts.draft.syntax.parsing import (
     first_child,
     first_named_child,
     text,
+    words,
     written,
 )
 from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
@@ -63,21 +64,10 @@ _FILE_TAGS = re.compile(r"@(?:packageDocumentation|module|file|fileoverview|over
 _NO_FILE_DOC = re.compile(
     r"@(?:private|internal|type|typedef|jsx\w*|vitest|jest|ts-|import)\b|module dependenc", re.IGNORECASE
 )
-_SHAPED = frozenset(
-    {
-        "function_declaration",
-        "generator_function_declaration",
-        "function_signature",
-        "class_declaration",
-        "abstract_class_declaration",
-        "class",
-        "interface_declaration",
-        "enum_declaration",
-        "internal_module",
-        "module",
-        "method_definition",
-        "import_alias",
-    }
+_SHAPED = words(
+    "function_declaration generator_function_declaration function_signature class_declaration "
+    "abstract_class_declaration class interface_declaration enum_declaration internal_module module "
+    "method_definition import_alias"
 )
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
 _BEFORE_DECLARATIONS = frozenset({"import_statement", "comment"})

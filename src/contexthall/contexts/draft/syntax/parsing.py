@@ -204,3 +204,8 @@ def visible(text: str) -> str:
 _INVISIBLE = dict.fromkeys(
     [*range(0x20), *range(0x7F, 0xA0), *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF]
 )
+
+
+def words(spaced: str) -> frozenset[str]:
+    """Return the words of a text, for tables that would be long with one word a line."""
+    return frozenset(spaced.split())
