@@ -23,13 +23,13 @@ from contexthall.core.paths import shown
 
 
 def write_draft(
-    project: Project, plan: DraftPlan, directory: ScannedDirectory, draft: Draft, summaries: Mapping[str, str]
+    project: Project, plan: DraftPlan, drafts: Mapping[str, Draft], summaries: Mapping[str, str], scope: str
 ) -> str:
     """Write a draft, and return in which list of the outcome it belongs."""
-    scope, below = directory.scope, sorted(plan.below.get(directory.scope, ()))
+    directory, below = plan.directories[scope], sorted(plan.below.get(scope, ()))
     told = {shown(os.path.basename(each)): summaries.get(shown(each), "") for each in below}
-    fields = with_below(draft.fields, scope, told)
-    if directory.context is None or is_emptied(directory):
+    fields = with_below(drafts[scope].fields, scope, told)
+    if lacks_context(directory):
         return _write_new(project, plan.order, directory, fields)
     _, before = read_bytes_of(project.disk, directory.path)
     values = read_context(before)
@@ -46,9 +46,10 @@ def move_context(project: Project, directory: ScannedDirectory, *, is_dry: bool)
     return "updated"
 
 
-def is_emptied(directory: ScannedDirectory) -> bool:
-    """Return whether a context holds nobody's words: drafts are not synced, and a power cut may empty one."""
-    return directory.context is not None and directory.context.kind == "file" and directory.context.size == 0
+def lacks_context(directory: ScannedDirectory) -> bool:
+    """Return whether nobody's words are lost by a new context: drafts are not synced, and a power cut may empty one."""
+    found = directory.context
+    return found is None or (found.kind == "file" and found.size == 0)
 
 
 def _write_new(project: Project, order: Order, directory: ScannedDirectory, fields: Mapping[str, Value]) -> str:

@@ -8,13 +8,13 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import count
+from itertools import accumulate, count
 from typing import Literal, TypeAlias, TypeVar
 
 from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft.agents import Row
 from contexthall.contexts.draft.agents_file import CHANGES, LEFT_ALONE, write_agents
-from contexthall.contexts.draft.apply import is_emptied, move_context, write_draft
+from contexthall.contexts.draft.apply import lacks_context, move_context, write_draft
 from contexthall.contexts.draft.plan import (
     Draft,
     DraftPlan,
@@ -47,8 +47,8 @@ _WORKERS = 2
 def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Outcome:
     """Draft a context for every directory that lacks one, and give those that were moved their new scope."""
     overview = project.overview()
-    missing = [each.scope for each in overview.census.kept if _lacks_context(each)]
-    moved = [each.scope for each in overview.census.kept if not _lacks_context(each) and _is_moved(project, each)]
+    missing = [each.scope for each in overview.census.kept if lacks_context(each) and not each.error]
+    moved = [each.scope for each in overview.census.kept if not lacks_context(each) and _is_moved(project, each)]
     run = _Drafting(project, overview, order)
     drafted = {shown(scope) for scope in (*missing, *run.refused)}
     for entry in overview.entries:
@@ -67,10 +67,6 @@ def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, pr
         scopes = [each.scope for each in overview.census.kept if shown(each.scope) in stale]
     run = _Drafting(project, overview, order)
     return run.run(scopes, [], progress) if scopes else run.only_tidy()
-
-
-def _lacks_context(directory: ScannedDirectory) -> bool:
-    return (directory.context is None or is_emptied(directory)) and not directory.error
 
 
 def _is_moved(project: Project, directory: ScannedDirectory) -> bool:
@@ -106,7 +102,7 @@ class _Drafting:
         drafted = _share(self._clear(scopes), partial(draft_directory, project, plan), progress)
         drafts = {scope: each for scope, (each, reason) in drafted.items() if each or self._refuse(scope, reason)}
         self._summaries |= {shown(scope): each.summary for scope, each in drafts.items()}
-        write = partial(_write, project, plan, drafts, {**self._summaries})
+        write = partial(write_draft, project, plan, drafts, {**self._summaries})
         for scope, (kind, reason) in _share([each for each in drafts if each != ROOT], write).items():
             self.note(scope, kind, reason)
         for scope in self._clear(moved):
@@ -114,14 +110,15 @@ class _Drafting:
             self.note(scope, *_attempt(move))
         # The root is last: AGENTS.md, which tells of all the others, is one of its files.
         if ROOT in drafts:
-            self.note(ROOT, *_attempt(partial(self._write_root, plan, drafts[ROOT])))
+            self.note(ROOT, *_attempt(partial(self._write_root, plan, drafts)))
         else:
             self._write_agents_alone()
         return self._outcome
 
-    def _write_root(self, plan: DraftPlan, draft: Draft) -> str:
+    def _write_root(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> str:
         self._write_agents()  # the root stays as it is if AGENTS.md must, so that both are written the next time
-        return write_draft(self._project, plan, look_at_itself(self._project, ROOT), draft, self._summaries)
+        plan = plan._replace(directories={ROOT: look_at_itself(self._project, ROOT)})
+        return write_draft(self._project, plan, drafts, self._summaries, ROOT)
 
     def _write_agents_alone(self) -> None:
         """Write AGENTS.md, and what the root adds up to with it, if its context was true until now."""
@@ -201,14 +198,7 @@ def _subdirectories(values: Mapping[str, Value]) -> list[dict[str, Value]]:
 
 def _lineage(scope: str) -> list[str]:
     """Return a directory and those above it."""
-    parts = scope.split("/")
-    return [ROOT, *("/".join(parts[:end]) for end in range(1, len(parts) + 1))]
-
-
-def _write(
-    project: Project, plan: DraftPlan, drafts: Mapping[str, Draft], summaries: Mapping[str, str], scope: str
-) -> str:
-    return write_draft(project, plan, plan.directories[scope], drafts[scope], summaries)
+    return [ROOT, *accumulate(scope.split("/"), os.path.join)]
 
 
 def _share(

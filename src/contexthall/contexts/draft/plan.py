@@ -11,7 +11,7 @@ from typing import NamedTuple
 from contexthall.contexts.draft.languages.language import Layout
 from contexthall.contexts.draft.languages.table import MANIFESTS
 from contexthall.contexts.draft.material import gather, language_sizes, parse_manifests, read_manifests
-from contexthall.contexts.draft.outline import Surroundings, draft
+from contexthall.contexts.draft.outline import draft
 from contexthall.contexts.draft.syntax.prose import first_sentence
 from contexthall.contexts.files.merge import FULL, derived_fields, digests
 from contexthall.contexts.files.writing import look_at_itself
@@ -97,16 +97,16 @@ def draft_directory(project: Project, plan: DraftPlan, scope: str) -> Draft:
     directory = plan.directories[scope]
     values = values_of(project, directory)
     derived = derived_fields(values)
-    around = Surroundings(
-        scope=shown(scope),
-        layout=plan.layout,
-        below=sorted(shown(os.path.basename(each)) for each in plan.below.get(scope, ())),
+    inherited = {name: text for name, text in plan.manifests.get(ROOT, {}).items() if MANIFESTS[name].inherits}
+    material = gather(project.disk, directory, parse_manifests(plan.manifests[scope], inherited))
+    fields = draft(
+        material,
+        plan.layout,
+        sorted(shown(os.path.basename(each)) for each in plan.below.get(scope, ())),
+        is_full=plan.order.is_full or any(name in derived for name in FULL),
         name=plan.name,
         language=plan.language if scope == ROOT else "",
     )
-    inherited = {name: text for name, text in plan.manifests.get(ROOT, {}).items() if MANIFESTS[name].inherits}
-    material = gather(project.disk, directory, parse_manifests(plan.manifests[scope], inherited))
-    fields = draft(material, around, is_full=plan.order.is_full or any(name in derived for name in FULL))
     is_ours = not values or ("summary" in derived and "summary" not in edited(project, scope, values))
     return Draft(fields, first_of(fields if is_ours else values))
 

@@ -9,15 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 import tree_sitter_go
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.language import (
-    Export,
-    ImportResolver,
-    Language,
-    Layout,
-    SourceOutline,
-    join,
-    outline,
-)
+from contexthall.contexts.draft.languages.language import Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, name_of
 from contexthall.contexts.draft.syntax.comments import comment_prose, commented, is_licence
 from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, Piece, body_start, children, first_child, text
@@ -135,14 +127,11 @@ _READERS: dict[str, Callable[[bytes, Node, str], Iterator[Export]]] = {
 }
 
 
-def _resolver(layout: Layout) -> ImportResolver:
-    def resolve(name: str, _scope: str) -> str | None:
-        for module, scope in layout.packages.items():
-            if name == module or name.startswith(f"{module}/"):
-                return layout.known(join(scope, name[len(module) + 1 :]))
-        return None
-
-    return resolve
+def _resolve(layout: Layout, name: str, _scope: str) -> str | None:
+    for module, scope in layout.packages.items():
+        if name == module or name.startswith(f"{module}/"):
+            return layout.known(join(scope, name[len(module) + 1 :]))
+    return None
 
 
 _MAJOR = re.compile(r"/v\d{1,4}$")
@@ -161,7 +150,7 @@ def _go_mod(data: bytes, _root: bytes) -> ProjectManifest:
     for path, version in required:
         if path not in local:
             found.add(path, version)
-    return ProjectManifest(_MAJOR.sub("", module).rpartition("/")[2], "", found.all(), module)
+    return found.manifest(_MAJOR.sub("", module).rpartition("/")[2], module=module)
 
 
 def _directives(lines: Iterable[str]) -> Iterator[tuple[str, list[str], str]]:
@@ -184,7 +173,7 @@ GO = Language(
     extensions={"go": tree_sitter_go.language},
     keywords=re.compile(rb"^(?:func|type|var|const|import)\b", re.MULTILINE),
     outline=_outline,
-    resolver=_resolver,
+    resolver=_resolve,
     manifests=(ManifestFile("go.mod", 4, _go_mod),),
     front_files=("doc.go",),
     has_package_doc=True,

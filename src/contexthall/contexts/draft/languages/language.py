@@ -6,6 +6,7 @@ Pure: a file that does not parse costs its own lines, and what is where is an ar
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from contexthall.contexts.draft.languages.project_manifest import ManifestFile
@@ -45,31 +46,28 @@ def outline(doc: str, exports: Iterable[Export], imports: Iterable[str]) -> Sour
     return SourceOutline(doc, tuple(by_name.values()), tuple(written))
 
 
-ImportResolver: TypeAlias = Callable[[str, str], str | None]
-"""Import, scope of the importing directory → scope that it leads to; None if it leads out of the project."""
-
-
+@dataclass(frozen=True, eq=False)
 class Layout:
     """The directories of a project with their files, and the names under which manifests publish some of them."""
 
-    def __init__(self, files: Mapping[str, Collection[str]], packages: Mapping[str, str], name: str = "") -> None:
-        self.files = files
-        self.packages = packages
-        """Published name → scope: a package of a workspace, a Go module, a crate."""
-        self.name = name
-        """Of the root, which may be a package itself."""
-        self._resolvers: dict[Callable[[Layout], ImportResolver], ImportResolver] = {}
+    files: Mapping[str, Collection[str]]
+    packages: Mapping[str, str]
+    """Published name → scope: a package of a workspace, a Go module, a crate."""
+    name: str = ""
+    """Of the root, which may be a package itself."""
 
-    def internal(self, resolver: "Callable[[Layout], ImportResolver]", imports: Sequence[str], scope: str) -> list[str]:
+    def internal(self, resolve: "ImportResolver", imports: Sequence[str], scope: str) -> list[str]:
         """Return the other directories that a directory's imports lead to, sorted."""
-        if resolver not in self._resolvers:
-            self._resolvers[resolver] = resolver(self)
-        found = {self._resolvers[resolver](each, scope) for each in imports}
+        found = {resolve(self, each, scope) for each in imports}
         return sorted(place for place in found if place is not None and place != scope)
 
     def known(self, scope: str) -> str | None:
         """Return a scope if there is such a directory."""
         return scope if scope in self.files else None
+
+
+ImportResolver: TypeAlias = Callable[[Layout, str, str], str | None]
+"""Import, scope of the importing directory → scope that it leads to; None if it leads out of the project."""
 
 
 def join(scope: str, *parts: str) -> str:
@@ -89,7 +87,7 @@ class Language(NamedTuple):
     """How lines begin that begin a statement: a file with syntax errors is cut there."""
     outline: Callable[[Iterable[Piece]], SourceOutline]
     """Reads a file, piece by piece."""
-    resolver: Callable[[Layout], ImportResolver]
+    resolver: ImportResolver
     manifests: tuple[ManifestFile, ...] = ()
     front_files: tuple[str, ...] = ()
     """Files that speak for their directory, the most telling first."""

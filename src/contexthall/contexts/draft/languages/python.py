@@ -7,27 +7,16 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from configparser import Error as ConfigError
 from configparser import RawConfigParser
-from functools import cache
+from functools import lru_cache
 
 import tree_sitter_python
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.language import (
-    ROOT,
-    Export,
-    ImportResolver,
-    Language,
-    Layout,
-    SourceOutline,
-    join,
-    outline,
-)
+from contexthall.contexts.draft.languages.language import ROOT, Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import (
     Dependencies,
     ManifestFile,
     ProjectManifest,
-    description_of,
-    name_of,
     normal_name,
     read_toml,
     table_at,
@@ -38,22 +27,17 @@ from contexthall.contexts.draft.syntax.parsing import (
     LONGEST_NAME,
     Piece,
     children,
-    first_child,
     first_named_child,
     text,
     words,
+    written,
 )
 from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 
 _NOTATION = Notation(
     strings=frozenset({"string"}),
     lists=frozenset({"parameters", "argument_list", "type_parameter", "subscript"}),
-    defaults={
-        "default_parameter": ("name", "value"),
-        "typed_default_parameter": ("name", "value"),
-        "keyword_argument": ("name", "value"),
-        "pair": ("key", "value"),
-    },
+    defaults=frozenset({"default_parameter", "typed_default_parameter", "keyword_argument", "pair"}),
 )
 _BRANCHES = words(
     "if_statement elif_clause else_clause try_statement except_clause except_group_clause finally_clause "
@@ -70,6 +54,7 @@ _GENERIC = re.compile(
     rb"type)\["
 )
 _UNION = re.compile(rb"[\w.]+(?:\[[\w., |\[\]]*\])?(?:\s*\|\s*[\w.]+(?:\[[\w., |\[\]]*\])?)+")
+_LITERAL = re.compile(r"([rRuU]*)(\"\"\"|\'\'\'|\"|\')(.*)\2", re.DOTALL)
 _ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": " ", "\n": "", "\r\n": "", "\\": "\\", '"': '"', "'": "'"}
 
@@ -237,34 +222,33 @@ def _statements(data: bytes, nodes: Iterable[Node], levels: int = DEEPEST) -> It
 
 def _assigned(data: bytes, node: Node, name: str, value: Node | None) -> tuple[str, bool]:
     """Return what is shown of an assignment, never a constant's value, and whether it makes something public."""
-    annotation = node.child_by_field_name("type")
-    is_constant = _CONSTANT.fullmatch(name) is not None
+    annotation, shown = node.child_by_field_name("type"), name
+    is_public = is_constant = _CONSTANT.fullmatch(name) is not None
     if annotation is not None:
         is_alias = text(data, annotation).endswith("TypeAlias")
         end = node.end_byte if is_alias else annotation.end_byte
-        written = one_line(data, node, (node.start_byte, end), _NOTATION)
-        return (written if len(written) <= LONGEST_SIGNATURE else name), is_constant or is_alias
-    if value is None:
-        return name, False
-    maker = _maker(data, value)
-    if _is_type(data, value, maker) and _TYPE_NAME.fullmatch(name) and not (is_constant and len(name) == 1):
-        written = name if value.type == "call" else one_line(data, node, node.byte_range, _NOTATION)
-        return (written if len(written) <= LONGEST_SIGNATURE else name), not name.startswith("_")
-    return name, is_constant and maker not in _TYPE_VARIABLES
+        shown, is_public = one_line(data, node, (node.start_byte, end), _NOTATION), is_constant or is_alias
+    elif value is None:
+        is_public = False
+    elif _is_type(data, value) and _TYPE_NAME.fullmatch(name) and not (is_constant and len(name) == 1):
+        shown = name if value.type == "call" else one_line(data, node, node.byte_range, _NOTATION)
+        is_public = True
+    else:
+        is_public = is_constant and _maker(data, value) not in _TYPE_VARIABLES
+    return shown if len(shown) <= LONGEST_SIGNATURE else name, is_public
 
 
 def _maker(data: bytes, value: Node) -> str:
     """Return the last name of what is called, for a value that is a call."""
-    return text(data, value.child_by_field_name("function")).rsplit(".", 1)[-1] if value.type == "call" else ""
+    return text(data, value, "function").rsplit(".", 1)[-1] if value.type == "call" else ""
 
 
-def _is_type(data: bytes, value: Node, maker: str) -> bool:
+def _is_type(data: bytes, value: Node) -> bool:
     """Return whether a value can only be a type; in doubt it is not, as it would be shown."""
-    written = data[value.start_byte : value.end_byte][: LONGEST_SIGNATURE + 1]
-    return maker in _TYPE_MAKERS or (
-        (value.type == "subscript" and _GENERIC.match(written) is not None)
-        or (value.type == "binary_operator" and _UNION.fullmatch(written) is not None)
-    )
+    source = data[value.start_byte : value.end_byte][: LONGEST_SIGNATURE + 1]
+    if value.type == "subscript":
+        return _GENERIC.match(source) is not None
+    return _maker(data, value) in _TYPE_MAKERS or (value.type == "binary_operator" and bool(_UNION.fullmatch(source)))
 
 
 def _string_prose(data: bytes, node: Node | None) -> str:
@@ -277,40 +261,34 @@ def _string_prose(data: bytes, node: Node | None) -> str:
 
 def _string(data: bytes, node: Node) -> str:
     """Return what a string literal holds; nothing for bytes and f-strings."""
-    start = first_child(node)
-    end = node.child(node.child_count - 1) if start is not None else None
-    if start is None or end is None or end.type != "string_end":
+    literal = _LITERAL.fullmatch(written(data, node))
+    if literal is None:
         return ""
-    prefix = data[start.start_byte : start.end_byte].lower()
-    if b"f" in prefix or b"b" in prefix or b"t" in prefix:
-        return ""
-    inside = data[start.end_byte : end.start_byte].decode("utf-8", "replace")
-    return inside if b"r" in prefix or "\\" not in inside else _ESCAPE.sub(_unescaped, inside)
+    prefix, _, inside = literal.groups()
+    return inside if "r" in prefix.lower() else _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[0]), inside)
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    return _ESCAPED.get(match[1], match[0])
+def _resolve(layout: Layout, name: str, scope: str) -> str | None:
+    below = name.lstrip(".")
+    level = len(name) - len(below)
+    if not level:
+        return _resolve_absolute(layout, name)
+    return _module(layout, join(scope, *[".."] * (level - 1)), below.split("."))
 
 
-def _resolver(layout: Layout) -> ImportResolver:
+@lru_cache(1 << 14)
+def _resolve_absolute(layout: Layout, name: str) -> str | None:
+    first, *others = name.split(".")
+    if first == layout.name and "__init__.py" in layout.files.get(ROOT, ()):
+        return _module(layout, ROOT, others)
+    return next((found for root in _roots(layout) if (found := _module(layout, root, name.split(".")))), None)
+
+
+@lru_cache(1)
+def _roots(layout: Layout) -> list[str]:
+    """Return where absolute imports may start: directories above packages that are no packages themselves."""
     packages = {scope for scope, names in layout.files.items() if "__init__.py" in names}
-    # Absolute imports may start in directories above packages that are no packages themselves.
-    roots = sorted({ROOT} | ({join(scope, "..") for scope in packages} - packages))
-
-    @cache
-    def resolve_absolute(name: str) -> str | None:
-        if name.split(".", maxsplit=1)[0] == layout.name and ROOT in packages:
-            return _module(layout, ROOT, name.split(".")[1:])
-        return next((found for root in roots if (found := _module(layout, root, name.split(".")))), None)
-
-    def resolve(name: str, scope: str) -> str | None:
-        below = name.lstrip(".")
-        level = len(name) - len(below)
-        return (
-            _module(layout, join(scope, *[".."] * (level - 1)), below.split(".")) if level else resolve_absolute(name)
-        )
-
-    return resolve
+    return sorted({ROOT} | ({join(scope, "..") for scope in packages} - packages))
 
 
 def _module(layout: Layout, base: str, parts: Iterable[str]) -> str | None:
@@ -351,18 +329,15 @@ def _add_requirement(found: Dependencies, line: str, inside: Collection[str] = (
 def _pyproject(data: bytes, _root: bytes) -> ProjectManifest:
     tables = read_toml(data)
     project, poetry = table_at(tables, "project"), table_at(tables, "tool", "poetry")
-    name = name_of(project.get("name") or poetry.get("name"))
-    found = Dependencies(own=name)
-    listed = project.get("dependencies")
+    name = project.get("name") or poetry.get("name")
+    found, listed, wanted = Dependencies(own=name), project.get("dependencies"), table_at(poetry, "dependencies")
     if isinstance(listed, list):
-        inside = frozenset(
-            _inside(table_at(tables, "tool", "uv", "sources")) | _inside(table_at(poetry, "dependencies"))
-        )
+        inside = _inside(table_at(tables, "tool", "uv", "sources")) | _inside(wanted)
         for line in listed:
             _add_requirement(found, str(line), inside)
     else:
-        _add_poetry(found, table_at(poetry, "dependencies"))
-    return ProjectManifest(name, description_of(project.get("description") or poetry.get("description")), found.all())
+        _add_poetry(found, wanted)
+    return found.manifest(name, project.get("description") or poetry.get("description"))
 
 
 def _inside(sources: Mapping[str, object]) -> set[str]:
@@ -388,7 +363,7 @@ def _setup_cfg(data: bytes, _root: bytes) -> ProjectManifest:
     found = Dependencies(own=name)
     for line in parser.get("options", "install_requires", fallback="").splitlines():
         _add_requirement(found, line)
-    return ProjectManifest(name_of(name), description_of(_literal(parser, "metadata", "description")), found.all())
+    return found.manifest(name, _literal(parser, "metadata", "description"))
 
 
 def _literal(parser: RawConfigParser, section: str, key: str) -> str:
@@ -404,7 +379,7 @@ def _requirements(data: bytes, _root: bytes) -> ProjectManifest:
             found.add(egg[1])
         else:
             _add_requirement(found, wanted)
-    return ProjectManifest(dependencies=found.all())
+    return found.manifest()
 
 
 PYTHON = Language(
@@ -415,7 +390,7 @@ PYTHON = Language(
         rb"^(?:def|class|async|import|from|if|try|with|type|@|[A-Za-z_]\w*[ \t]*(?:=[^=]|:))", re.MULTILINE
     ),
     outline=_outline,
-    resolver=_resolver,
+    resolver=_resolve,
     manifests=(
         ManifestFile("pyproject.toml", 0, _pyproject),
         ManifestFile("setup.cfg", 1, _setup_cfg),

@@ -5,27 +5,16 @@ Pure. Public is what is `pub` without a restriction.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 import tree_sitter_rust
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.language import (
-    ROOT,
-    Export,
-    ImportResolver,
-    Language,
-    Layout,
-    SourceOutline,
-    join,
-    outline,
-)
+from contexthall.contexts.draft.languages.language import ROOT, Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import (
     Dependencies,
     ManifestFile,
     ProjectManifest,
-    description_of,
-    name_of,
     read_toml,
     table_at,
 )
@@ -168,21 +157,14 @@ def _joined(prefix: str, path: str) -> str:
     return f"{prefix}::{path}" if prefix else path.removeprefix("::")
 
 
-def _resolver(layout: Layout) -> ImportResolver:
-    def resolve(name: str, scope: str) -> str | None:
-        first, *parts = name.split("::")
-        bases = {"crate": _crate(layout, scope), "self": scope, "super": join(scope, "..")}
-        base = bases.get(first, layout.packages.get(first.replace("_", "-"), layout.packages.get(first)))
-        if base is None or base not in layout.files:
-            return None
-        for part in parts if first in bases else ():
-            below = join(base, part)
-            if below not in layout.files:
-                break
-            base = below
-        return base
-
-    return resolve
+def _resolve(layout: Layout, name: str, scope: str) -> str | None:
+    first, *parts = name.split("::")
+    bases = {"crate": _crate(layout, scope), "self": scope, "super": join(scope, "..")}
+    base = bases.get(first, layout.packages.get(first.replace("_", "-"), layout.packages.get(first)))
+    if base is None or base not in layout.files:
+        return None
+    below = accumulate(parts if first in bases else (), join, initial=base)
+    return [*takewhile(layout.files.__contains__, below)][-1]
 
 
 def _crate(layout: Layout, scope: str) -> str | None:
@@ -200,13 +182,15 @@ def _cargo(data: bytes, root: bytes) -> ProjectManifest:
     found = Dependencies()
     for wanted in _crates(tables, shared):
         for name, value in wanted.items():
-            if table_at(value).get("workspace") is not True:
-                _add_crate(found, name, value)
-            elif name in shared:
-                _add_crate(found, name, shared[name])
-    return ProjectManifest(
-        name_of(package.get("name")), description_of(_inherited(package, "description", workspace)), found.all()
-    )
+            _add_crate(found, name, shared.get(name) if _is_inherited(value) else value)
+    description = package.get("description")
+    if _is_inherited(description):
+        description = table_at(workspace, "package").get("description")
+    return found.manifest(package.get("name"), description)
+
+
+def _is_inherited(value: object) -> bool:
+    return table_at(value).get("workspace") is True
 
 
 def _crates(tables: Mapping[str, object], shared: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
@@ -220,13 +204,8 @@ def _crates(tables: Mapping[str, object], shared: Mapping[str, object]) -> Itera
 def _add_crate(found: Dependencies, name: str, value: object) -> None:
     table = table_at(value)
     real = table.get("package", name)
-    if "path" not in table and isinstance(real, str):
+    if value is not None and "path" not in table and isinstance(real, str):
         found.add(real, table.get("version") if table else value)
-
-
-def _inherited(package: Mapping[str, object], key: str, root: Mapping[str, object]) -> object:
-    value = package.get(key)
-    return table_at(root, "package").get(key) if table_at(value).get("workspace") is True else value
 
 
 RUST = Language(
@@ -237,7 +216,7 @@ RUST = Language(
         rb"^(?:pub|fn|async|unsafe|const|static|struct|enum|union|trait|impl|type|use|mod|extern)\b", re.MULTILINE
     ),
     outline=_outline,
-    resolver=_resolver,
+    resolver=_resolve,
     manifests=(ManifestFile("Cargo.toml", 3, _cargo, inherits=True),),
     front_files=("lib.rs", "mod.rs", "main.rs"),
 )

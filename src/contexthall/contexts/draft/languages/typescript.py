@@ -7,28 +7,14 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain, islice, pairwise
 
 import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.language import (
-    Export,
-    ImportResolver,
-    Language,
-    Layout,
-    SourceOutline,
-    join,
-    outline,
-)
-from contexthall.contexts.draft.languages.project_manifest import (
-    Dependencies,
-    ManifestFile,
-    ProjectManifest,
-    description_of,
-    name_of,
-    table_at,
-)
+from contexthall.contexts.draft.languages.language import Export, Language, Layout, SourceOutline, join, outline
+from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, table_at
 from contexthall.contexts.draft.syntax.comments import comment_prose, commented, is_apart, is_licence
 from contexthall.contexts.draft.syntax.parsing import (
     LEFT_OUT,
@@ -49,13 +35,7 @@ _NOTATION = Notation(
     strings=frozenset({"string", "template_string", "template_literal_type", "regex"}),
     lists=frozenset({"formal_parameters", "type_parameters", "type_arguments", "arguments", "tuple_type"}),
     members=frozenset({"object_type", "interface_body"}),
-    defaults={
-        "required_parameter": ("pattern", "value"),
-        "optional_parameter": ("pattern", "value"),
-        "assignment_pattern": ("left", "right"),
-        "object_assignment_pattern": ("left", "right"),
-        "pair": ("key", "value"),
-    },
+    defaults=words("required_parameter optional_parameter assignment_pattern object_assignment_pattern pair"),
     leading={"union_type": "|", "intersection_type": "&"},
 )
 _LOADING = re.compile(rb"\b(?:require|import)\s*\(\s*(['\"])([^'\"\\\n]{1,200})\1\s*[,)]")
@@ -126,9 +106,7 @@ class _ModulePiece:
                     yield source
 
     def _loadings(self) -> Iterator[tuple[int, str]]:
-        for count, match in enumerate(_LOADING.finditer(self._data)):
-            if count == _MOST_LOADINGS:
-                return
+        for match in islice(_LOADING.finditer(self._data), _MOST_LOADINGS):
             node = self._root.descendant_for_byte_range(match.start(), match.start() + 1)
             if node is not None and node.type in {"import", "identifier"}:
                 yield match.start(), match[2].decode("utf-8", "replace")
@@ -207,16 +185,13 @@ class _ModulePiece:
         if target is None or target.type != "identifier":
             return Export(name, name, doc)
         if annotation is not None:
-            return Export(name, self._annotated(name, node, annotation), doc)
+            written = f"{name}{one_line(self._data, node, annotation.byte_range, _NOTATION)}"
+            return Export(name, written if len(written) <= LONGEST_SIGNATURE else name, doc)
         if value is not None and value.type in _FUNCTIONS:
             shape = self._shape(value)
             keyword = text(self._data, node.parent and first_child(node.parent))
             return Export(name, f"{keyword} {name} = {shape}" if shape else "", doc)
         return Export(name, name, doc)
-
-    def _annotated(self, name: str, declarator: Node, annotation: Node) -> str:
-        written = one_line(self._data, declarator, annotation.byte_range, _NOTATION)
-        return f"{name}{written}" if written and len(name) + len(written) <= LONGEST_SIGNATURE else name
 
     # CommonJS
 
@@ -332,14 +307,12 @@ def _pattern_names(data: bytes, pattern: Node) -> Iterator[str]:
 
 def _file_doc(piece: Piece) -> str:
     """Return the comment that is about the file: by its tag, or because it belongs to no declaration."""
-    before: Node | None = None
-    for node in piece.statements():
-        if before is not None and (doc := _doc_of_file(piece.data, before, node)):
-            return doc
-        if node.type not in {"comment", "hash_bang_line"}:
+    for node, following in pairwise(chain(piece.statements(), [None])):
+        if node is None or node.type not in {"comment", "hash_bang_line"}:
             return ""
-        before = node if node.type == "comment" else None
-    return "" if before is None else _doc_of_file(piece.data, before, None)
+        if node.type == "comment" and (doc := _doc_of_file(piece.data, node, following)):
+            return doc
+    return ""
 
 
 def _doc_of_file(data: bytes, comment: Node, following: Node | None) -> str:
@@ -357,15 +330,12 @@ def _doc_of_file(data: bytes, comment: Node, following: Node | None) -> str:
     return ""
 
 
-def _resolver(layout: Layout) -> ImportResolver:
-    def resolve(name: str, scope: str) -> str | None:
-        if name.startswith("."):
-            target = join(scope, name)
-            return target if target in layout.files else layout.known(join(target, ".."))
-        published = next((each for each in layout.packages if name == each or name.startswith(f"{each}/")), None)
-        return layout.known(layout.packages[published]) if published else None
-
-    return resolve
+def _resolve(layout: Layout, name: str, scope: str) -> str | None:
+    if name.startswith("."):
+        target = join(scope, name)
+        return target if target in layout.files else layout.known(join(target, ".."))
+    published = next((each for each in layout.packages if name == each or name.startswith(f"{each}/")), None)
+    return layout.known(layout.packages[published]) if published else None
 
 
 _NOT_A_RANGE = ("file:", "link:", "portal:", "workspace:", ".", "/", "~/")
@@ -373,14 +343,13 @@ _NOT_A_RANGE = ("file:", "link:", "portal:", "workspace:", ".", "/", "~/")
 
 def _package_json(data: bytes, _root: bytes) -> ProjectManifest:
     package = table_at(wire.parse(data.removeprefix(BOM_UTF8), lone_surrogates=True))
-    name = name_of(package.get("name"))
-    found = Dependencies(own=name)
+    found = Dependencies(own=package.get("name"))
     for wanted, spec in table_at(package, "dependencies").items():
         _add_npm(found, wanted, spec)
     for wanted, spec in table_at(package, "peerDependencies").items():
         if not table_at(package, "peerDependenciesMeta", wanted).get("optional"):
             _add_npm(found, wanted, spec)
-    return ProjectManifest(name, description_of(package.get("description")), found.all())
+    return found.manifest(package.get("name"), package.get("description"))
 
 
 def _add_npm(found: Dependencies, name: str, spec: object) -> None:
@@ -403,7 +372,7 @@ TYPESCRIPT = Language(
         re.MULTILINE,
     ),
     outline=_outline,
-    resolver=_resolver,
+    resolver=_resolve,
     manifests=(ManifestFile("package.json", 2, _package_json),),
     front_files=("index.ts", "index.tsx"),
     generated_suffixes=(".d.ts", ".d.mts", ".d.cts"),

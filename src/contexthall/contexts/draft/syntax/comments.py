@@ -5,6 +5,7 @@ Pure.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, takewhile
 
 from tree_sitter import Node
 
@@ -40,7 +41,7 @@ def prose(comment: str) -> str:
     for paragraph in _paragraphs(known(comment[: 16 * LONGEST_DOC])):
         heading, lines = _without_heading(paragraph)
         title = title or heading
-        said = _until_section(lines)
+        said = list(takewhile(lambda line: not (_SECTIONS.match(line) or _RULE.fullmatch(line)), lines))
         if said and not said[0].startswith(_NO_PROSE):
             return _shortened(" ".join(said))
         if len(said) < len(lines) and lines[len(said)].startswith(("@", ":")):
@@ -80,18 +81,10 @@ def is_apart(data: bytes, upper: Node, lower: Node) -> bool:
 
 
 def _paragraphs(comment: str) -> Iterator[list[str]]:
-    lines: list[str] = []
-    for line in comment.splitlines():
-        stripped = _KEPT_TAG.sub("", line.strip(), count=1) if "@" in line else line.strip()
-        if _EMPTY_TAG.fullmatch(stripped):
-            continue
-        if stripped:
-            lines.append(stripped)
-        elif lines:
-            yield lines
-            lines = []
-    if lines:
-        yield lines
+    lines = (_KEPT_TAG.sub("", line.strip(), count=1) for line in comment.splitlines())
+    for has_words, paragraph in groupby((line for line in lines if not _EMPTY_TAG.fullmatch(line)), bool):
+        if has_words:
+            yield list(paragraph)
 
 
 def _without_heading(lines: list[str]) -> tuple[str, list[str]]:
@@ -104,22 +97,10 @@ def _without_heading(lines: list[str]) -> tuple[str, list[str]]:
     return "", lines
 
 
-def _until_section(lines: list[str]) -> list[str]:
-    for position, line in enumerate(lines):
-        if _SECTIONS.match(line) or _RULE.fullmatch(line):
-            return lines[:position]
-    return lines
-
-
 def _shortened(said: str) -> str:
-    if "{@" in said:
-        said = _INLINE_TAG.sub(lambda match: match[2].strip() or match[1], said)
-    if ":`" in said:
-        said = _ROLE.sub(_role, said)
-    said = visible(" ".join(said.split()))
-    if len(said) <= LONGEST_DOC:
-        return said
-    return said[:LONGEST_DOC].rsplit(" ", 1)[0] + " " + LEFT_OUT
+    said = _INLINE_TAG.sub(lambda match: match[2].strip() or match[1], said)
+    said = visible(" ".join(_ROLE.sub(_role, said).split()))
+    return said if len(said) <= LONGEST_DOC else f"{said[:LONGEST_DOC].rsplit(' ', 1)[0]} {LEFT_OUT}"
 
 
 def _role(match: re.Match[str]) -> str:

@@ -59,7 +59,7 @@ def pieces(grammar: Grammar, data: bytes, starts: re.Pattern[bytes]) -> Iterator
     Error recovery alone may bury the second half of a file in the statement that lacks a bracket.
     """
     data = data.removeprefix(BOM_UTF8)
-    if not data or not _is_parsable(data):
+    if not data or len(data) > MOST_BYTES or b"\0" in data or _is_a_bracket_bomb(data):
         return
     deadline = time.thread_time() + MOST_SECONDS
     root = _parse(grammar, data, deadline)
@@ -77,25 +77,16 @@ def pieces(grammar: Grammar, data: bytes, starts: re.Pattern[bytes]) -> Iterator
         yield Piece(data[start:end], part, is_damaged=part.has_error)
 
 
-def _is_parsable(data: bytes) -> bool:
-    return len(data) <= MOST_BYTES and b"\0" not in data and not _is_a_bracket_bomb(data)
-
-
 def _is_a_bracket_bomb(data: bytes) -> bool:
     """Return whether far more brackets are open than anybody writes: each costs the parser a kilobyte."""
     if len(data) <= _SMALL_BYTES:
         return False
-    if data.count(b"<") - data.count(b">") > _OPEN_ANGLES:
-        return True
     brackets = data.translate(None, _NOT_BRACKETS)
     for _ in range(_BRACKET_LEVELS):
         if len(brackets) <= _OPEN_BRACKETS:
-            return False
-        fewer = brackets.replace(b"()", b"").replace(b"[]", b"").replace(b"{}", b"")
-        if len(fewer) == len(brackets):
             break
-        brackets = fewer
-    return len(brackets) > _OPEN_BRACKETS
+        brackets = brackets.replace(b"()", b"").replace(b"[]", b"").replace(b"{}", b"")
+    return len(brackets) > _OPEN_BRACKETS or data.count(b"<") - data.count(b">") > _OPEN_ANGLES
 
 
 @cache
@@ -104,20 +95,17 @@ def _language(grammar: Grammar) -> Language:
 
 
 def _parse(grammar: Grammar, data: bytes, deadline: float) -> Node | None:
-    # A parser is cheap to make, and one that two threads share is not safe: `_Supply` lets other threads run.
     supply = _Supply(data, deadline) if len(data) > _SMALL_BYTES else None
+    with warnings.catch_warnings():
+        # What is recommended in place of a time-out, a callback, ends the process (tree-sitter 0.25.2 and 0.26.0).
+        warnings.simplefilter("ignore", DeprecationWarning)
+        # A parser is cheap to make, and one that two threads share is not safe: `_Supply` lets other threads run.
+        parser = Parser(_language(grammar), timeout_micros=_TIMEOUT_MICROSECONDS)
     try:
-        root = _impatient_parser(grammar).parse(supply or data).root_node
+        root = parser.parse(supply or data).root_node
     except ValueError:  # which is how it says that it gave up
         return None
     return None if supply is not None and supply.is_cut else root
-
-
-def _impatient_parser(grammar: Grammar) -> Parser:
-    with warnings.catch_warnings():
-        # What is recommended in its place, a callback, ends the process (tree-sitter 0.25.2 and 0.26.0).
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return Parser(_language(grammar), timeout_micros=_TIMEOUT_MICROSECONDS)
 
 
 class _Supply:
@@ -134,13 +122,11 @@ class _Supply:
         self.is_cut = False
 
     def __call__(self, offset: int, _point: Point) -> bytes:
-        if not self.is_cut and time.thread_time() > self._deadline:
-            self.is_cut = True
+        self.is_cut = self.is_cut or time.thread_time() > self._deadline
         end = offset + _CHUNK_BYTES
-        if self.is_cut:
-            return self._data[offset : min(end, self._read)]
-        self._read = max(self._read, end)
-        return self._data[offset:end]
+        if not self.is_cut:
+            self._read = max(self._read, end)
+        return self._data[offset : min(end, self._read)]
 
 
 def _cuts(data: bytes, root: Node, starts: re.Pattern[bytes]) -> list[int]:

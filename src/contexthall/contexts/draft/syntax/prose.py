@@ -419,21 +419,17 @@ def readme_sentence(data: bytes, name: str) -> str:
     if (suffix and suffix not in _MARKDOWN + _PLAIN) or b"\0" in data[:LOOKED_AT]:
         return ""
     text = _without_comments(known(data[:LOOKED_AT].decode("utf-8-sig", "replace")))
-    resolve = _resolver(text)
-    markdown = suffix in _MARKDOWN
-    for block in _of_the_whole(_blocks(_body(text.splitlines(), markdown=markdown), markdown=markdown)):
+    resolve, lines, markdown = _resolver(text), text.splitlines(), suffix in _MARKDOWN
+    if markdown and lines and (mark := lines[0].rstrip()) in _FRONT_MATTER:
+        lines = lines[_until(lines, 1, lambda line: line.rstrip() == mark) + 1 :]
+    for block in _of_the_whole(_blocks(lines, markdown=markdown)):
         paragraph = resolve(block.text)
-        if _is_prose(paragraph) and (sentence := _without_colon(first_sentence(paragraph))) and _is_telling(sentence):
+        sentence = first_sentence(paragraph) if _is_prose(paragraph) else ""
+        if _DEFINES.search(sentence):  # and leads to a list
+            sentence = sentence.rstrip(": ")
+        if sentence and _is_telling(sentence):
             return sentence
     return ""
-
-
-def _body(lines: list[str], *, markdown: bool) -> list[str]:
-    """Leave front matter out."""
-    if not (markdown and lines and lines[0].rstrip() in _FRONT_MATTER):
-        return lines
-    end = _until(lines, 1, lambda line: line.rstrip() == lines[0].rstrip())
-    return lines[end + 1 :]
 
 
 def _of_the_whole(blocks: Iterable[_ProseBlock]) -> Iterator[_ProseBlock]:
@@ -460,11 +456,6 @@ def _is_prose(paragraph: str) -> bool:
 def _is_telling(sentence: str) -> bool:
     is_motto = sentence[0] in "\"“'‘" and sentence[-1] in "\"”'’"
     return not (is_motto or sentence.endswith(":") or _BESIDE_THE_POINT.match(sentence) or is_boilerplate(sentence))
-
-
-def _without_colon(sentence: str) -> str:
-    """Return a definition that leads to a list without what it leads to."""
-    return sentence.rstrip(": ") if _DEFINES.search(sentence) else sentence
 
 
 _FEWEST_WORDS_OF_A_SENTENCE = 2

@@ -25,7 +25,8 @@ LONGEST_SIGNATURE = 400
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "html_comment"})
 _NEEDS_CARE = re.compile(rb"[\n\r\t`#\\]|  |//|/\*|[=:(<,] ?[|&] |,[)\]>]")
 _QUOTES = re.compile(rb"[\"']")
-_HAS_STRING = re.compile(rb"[\"'`][^\"'`]")
+_NAME_FIELDS = ("pattern", "name", "left", "key")
+_HAS_STRING = re.compile(r"[\"'`][^\"'`]")
 
 
 class Notation(NamedTuple):
@@ -36,8 +37,8 @@ class Notation(NamedTuple):
     """Where a comma after the last element means nothing."""
     members: frozenset[str] = frozenset()
     """Where a line's end separates as a semicolon does."""
-    defaults: Mapping[str, tuple[str, str]] = {}
-    """The fields that hold the name and the value of what has a default."""
+    defaults: frozenset[str] = frozenset()
+    """What has a name and a value, which may be a secret."""
     leading: Mapping[str, str] = {}
     """Nodes with the token that may lead them without a meaning."""
 
@@ -141,7 +142,7 @@ class _SignatureTokens:
         """Decide about tokens below `node` that only their surroundings tell something about."""
         notation = self._notation
         if kind in notation.defaults:
-            self._hide_secret(node, *notation.defaults[kind])
+            self._hide_secret(node)
         if kind in notation.lists and (comma := _inside(node)[-2:-1]) and comma[0].type == ",":
             self._instead[comma[0].id] = ""
         for member, after in pairwise(_inside(node) if kind in notation.members else ()):
@@ -150,10 +151,11 @@ class _SignatureTokens:
         if kind in notation.leading and (first := first_child(node)) and first.type == notation.leading[kind]:
             self._instead[first.id] = ""
 
-    def _hide_secret(self, node: Node, name_field: str, value_field: str) -> None:
-        value = node.child_by_field_name(value_field)
-        has_string = value is not None and _HAS_STRING.search(self._data, value.start_byte, value.end_byte)
-        if value is not None and has_string and is_secret_name(text(self._data, node, name_field)):
+    def _hide_secret(self, node: Node) -> None:
+        name = next(filter(None, map(node.child_by_field_name, _NAME_FIELDS)), None)
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        has_string = value is not None and _HAS_STRING.search(written(self._data, value))
+        if value is not None and has_string and is_secret_name(text(self._data, name)):
             self._instead[value.id] = LEFT_OUT
 
 
