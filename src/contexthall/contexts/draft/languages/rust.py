@@ -68,17 +68,14 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
 
 
 def _exports(data: bytes, node: Node, comments: Iterable[str], attributes: Iterable[str]) -> Iterator[Export]:
-    doc = comment_prose([each for each in comments if _ABOUT_ITEM.match(each)])
-    name = text(data, node, "name")
-    if node.type == "macro_definition":
-        if any("macro_export" in attribute for attribute in attributes):
-            yield Export(name, f"macro_rules! {name}", doc)
-    elif not _is_public(data, node):
+    is_macro = node.type == "macro_definition"
+    if not (any("macro_export" in each for each in attributes) if is_macro else _is_public(data, node)):
         return
-    elif node.type == "use_declaration":
+    if node.type == "use_declaration":
         yield from _names(data, node)
-    elif node.type in _ITEMS:
-        yield Export(name, _item(data, node), doc)
+    elif is_macro or node.type in _ITEMS:
+        name, doc = text(data, node, "name"), comment_prose([each for each in comments if _ABOUT_ITEM.match(each)])
+        yield Export(name, f"macro_rules! {name}" if is_macro else _item(data, node), doc)
 
 
 def _is_public(data: bytes, node: Node) -> bool:

@@ -7,6 +7,7 @@ where the parser does not come back to us for more of it, after a few seconds.
 import re
 import time
 import warnings
+from bisect import bisect_right
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -46,11 +47,9 @@ class Piece(NamedTuple):
     def statements(self) -> Iterator[Node]:
         """Yield what stands at the top, without the debris that a syntax error leaves there."""
         for node in children(self.root):
-            if not self.is_damaged or (not node.is_error and self._begins_a_line(node)):
+            before = self.data[max(node.start_byte - 1, 0) : node.start_byte]
+            if not self.is_damaged or (not node.is_error and before in {b"", b"\n", b"\r"}):
                 yield node
-
-    def _begins_a_line(self, node: Node) -> bool:
-        return node.start_byte == 0 or self.data[node.start_byte - 1] in b"\n\r"
 
 
 def pieces(grammar: Grammar, data: bytes, starts: re.Pattern[bytes]) -> Iterator[Piece]:
@@ -131,16 +130,10 @@ class _Supply:
 
 def _cuts(data: bytes, root: Node, starts: re.Pattern[bytes]) -> list[int]:
     """Find where statements begin that no whole statement encloses."""
-    whole = [(node.start_byte, node.end_byte) for node in children(root) if not node.has_error]
-    cuts = []
-    position = 0
-    for match in starts.finditer(data):
-        at = match.start()
-        while position < len(whole) and whole[position][1] <= at:
-            position += 1
-        if at and not (position < len(whole) and whole[position][0] < at):
-            cuts.append(at)
-    return cuts
+    whole = [node.byte_range for node in children(root) if not node.has_error]
+    begins, ends = [*(begin for begin, _ in whole), len(data)], [end for _, end in whole]
+    places = (match.start() for match in starts.finditer(data))
+    return [at for at in places if at and begins[bisect_right(ends, at)] >= at]
 
 
 def first_child(node: Node) -> Node | None:

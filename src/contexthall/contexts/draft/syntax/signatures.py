@@ -88,9 +88,7 @@ def _plain(source: bytes) -> str | None:
     if _NEEDS_CARE.search(source):
         return None
     plain = visible(source.decode("utf-8", "replace")).strip()
-    if _QUOTES.search(source) and (is_secret_name(plain) or may_be_key(plain)):
-        return None
-    return plain
+    return None if _QUOTES.search(source) and (is_secret_name(plain) or may_be_key(plain)) else plain
 
 
 def _space(gap: bytes, before: str, after: str) -> str:
