@@ -2,7 +2,7 @@
 
 import pytest
 
-from contexthall.contexts.draft.languages.go import read
+from contexthall.contexts.draft.languages.go import GO
 
 FILE = b"""\
 // Copyright 2020 Somebody. All rights reserved.
@@ -63,7 +63,7 @@ func private_() {}
 
 
 def test_a_file_says_all_of_this() -> None:
-    found = read(FILE)
+    found = GO.read(FILE)
     assert found.doc == "Package jobs runs jobs."
     assert found.imports == ("fmt", "net/http", "example.com/log")
     assert [(export.name, export.signature, export.doc) for export in found.exports] == [
@@ -86,10 +86,10 @@ def test_a_file_says_all_of_this() -> None:
 
 
 def test_a_licence_says_nothing_about_a_package() -> None:
-    assert read(b"// Copyright 2020 Somebody.\npackage a\n").doc == ""
+    assert GO.read(b"// Copyright 2020 Somebody.\npackage a\n").doc == ""
 
 
 @pytest.mark.parametrize("broken", ["func Broken( {\n", "type X struct {\n", "var y = [\n", "}\n"])
 def test_a_syntax_error_costs_its_own_lines(broken: str) -> None:
-    found = read(f"package a\n\nfunc First(x int) {{}}\n\n{broken}\nfunc Last() error {{\n}}\n".encode())
+    found = GO.read(f"package a\n\nfunc First(x int) {{}}\n\n{broken}\nfunc Last() error {{\n}}\n".encode())
     assert [export.signature for export in found.exports] == ["func First(x int)", "func Last() error"]

@@ -88,12 +88,12 @@ def test_a_language_is_known_by_the_end_of_the_name() -> None:
 
 
 def test_a_reader_that_fails_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_data: bytes, _extension: str) -> SourceOutline:
+    def fail(_pieces: object) -> SourceOutline:
         raise RecursionError
 
-    monkeypatch.setitem(BY_EXTENSION, "py", python.PYTHON._replace(read=fail))
+    monkeypatch.setitem(BY_EXTENSION, "py", python.PYTHON._replace(outline=fail))
     assert read("a.py", GOOD["a.py"]) == SourceOutline()
-    assert python.read(GOOD["a.py"]) != SourceOutline()
+    assert python.PYTHON.read(GOOD["a.py"]) != SourceOutline()
 
 
 def test_an_unknown_language_has_no_record() -> None:

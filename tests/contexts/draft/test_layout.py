@@ -2,7 +2,7 @@
 
 import pytest
 
-from contexthall.contexts.draft.languages.layout import Layout
+from contexthall.contexts.draft.languages.language import Layout
 from contexthall.contexts.draft.languages.table import LANGUAGES
 
 PYTHON = Layout(

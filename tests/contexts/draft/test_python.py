@@ -3,7 +3,7 @@
 import pytest
 
 from contexthall.contexts.draft.languages.language import SourceOutline
-from contexthall.contexts.draft.languages.python import read
+from contexthall.contexts.draft.languages.python import PYTHON
 
 MODULE = b'''\
 """Runs jobs.
@@ -62,7 +62,7 @@ if __name__ == "__main__":
 
 
 def source(text: str) -> SourceOutline:
-    return read(text.encode())
+    return PYTHON.read(text.encode())
 
 
 def signatures(text: str) -> list[str]:
@@ -70,7 +70,7 @@ def signatures(text: str) -> list[str]:
 
 
 def test_a_module_says_all_of_this() -> None:
-    found = read(MODULE)
+    found = PYTHON.read(MODULE)
     assert found.doc == "Runs jobs."
     assert found.imports == ("__future__", "os", "a.b", ".sibling", "..x.y", "typing", "fast")
     assert [(export.signature, export.doc) for export in found.exports] == [

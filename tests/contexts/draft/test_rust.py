@@ -2,7 +2,7 @@
 
 import pytest
 
-from contexthall.contexts.draft.languages.rust import read
+from contexthall.contexts.draft.languages.rust import RUST
 
 FILE = b"""\
 //! # Jobs
@@ -59,7 +59,7 @@ pub mod tests {}
 
 
 def test_a_file_says_all_of_this() -> None:
-    found = read(FILE)
+    found = RUST.read(FILE)
     assert found.doc == "Runs jobs."
     assert found.imports == (
         *("std::collections", "std::collections::hash_map", "crate::a::b", "super", "self::inner", "prelude", "alloc"),
@@ -91,5 +91,5 @@ def test_a_file_says_all_of_this() -> None:
 
 @pytest.mark.parametrize("broken", ["pub fn broken( {\n", "pub struct {\n", "impl Y {\n", "}\n"])
 def test_a_syntax_error_costs_its_own_lines(broken: str) -> None:
-    found = read(f"pub fn first(x: u8) {{}}\n\n{broken}\npub fn last() {{}}\n".encode())
+    found = RUST.read(f"pub fn first(x: u8) {{}}\n\n{broken}\npub fn last() {{}}\n".encode())
     assert [export.signature for export in found.exports] == ["pub fn first(x: u8)", "pub fn last()"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contexthall.contexts.draft.languages.typescript import read
+from contexthall.contexts.draft.languages.table import BY_EXTENSION
 
 MODULE = b"""\
 #!/usr/bin/env node
@@ -45,11 +45,11 @@ export default class App {}
 
 
 def signatures(text: str, extension: str = "ts") -> list[str]:
-    return [export.signature for export in read(text.encode(), extension).exports]
+    return [export.signature for export in BY_EXTENSION[extension].read(text.encode(), extension).exports]
 
 
 def test_a_module_says_all_of_this() -> None:
-    found = read(MODULE, "ts")
+    found = BY_EXTENSION["ts"].read(MODULE, "ts")
     assert found.doc == "Serves things."
     assert found.imports == ("node:fs", "./a", "./b", "./d.js", "./lazy", "./inner")
     assert [export.signature for export in found.exports] == [
@@ -135,7 +135,12 @@ def test_common_js_exports_too(text: str, expected: list[str]) -> None:
     ],
 )
 def test_only_a_block_that_belongs_to_no_declaration_is_about_the_file(text: str, doc: str) -> None:
-    assert read(text.encode(), "js").doc == doc
+    assert BY_EXTENSION["js"].read(text.encode(), "js").doc == doc
+
+
+def test_each_name_of_a_declaration_has_its_own_signature() -> None:
+    text = "const first = (a: A) => 1, second = (b: B) => 2;\nexport { second, first as third };\n"
+    assert signatures(text) == ["const second = (b: B)", "const third = (a: A)"]
 
 
 def test_tsx_and_jsx_are_read() -> None:
@@ -146,6 +151,7 @@ def test_tsx_and_jsx_are_read() -> None:
 
 @pytest.mark.parametrize("broken", ["function broken( {\n", "if (x) {\n", "const s = {a: ;\n", "}}\n", "class { x(\n"])
 def test_a_syntax_error_costs_its_own_lines(broken: str) -> None:
-    found = read(f"import 'a';\nexport function first(x: A) {{}}\n\n{broken}\nexport class Last {{}}\n".encode(), "ts")
+    text = f"import 'a';\nexport function first(x: A) {{}}\n\n{broken}\nexport class Last {{}}\n"
+    found = BY_EXTENSION["ts"].read(text.encode(), "ts")
     assert [export.signature for export in found.exports] == ["function first(x: A)", "class Last"]
     assert found.imports == ("a",)

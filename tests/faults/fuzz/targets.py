@@ -327,11 +327,11 @@ def contexts_ledger(data: bytes) -> None:
 
 
 _LANGUAGES: Sequence[Callable[[bytes], SourceOutline]] = (
-    python.read,
-    lambda data: typescript.read(data, extension="ts"),
-    lambda data: typescript.read(data, extension="tsx"),
-    go.read,
-    rust.read,
+    python.PYTHON.read,
+    lambda data: typescript.TYPESCRIPT.read(data, extension="ts"),
+    lambda data: typescript.TYPESCRIPT.read(data, extension="tsx"),
+    go.GO.read,
+    rust.RUST.read,
 )
 
 

@@ -8,12 +8,13 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import accumulate, count
 from typing import Literal, TypeAlias, TypeVar
 
 from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft.agents import Row
 from contexthall.contexts.draft.agents_file import CHANGES, LEFT_ALONE, write_agents
-from contexthall.contexts.draft.apply import is_emptied, move_context, write_draft
+from contexthall.contexts.draft.apply import lacks_context, move_context, write_draft
 from contexthall.contexts.draft.plan import (
     Draft,
     DraftPlan,
@@ -27,6 +28,7 @@ from contexthall.contexts.draft.plan import (
 from contexthall.contexts.draft.syntax.prose import first_sentence
 from contexthall.contexts.files.merge import derived_fields
 from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
+from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.project import FRESH, STALE, Overview, Project
 from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
 from contexthall.core.errors import ContextError, DiskError, HallError
@@ -45,8 +47,8 @@ _WORKERS = 2
 def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Outcome:
     """Draft a context for every directory that lacks one, and give those that were moved their new scope."""
     overview = project.overview()
-    missing = [each.scope for each in overview.census.kept if _lacks_context(each)]
-    moved = [each.scope for each in overview.census.kept if not _lacks_context(each) and _is_moved(project, each)]
+    missing = [each.scope for each in overview.census.kept if lacks_context(each) and not each.error]
+    moved = [each.scope for each in overview.census.kept if not lacks_context(each) and _is_moved(project, each)]
     run = _Drafting(project, overview, order)
     drafted = {shown(scope) for scope in (*missing, *run.refused)}
     for entry in overview.entries:
@@ -65,10 +67,6 @@ def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, pr
         scopes = [each.scope for each in overview.census.kept if shown(each.scope) in stale]
     run = _Drafting(project, overview, order)
     return run.run(scopes, [], progress) if scopes else run.only_tidy()
-
-
-def _lacks_context(directory: ScannedDirectory) -> bool:
-    return (directory.context is None or is_emptied(directory)) and not directory.error
 
 
 def _is_moved(project: Project, directory: ScannedDirectory) -> bool:
@@ -90,55 +88,50 @@ class _Drafting:
         self._summaries = {entry.scope: first_sentence(str(entry.summary or "")) for entry in overview.entries}
         self._outcome = Outcome([], [], [], [], "unchanged")
         self.refused: set[str] = set()
-        self._unruled = {each.scope for each in overview.directories if each.cause}
         for directory in overview.directories:
             reason = overview.refused.get(shown(directory.scope))
             if directory.cause or reason:
                 self._refuse(directory.scope, reason or f"{directory.error}: {directory.cause}")
 
     def run(self, scopes: Sequence[str], moved: Sequence[str], progress: DraftProgress) -> Outcome:
-        self._tidy()
-        plan = make_plan(self._project, self._overview, self._order)
+        project = self._project
+        self.only_tidy()
+        plan = make_plan(project, self._overview, self._order, scopes)
         for scope, reason in plan.faults.items():
             self._refuse(scope, reason)
-        drafts = {
-            scope: drafted
-            for scope, drafted in _share(self._clear(scopes), partial(_attempt_draft, plan), progress).items()
-            if isinstance(drafted, Draft) or self._refuse(scope, drafted)
-        }
+        drafted = _share(self._clear(scopes), partial(draft_directory, project, plan), progress)
+        drafts = {scope: each for scope, (each, reason) in drafted.items() if each or self._refuse(scope, reason)}
         self._summaries |= {shown(scope): each.summary for scope, each in drafts.items()}
-        self._write(plan, {scope: drafts[scope] for scope in self._clear(scopes)})
+        write = partial(write_draft, project, plan, drafts, {**self._summaries})
+        for scope, (kind, reason) in _share([each for each in drafts if each != ROOT], write).items():
+            self.note(scope, kind, reason)
         for scope in self._clear(moved):
-            self.note(scope, *_attempt(partial(move_context, plan, scope)))
+            move = partial(move_context, project, self._directories[scope], is_dry=self._order.is_dry)
+            self.note(scope, *_attempt(move))
         # The root is last: AGENTS.md, which tells of all the others, is one of its files.
-        if ROOT in drafts and ROOT not in self.refused:
-            self.note(ROOT, *_attempt(partial(self._write_root, plan, drafts[ROOT])))
-        elif self._has_written_agents() and self._root_was_fresh and not self._order.is_dry:
-            self.note(ROOT, *_attempt(self._refresh_root))
+        if ROOT in drafts:
+            self.note(ROOT, *_attempt(partial(self._write_root, plan, drafts)))
+        else:
+            self._write_agents_alone()
         return self._outcome
 
-    def _write(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> None:
-        """Write all drafts but that of the root."""
-        others = [scope for scope in drafts if scope != ROOT]
-        write = partial(_attempt_write, plan, drafts, {**self._summaries})
-        for scope, verdict in _share(others, write, _quietly).items():
-            self.note(scope, *verdict)
-
-    def _write_root(self, plan: DraftPlan, root: Draft) -> str:
-        look_at_itself(self._project, ROOT)
+    def _write_root(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> str:
         self._write_agents()  # the root stays as it is if AGENTS.md must, so that both are written the next time
-        return write_draft(plan, ROOT, root.fields, self._summaries)
+        plan = plan._replace(directories={ROOT: look_at_itself(self._project, ROOT)})
+        return write_draft(self._project, plan, drafts, self._summaries, ROOT)
 
-    def _refresh_root(self) -> str:
-        rehash(self._project, ROOT)
-        return "updated"
-
-    @property
-    def _root_was_fresh(self) -> bool:
-        return any(each.scope == ROOT and each.state == FRESH for each in self._overview.entries)
+    def _write_agents_alone(self) -> None:
+        """Write AGENTS.md, and what the root adds up to with it, if its context was true until now."""
+        was_fresh = any(each.scope == ROOT and each.state == FRESH for each in self._overview.entries)
+        with suppress(DiskError):
+            if self._write_agents() and was_fresh and not self._order.is_dry:
+                self.note(ROOT, "updated", _attempt(partial(rehash, self._project, ROOT))[1])
 
     def only_tidy(self) -> Outcome:
-        self._tidy()
+        """Clear away what runs that were killed have left."""
+        if not self._order.is_dry:
+            for directory in self._directories.values():
+                tidy(self._project.disk, directory)
         return self._outcome
 
     def is_outdated(self, scope: str, new: Collection[str]) -> bool:
@@ -147,24 +140,17 @@ class _Drafting:
             values, below = values_of(self._project, self._directories[scope]), self._below.get(scope, ())
         except ContextError as error:
             return self._refuse(scope, str(error))
-        if "subdirectories" not in derived_fields(values):
-            return bool(derived_fields(values)) and any(each in new for each in below)
+        derived, has_new = derived_fields(values), any(each in new for each in below)
+        if "subdirectories" not in derived:
+            return bool(derived) and has_new
         there = {f"{shown(os.path.basename(each))}/" for each in below}
-        listed = values.get("subdirectories")
-        named = [str(each.get("name")) for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-        return any(each in new for each in below) or there != {*named}
+        return has_new or there != {str(each.get("name")) for each in _subdirectories(values)}
 
-    def note(self, scope: str, kind: str, reason: str) -> None:
+    def note(self, scope: str, kind: str | None, reason: str) -> None:
         if reason:
             self._outcome.failed.append((shown(scope), reason))
-        else:
+        elif kind:
             getattr(self._outcome, kind).append(shown(scope))
-
-    def _tidy(self) -> None:
-        """Clear away what runs that were killed have left."""
-        if not self._order.is_dry:
-            for directory in self._directories.values():
-                tidy(self._project.disk, directory)
 
     def _refuse(self, scope: str, reason: str) -> Literal[False]:
         """Write nothing about a directory of which the system would not show something; what was said of it stays."""
@@ -180,22 +166,23 @@ class _Drafting:
         if parent is None:  # which does not count itself, when one below it was asked for by name
             return ""
         with suppress(ContextError):
-            listed = values_of(self._project, parent).get("subdirectories")
-            named = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+            named = _subdirectories(values_of(self._project, parent))
             return next((first_of(each) for each in named if each.get("name") == f"{os.path.basename(scope)}/"), "")
         return ""
 
     def _clear(self, scopes: Sequence[str]) -> list[str]:
         """Leave out what was refused, and what lies below a directory whose rules are not known: it may not count."""
-        unruled = self._unruled
-        return [scope for scope in scopes if scope not in self.refused and unruled.isdisjoint((ROOT, *_lineage(scope)))]
+        unruled = {each.scope for each in self._overview.directories if each.cause}
+        return [scope for scope in scopes if scope not in self.refused and unruled.isdisjoint(_lineage(scope))]
 
     def _write_agents(self) -> bool:
         """Write our section of AGENTS.md; return whether that changed the file."""
         what = LEFT_ALONE
+        kept = [shown(each.scope) for each in self._overview.census.kept]
+        rows = [Row(scope, self._summaries[scope]) for scope in kept if self._summaries.get(scope)]
         try:
             if self._order.with_agents:
-                what = write_agents(self._project, self._rows(), is_dry=self._order.is_dry)
+                what = write_agents(self._project, rows, is_dry=self._order.is_dry)
         except DiskError as error:
             what = str(error)
             raise
@@ -203,70 +190,43 @@ class _Drafting:
             self._outcome = self._outcome._replace(agents=what)
         return what in CHANGES
 
-    def _has_written_agents(self) -> bool:
-        try:
-            return self._write_agents()
-        except DiskError:
-            return False
 
-    def _rows(self) -> list[Row]:
-        kept = [each.scope for each in self._overview.census.kept]
-        rows = [Row(shown(scope), self._summaries.get(shown(scope), "")) for scope in kept]
-        return [row for row in rows if row.summary]
-
-
-def _attempt_draft(plan: DraftPlan, scope: str) -> Draft | str:
-    try:
-        return draft_directory(plan, scope)
-    except HallError as error:
-        return str(error)
-
-
-def _attempt_write(
-    plan: DraftPlan, drafts: Mapping[str, Draft], summaries: Mapping[str, str], scope: str
-) -> tuple[str, str]:
-    return _attempt(partial(write_draft, plan, scope, drafts[scope].fields, summaries))
-
-
-def _share(scopes: Sequence[str], act: Callable[[str], Result], progress: DraftProgress) -> dict[str, Result]:
-    """Do something for every directory, in two processes if there are many."""
-    done = 0
-
-    def report(count: int) -> None:
-        nonlocal done
-        done += count
-        progress(done, len(scopes))
-
-    workers = _WORKERS if len(scopes) >= _WORTH_SHARING else 1
-    shares = [scopes[number::workers] for number in range(workers)]
-    found = run_parallel([partial(_do_share, share, act) for share in shares], report)
-    results = dict(each for share in found for each in share)
-    return {scope: results[scope] for scope in scopes}
+def _subdirectories(values: Mapping[str, Value]) -> list[dict[str, Value]]:
+    listed = values.get("subdirectories")
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
 def _lineage(scope: str) -> list[str]:
-    """Return a directory and those above it, but for the root."""
-    parts = scope.split("/")
-    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    """Return a directory and those above it."""
+    return [ROOT, *accumulate(scope.split("/"), os.path.join)]
+
+
+def _share(
+    scopes: Sequence[str], act: Callable[[str], Result], progress: DraftProgress | None = None
+) -> dict[str, tuple[Result | None, str]]:
+    """Attempt something for every directory, in two processes if there are many."""
+    done = count(1)
+    workers = _WORKERS if len(scopes) >= _WORTH_SHARING else 1
+    shares = [scopes[number::workers] for number in range(workers)]
+    tasks = [partial(_do_share, share, act) for share in shares]
+    found = run_parallel(tasks, lambda _one: progress(next(done), len(scopes)) if progress else None)
+    results = {scope: result for share in zip(shares, found, strict=True) for scope, result in zip(*share, strict=True)}
+    return {scope: results[scope] for scope in scopes}
 
 
 def _do_share(
     scopes: Sequence[str], act: Callable[[str], Result], report: Callable[[int], None]
-) -> list[tuple[str, Result]]:
+) -> list[tuple[Result | None, str]]:
     results = []
     for scope in scopes:
-        results.append((scope, act(scope)))
+        results.append(_attempt(partial(act, scope)))
         report(1)
     return results
 
 
-def _attempt(act: Callable[[], str]) -> tuple[str, str]:
-    """Do something about a directory; give in which list it belongs, or why it failed."""
+def _attempt(act: Callable[[], Result]) -> tuple[Result | None, str]:
+    """Do something about a directory; give what it gave, or why it failed."""
     try:
         return act(), ""
     except HallError as error:
-        return "", str(error)
-
-
-def _quietly(_done: int, _total: int) -> None:
-    """Tell nobody how far it has come."""
+        return None, str(error)

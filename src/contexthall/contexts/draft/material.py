@@ -4,6 +4,7 @@ The disk is an argument; nothing larger than a source file should be is read.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -27,8 +28,10 @@ _READMES = ("readme.md", "readme.rst", "readme.txt", "readme")
 class Material(NamedTuple):
     """What was found in a directory."""
 
+    scope: str
+    """As it can be told, like the names."""
     names: tuple[str, ...]
-    """Its source files, sorted, as they can be told."""
+    """Its source files, sorted."""
     sources: Mapping[str, SourceOutline]
     """Those whose language is understood."""
     manifests: tuple[ProjectManifest, ...]
@@ -45,7 +48,8 @@ def gather(disk: Disk, directory: ScannedDirectory, manifests: tuple[ProjectMani
     sources = {shown(name): read(name, _read(disk, directory, name)) for name in names if language_of(name)}
     readmes = [name for wanted in _READMES for name in every_name if name.lower() == wanted]
     readme = next((readme_sentence(_read(disk, directory, name), name) for name in readmes), "")
-    return Material(tuple(map(shown, names)), sources, manifests, readme, package_manager(every_name))
+    told = tuple(map(shown, names))
+    return Material(shown(directory.scope), told, sources, manifests, readme, package_manager(every_name))
 
 
 def read_manifests(disk: Disk, directory: ScannedDirectory) -> dict[str, bytes]:
@@ -61,14 +65,12 @@ def parse_manifests(
     return tuple(read_manifest(name, data, inherited.get(name, b"")) for name, data in texts.items())
 
 
-def language_sizes(directories: Iterable[ScannedDirectory]) -> dict[str, int]:
+def language_sizes(directories: Iterable[ScannedDirectory]) -> Mapping[str, int]:
     """Return how many bytes there are of each language."""
-    sizes: dict[str, int] = {}
-    for directory in directories:
-        for file in directory.files:
-            language = language_of(file.name)
-            if language and not file.name.endswith(_GENERATED):
-                sizes[language.name] = sizes.get(language.name, 0) + file.size
+    sizes: Counter[str] = Counter()
+    for file in (file for directory in directories for file in directory.files):
+        if (language := language_of(file.name)) and not file.name.endswith(_GENERATED):
+            sizes[language.name] += file.size
     return sizes
 
 

@@ -5,10 +5,8 @@ Pure. What cannot be said truthfully is left out.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
-from contexthall.contexts.draft.languages.language import Export, SourceOutline
-from contexthall.contexts.draft.languages.layout import ROOT, Layout
+from contexthall.contexts.draft.languages.language import ROOT, Export, Layout, SourceOutline
 from contexthall.contexts.draft.languages.table import FRONT_FILES, language_of
 from contexthall.contexts.draft.material import Material
 from contexthall.contexts.draft.project_facts import framework
@@ -29,30 +27,23 @@ _MOST_EXPORTS = 200
 _MOST_INTERFACES = 100
 
 
-class Surroundings(NamedTuple):
-    """What a draft needs to know of the project around its directory."""
+def draft(
+    material: Material, layout: Layout, below: Sequence[str], *, is_full: bool, name: str = "", language: str = ""
+) -> dict[str, Value]:
+    """Draft the fields of a context, but for those about the directories below, and when it was written for what.
 
-    scope: str
-    layout: Layout
-    below: Sequence[str]
-    """The names of the directories in it that count."""
-    name: str = ""
-    """Of the project, if this is its root and nothing says otherwise."""
-    language: str = ""
-    """The main one of the project, if this is its root."""
-
-
-def draft(material: Material, around: Surroundings, *, is_full: bool) -> dict[str, Value]:
-    """Draft the fields of a context, but for those about the directories below, and when it was written for what."""
+    `below` are the names of the directories in it that count; of a root with code, `name` and `language` are those of
+    the project, unless a manifest says otherwise.
+    """
     told_by_people = _words_about(material)
     fields: dict[str, Value] = {
-        "summary": told_by_people or _inventory(material, around.below),
+        "summary": told_by_people or _inventory(material, below),
         "maintenance": MAINTENANCE,
         "files": _files(material) if is_full else [],
         "interfaces": _interfaces(material) if is_full else [],
-        "dependencies": _dependencies(material, around),
-        "exports": _signatures([] if is_test_directory(around.scope) else _exports(material)),
-        "project": _project(material, around, told_by_people) if around.language and told_by_people else {},
+        "dependencies": _dependencies(material, layout),
+        "exports": _signatures([] if _is_test_directory(material.scope) else _exports(material)),
+        "project": _project(material, name, language, told_by_people) if language and told_by_people else {},
     }
     return {name: value for name, value in fields.items() if value}
 
@@ -71,13 +62,12 @@ def with_below(fields: Mapping[str, Value], scope: str, below: Mapping[str, str]
 def _words_about(material: Material) -> str:
     """Return in a sentence what a directory is for, in the words of those who wrote it; empty if they did not."""
     fronts = [material.sources[name].doc for name in FRONT_FILES if name in material.sources]
-    docs = [source.doc for name, source in material.sources.items() if not is_test(name) and source.doc]
-    others = docs if len(material.sources) == 1 or _is_one_package(material) else []
+    docs = [source.doc for name, source in material.sources.items() if not _is_test(name) and source.doc]
+    languages = [language for name in material.sources if (language := language_of(name))]
+    # One file speaks for its directory, as does any file of a package whose comment may stand in any of them.
+    others = docs if len(languages) == 1 or all(language.has_package_doc for language in languages) else []
     described = [manifest.description for manifest in material.manifests]
-    for text in (*described, *fronts, material.readme, *others):
-        if sentence := _sentence(text):
-            return sentence
-    return ""
+    return next(filter(None, map(_sentence, (*described, *fronts, material.readme, *others))), "")
 
 
 def _sentence(text: str) -> str:
@@ -86,30 +76,23 @@ def _sentence(text: str) -> str:
     return "" if is_boilerplate(sentence) or may_be_key(sentence) else sentence
 
 
-def is_test(name: str) -> bool:
+def _is_test(name: str) -> bool:
     """Return whether a file holds tests, by its name."""
     return _TEST.search(name) is not None
 
 
-def is_test_directory(scope: str) -> bool:
+def _is_test_directory(scope: str) -> bool:
     """Return whether a directory is one of tests, by its path."""
     return any(part.lower().strip("_") in _TEST_DIRECTORIES for part in scope.split("/"))
-
-
-def _is_one_package(material: Material) -> bool:
-    """Return whether the files of a directory are one package, whose comment may stand in any of them."""
-    languages = map(language_of, material.sources)
-    return all(language is not None and language.has_package_doc for language in languages)
 
 
 def _inventory(material: Material, below: Sequence[str]) -> str:
     """Return a sentence that lists what is in a directory."""
     if not material.names:
         return f"Holds {_listed([f'{name}/' for name in below])}." if below else "Holds no source files."
-    kinds = {language_of(name) for name in material.names}
-    language = kinds.pop() if len(kinds) == 1 else None
-    kind = language.title if language else ""
-    noun = "tests" if all(is_test(name) for name in material.names) else "files"
+    kinds = {language.title if (language := language_of(name)) else "" for name in material.names}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    noun = "tests" if all(_is_test(name) for name in material.names) else "files"
     noun = noun[:-1] if len(material.names) == 1 else noun
     label = f"{len(material.names)} {kind} {noun}" if kind else f"{len(material.names)} {noun}"
     return f"{label}: {_listed(sorted(material.names, key=lambda name: (name.startswith('_'), name)))}."
@@ -122,19 +105,16 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
-def _sources(material: Material) -> Iterable[tuple[str, SourceOutline]]:
+def _sources(material: Material) -> Iterable[SourceOutline]:
     """Return the files that others may use: what stands at the front first, what is meant to be private last.
 
     Where a stub says what a module offers, the module itself need not.
     """
-    names = [name for name in material.sources if not is_test(name) and not _has_stub(name, material)]
+    suffixes = {name: language.stub_suffix for name in material.sources if (language := language_of(name))}
+    stubbed = {name for name, suffix in suffixes.items() if suffix and name + suffix in material.sources}
+    names = [name for name in material.sources if not _is_test(name) and name not in stubbed]
     names.sort(key=lambda name: (name not in FRONT_FILES, name.startswith("_"), name))
-    return ((name, material.sources[name]) for name in names)
-
-
-def _has_stub(name: str, material: Material) -> bool:
-    language = language_of(name)
-    return language is not None and bool(language.stub_suffix) and name + language.stub_suffix in material.sources
+    return (material.sources[name] for name in names)
 
 
 def _signatures(exports: Sequence[Export]) -> list[str]:
@@ -144,7 +124,7 @@ def _signatures(exports: Sequence[Export]) -> list[str]:
 
 
 def _exports(material: Material) -> list[Export]:
-    every = [export for _, source in _sources(material) for export in source.exports]
+    every = [export for source in _sources(material) for export in source.exports]
     defined = {export.name for export in every if export.signature != export.name}
     # A name that is passed on from the file that defines it would say less than its definition, which is here as well.
     told = [export for export in every if export.signature != export.name or export.name not in defined]
@@ -175,24 +155,24 @@ def _interfaces(material: Material) -> list[Value]:
     return [{"name": name, "description": text} for name, text in told if text][:_MOST_INTERFACES]
 
 
-def _dependencies(material: Material, around: Surroundings) -> Value:
+def _dependencies(material: Material, layout: Layout) -> Value:
     internal = {
         place
         for name, source in material.sources.items()
         if (language := language_of(name)) is not None
-        for place in around.layout.internal(language.resolver, source.imports, around.scope)
+        for place in layout.internal(language.resolver, source.imports, material.scope)
     }
     external = dict.fromkeys(each for manifest in material.manifests for each in manifest.dependencies)
     both = {"internal": sorted(internal), "external": [*external]}
     return {kind: names for kind, names in both.items() if names}
 
 
-def _project(material: Material, around: Surroundings, summary: str) -> Value:
+def _project(material: Material, name: str, language: str, summary: str) -> Value:
     manifests = material.manifests
     project = {
-        "name": next((manifest.name for manifest in manifests if manifest.name), around.name),
+        "name": next((manifest.name for manifest in manifests if manifest.name), name),
         "description": next((manifest.description for manifest in manifests if manifest.description), summary),
-        "language": around.language,
+        "language": language,
         "framework": framework([each for manifest in manifests for each in manifest.dependencies]),
         "package_manager": material.package_manager,
     }

@@ -1,24 +1,25 @@
 """The plan of a drafting run: what is known of the project before anything is written.
 
-Frozen, because forked workers share it. A directory's manifests are read once, for the plan; its other files once, by
-whoever drafts it.
+Values only, because forked workers share it. Every directory is looked at once, and its manifests are read once, for
+the plan; its other files once, by whoever drafts it.
 """
 
 import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.languages.layout import Layout
+from contexthall.contexts.draft.languages.language import Layout
 from contexthall.contexts.draft.languages.table import MANIFESTS
 from contexthall.contexts.draft.material import gather, language_sizes, parse_manifests, read_manifests
-from contexthall.contexts.draft.outline import Surroundings, draft
+from contexthall.contexts.draft.outline import draft
 from contexthall.contexts.draft.syntax.prose import first_sentence
 from contexthall.contexts.files.merge import FULL, derived_fields, digests
+from contexthall.contexts.files.writing import look_at_itself
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.heads import read_context_of
 from contexthall.contexts.project import Overview, Project
 from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
-from contexthall.core.errors import ContextError, DiskError, PathMissingError
+from contexthall.core.errors import ContextError, DiskError, HallError, PathMissingError
 from contexthall.core.paths import shown
 
 
@@ -34,23 +35,19 @@ class Order(NamedTuple):
 class DraftPlan(NamedTuple):
     """The project as it is drafted from."""
 
-    project: Project
     order: Order
-    is_full: bool
+    name: str
+    """Of the project's directory."""
+    language: str
+    """The one that most of the code is in; empty if there is none."""
     directories: Mapping[str, ScannedDirectory]
     below: Mapping[str, Sequence[str]]
     """Scope → the scopes directly below it that count."""
     manifests: Mapping[str, Mapping[str, bytes]]
     """Scope → name → text."""
     faults: Mapping[str, str]
-    """Scope → why its manifests could not be read."""
+    """Scope → why it could not be looked at, or its manifests not be read."""
     layout: Layout
-
-    @property
-    def inherited(self) -> Mapping[str, bytes]:
-        """The manifests of the root from which others inherit."""
-        root = self.manifests.get(ROOT, {})
-        return {name: text for name, text in root.items() if MANIFESTS[name].inherits}
 
 
 class Draft(NamedTuple):
@@ -60,24 +57,30 @@ class Draft(NamedTuple):
     summary: str
 
 
-def make_plan(project: Project, overview: Overview, order: Order) -> DraftPlan:
-    """Read the manifests of a project, and lay out what is where."""
-    directories = {each.scope: each for each in overview.directories}
-    manifests: dict[str, dict[str, bytes]] = {}
-    faults: dict[str, str] = {}
-    packages: dict[str, str] = {}
-    for scope, directory in directories.items():
+def make_plan(project: Project, overview: Overview, order: Order, scopes: Sequence[str]) -> DraftPlan:
+    """Look at those of `scopes` that do not count, read the manifests of all, and lay out what is where."""
+    counted = {each.scope: each for each in overview.directories}
+    directories, manifests, faults = {**counted}, dict[str, dict[str, bytes]](), dict[str, str]()
+    for scope in dict.fromkeys((*counted, *scopes)):
         try:
-            manifests[scope] = read_manifests(project.disk, directory)
-        except DiskError as error:
+            directories[scope] = counted.get(scope) or look_at_itself(project, scope)
+            manifests[scope] = read_manifests(project.disk, directories[scope])
+        except HallError as error:
             faults[scope] = str(error)
-            continue
-        for manifest in parse_manifests(manifests[scope]):
-            packages |= {name: scope for name in (manifest.module, manifest.name) if name}
-    files = {scope: {file.name for file in each.files} for scope, each in directories.items()}
-    layout = Layout(files, packages, os.path.basename(project.root))
-    is_full = order.is_full or overview.config.mode == "full"
-    return DraftPlan(project, order, is_full, directories, below_each(overview), manifests, faults, layout)
+    found = ((scope, each) for scope in counted for each in parse_manifests(manifests.get(scope, {})))
+    packages = {name: scope for scope, each in found for name in (each.module, each.name) if name}
+    files = {scope: {file.name for file in each.files} for scope, each in counted.items()}
+    sizes, name = language_sizes(counted.values()), os.path.basename(project.root)
+    return DraftPlan(
+        order=order._replace(is_full=order.is_full or overview.config.mode == "full"),
+        name=shown(name),
+        language=max(sizes, key=lambda each: (sizes[each], each), default=""),
+        directories=directories,
+        below=below_each(overview),
+        manifests=manifests,
+        faults=faults,
+        layout=Layout(files, packages, name),
+    )
 
 
 def below_each(overview: Overview) -> dict[str, list[str]]:
@@ -89,24 +92,22 @@ def below_each(overview: Overview) -> dict[str, list[str]]:
     return below
 
 
-def draft_directory(plan: DraftPlan, scope: str) -> Draft:
+def draft_directory(project: Project, plan: DraftPlan, scope: str) -> Draft:
     """Draft a directory, but for what is said of those below it."""
-    project = plan.project
-    directory = plan.directories.get(scope) or project.look(scope)
+    directory = plan.directories[scope]
     values = values_of(project, directory)
-    sizes = language_sizes(plan.directories.values()) if scope == ROOT else {}
-    around = Surroundings(
-        scope=shown(scope),
-        layout=plan.layout,
-        below=sorted(shown(os.path.basename(each)) for each in plan.below.get(scope, ())),
-        name=shown(os.path.basename(project.root)),
-        language=max(sizes, key=lambda each: (sizes[each], each)) if sizes else "",
+    derived = derived_fields(values)
+    inherited = {name: text for name, text in plan.manifests.get(ROOT, {}).items() if MANIFESTS[name].inherits}
+    material = gather(project.disk, directory, parse_manifests(plan.manifests[scope], inherited))
+    fields = draft(
+        material,
+        plan.layout,
+        sorted(shown(os.path.basename(each)) for each in plan.below.get(scope, ())),
+        is_full=plan.order.is_full or any(name in derived for name in FULL),
+        name=plan.name,
+        language=plan.language if scope == ROOT else "",
     )
-    was_full = any(name in derived_fields(values) for name in FULL)
-    texts = plan.manifests[scope] if scope in plan.manifests else read_manifests(project.disk, directory)
-    material = gather(project.disk, directory, parse_manifests(texts, plan.inherited))
-    fields = draft(material, around, is_full=plan.is_full or was_full)
-    is_ours = not values or ("summary" in derived_fields(values) and "summary" not in edited(project, scope, values))
+    is_ours = not values or ("summary" in derived and "summary" not in edited(project, scope, values))
     return Draft(fields, first_of(fields if is_ours else values))
 
 

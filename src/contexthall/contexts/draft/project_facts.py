@@ -6,6 +6,8 @@ Pure.
 import re
 from collections.abc import Collection, Sequence
 
+from contexthall.contexts.draft.syntax.parsing import words
+
 _MAJOR = re.compile(r"/v\d{1,4}$")
 
 PACKAGE_MANAGERS: dict[str, str] = {
@@ -41,60 +43,48 @@ def package_manager(names: Collection[str]) -> str:
     return next(found, "pip" if "requirements.txt" in names else "")
 
 
-FRAMEWORKS: dict[str, tuple[str, str]] = {
-    "django": ("django", ""),
-    "flask": ("flask", ""),
-    "fastapi": ("fastapi", "starlette"),
-    "litestar": ("litestar", "starlette"),
-    "starlette": ("starlette", ""),
-    "quart": ("quart", "flask"),
-    "sanic": ("sanic", ""),
-    "tornado": ("tornado", ""),
-    "pyramid": ("pyramid", ""),
-    "bottle": ("bottle", ""),
-    "falcon": ("falcon", ""),
-    "streamlit": ("streamlit", "tornado"),
-    "dash": ("dash", "flask"),
-    "next": ("next", "react express"),
-    "gatsby": ("gatsby", "react"),
-    "@remix-run/react": ("remix", "react express"),
-    "expo": ("expo", "react react-native"),
-    "react-native": ("react-native", "react"),
-    "nuxt": ("nuxt", "vue express"),
-    "@sveltejs/kit": ("sveltekit", "svelte"),
-    "astro": ("astro", "react vue svelte preact solid"),
-    "@angular/core": ("angular", "express"),
-    "@nestjs/core": ("nestjs", "express fastify"),
-    "react": ("react", ""),
-    "vue": ("vue", ""),
-    "svelte": ("svelte", ""),
-    "preact": ("preact", ""),
-    "solid-js": ("solid", ""),
-    "ember-source": ("ember", ""),
-    "lit": ("lit", ""),
-    "electron": ("electron", "react vue svelte angular"),
-    "express": ("express", ""),
-    "fastify": ("fastify", ""),
-    "koa": ("koa", ""),
-    "hono": ("hono", ""),
-    "@hapi/hapi": ("hapi", ""),
-    "github.com/gin-gonic/gin": ("gin", ""),
-    "github.com/labstack/echo": ("echo", ""),
-    "github.com/gofiber/fiber": ("fiber", ""),
-    "github.com/go-chi/chi": ("chi", ""),
-    "github.com/beego/beego": ("beego", ""),
-    "axum": ("axum", ""),
-    "actix-web": ("actix-web", ""),
-    "rocket": ("rocket", ""),
-    "warp": ("warp", ""),
-    "poem": ("poem", ""),
-    "leptos": ("leptos", "axum actix-web"),
-    "yew": ("yew", ""),
-    "dioxus": ("dioxus", "axum"),
-    "tauri": ("tauri", ""),
-    "bevy": ("bevy", ""),
+_FRAMEWORKS = words(
+    "django flask fastapi litestar starlette quart sanic tornado pyramid bottle falcon streamlit dash next gatsby expo "
+    "react-native nuxt astro react vue svelte preact lit electron express fastify koa hono axum actix-web rocket warp "
+    "poem leptos yew dioxus tauri bevy"
+)
+"""Those that are called what the dependency on them is called."""
+_NAMES = {
+    "@remix-run/react": "remix",
+    "@sveltejs/kit": "sveltekit",
+    "@angular/core": "angular",
+    "@nestjs/core": "nestjs",
+    "solid-js": "solid",
+    "ember-source": "ember",
+    "@hapi/hapi": "hapi",
+    "github.com/gin-gonic/gin": "gin",
+    "github.com/labstack/echo": "echo",
+    "github.com/gofiber/fiber": "fiber",
+    "github.com/go-chi/chi": "chi",
+    "github.com/beego/beego": "beego",
 }
-"""What the dependency on a framework is called, what the framework is, and the frameworks that it is built on."""
+"""Dependency → the framework that it is."""
+_BUILT_ON = {
+    "fastapi": "starlette",
+    "litestar": "starlette",
+    "quart": "flask",
+    "streamlit": "tornado",
+    "dash": "flask",
+    "next": "react express",
+    "gatsby": "react",
+    "remix": "react express",
+    "expo": "react react-native",
+    "react-native": "react",
+    "nuxt": "vue express",
+    "sveltekit": "svelte",
+    "astro": "react vue svelte preact solid",
+    "angular": "express",
+    "nestjs": "express fastify",
+    "electron": "react vue svelte angular",
+    "leptos": "axum actix-web",
+    "dioxus": "axum",
+}
+"""Framework → those that it is built on."""
 
 
 def framework(dependencies: Sequence[str]) -> str:
@@ -103,7 +93,6 @@ def framework(dependencies: Sequence[str]) -> str:
     A framework that another one is built on does not count beside it.
     """
     names = {_MAJOR.sub("", dependency.partition(" ")[0]).lower() for dependency in dependencies}
-    found = [FRAMEWORKS[name] for name in FRAMEWORKS if name in names]
-    beneath = {name for _, built_on in found for name in built_on.split()}
-    above = [name for name, _ in found if name not in beneath]
-    return above[0] if len(above) == 1 else ""
+    found = (names & _FRAMEWORKS) | {_NAMES[name] for name in names if name in _NAMES}
+    above = found - {below for name in found for below in _BUILT_ON.get(name, "").split()}
+    return above.pop() if len(above) == 1 else ""

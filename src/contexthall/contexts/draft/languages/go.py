@@ -9,20 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 import tree_sitter_go
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.language import Export, Language, SourceOutline
-from contexthall.contexts.draft.languages.layout import ImportResolver, Layout, join
+from contexthall.contexts.draft.languages.language import Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, name_of
-from contexthall.contexts.draft.syntax.comments import Comments, comment_prose, is_licence
-from contexthall.contexts.draft.syntax.parsing import (
-    LEFT_OUT,
-    LONGEST_NAME,
-    Piece,
-    children,
-    first_child,
-    pieces,
-    text,
-    unique,
-)
+from contexthall.contexts.draft.syntax.comments import comment_prose, commented, is_licence
+from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, Piece, body_start, children, first_child, text
 from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 
 _NOTATION = Notation(
@@ -30,49 +20,31 @@ _NOTATION = Notation(
     lists=frozenset({"parameter_list", "type_parameter_list", "type_arguments"}),
     members=frozenset({"field_declaration_list", "interface_type"}),
 )
-_STARTS = re.compile(rb"^(?:func|type|var|const|import)\b", re.MULTILINE)
+_SPECS = ("type_spec", "type_alias", "const_spec", "var_spec")
+_LIST = "var_spec_list"
 _BODIES = {"struct_type": "struct", "interface_type": "interface"}
 
 
-def read(data: bytes) -> SourceOutline:
-    """Read a file of a package."""
+def _outline(pieces: Iterable[Piece]) -> SourceOutline:
     doc = ""
-    exports: dict[str, Export] = {}
+    exports: list[Export] = []
     imports: list[str] = []
-    for piece in pieces(tree_sitter_go.language, data, _STARTS):
-        comments = Comments(piece.data)
-        for node in piece.statements():
-            if node.type == "comment":
-                comments.add(node)
-                continue
-            above = comments.above(node)
+    for piece in pieces:
+        for node, above in commented(piece.data, piece.statements()):
             if node.type == "package_clause":
-                doc = _package_doc(above)
-            imports += _imports(piece.data, node)
-            for export in _exports(piece, node, comment_prose(above)):
-                exports.setdefault(export.name, export)
-    return SourceOutline(doc, tuple(exports.values()), unique(imports))
-
-
-def _package_doc(comments: list[str]) -> str:
-    return "" if is_licence("\n".join(comments)) else comment_prose(comments)
+                doc = "" if is_licence("\n".join(above)) else comment_prose(above)
+            elif node.type == "import_declaration":
+                imports += _imports(piece.data, node)
+            elif node.type in _READERS:
+                exports += _READERS[node.type](piece.data, node, comment_prose(above))
+    return outline(doc, exports, imports)
 
 
 def _imports(data: bytes, node: Node) -> Iterator[str]:
-    if node.type != "import_declaration":
-        return
     for child in children(node):
         for spec in children(child) if child.type == "import_spec_list" else [child]:
             if spec.type == "import_spec":
-                yield text(data, spec.child_by_field_name("path"))[1:-1]
-
-
-def _exports(piece: Piece, node: Node, doc: str) -> Iterator[Export]:
-    reader = _READERS.get(node.type)
-    if reader is not None:
-        for export in reader(piece.data, node, doc):
-            if export.signature and len(export.name) <= LONGEST_NAME:
-                yield export
+                yield text(data, spec, "path")[1:-1]
 
 
 def _is_exported(name: str) -> bool:
@@ -80,19 +52,10 @@ def _is_exported(name: str) -> bool:
 
 
 def _function(data: bytes, node: Node, doc: str) -> Iterator[Export]:
-    name, parameters = node.child_by_field_name("name"), node.child_by_field_name("parameters")
-    owner = _owner(data, node)
-    called = text(data, name)
-    if name is None or not _is_exported(called) or (owner is not None and not _is_exported(owner)):
-        return
-    end = _end(node)
-    written = signature(data, node, _NOTATION, (node.start_byte, end), name=name, parameters=parameters)
-    yield Export(called if owner is None else f"{owner}.{called}", written, doc)
-
-
-def _end(node: Node) -> int:
-    body = node.child_by_field_name("body")
-    return node.end_byte if body is None else body.start_byte
+    name, owner = text(data, node, "name"), _owner(data, node)
+    if _is_exported(name) and (owner is None or _is_exported(owner)):
+        written = signature(data, node, _NOTATION, (node.start_byte, body_start(node)))
+        yield Export(name if owner is None else f"{owner}.{name}", written, doc)
 
 
 def _owner(data: bytes, node: Node) -> str | None:
@@ -106,7 +69,7 @@ def _owner(data: bytes, node: Node) -> str | None:
 
 def _types(data: bytes, node: Node, doc: str) -> Iterator[Export]:
     for spec, own in _specs(data, node, doc):
-        name = text(data, spec.child_by_field_name("name"))
+        name = text(data, spec, "name")
         if _is_exported(name):
             written = _type(data, spec)
             yield Export(name, f"type {written}" if written else "", own)
@@ -147,27 +110,12 @@ def _value_type(data: bytes, spec: Node, before: str) -> str:
     return before if spec.child_by_field_name("value") is None else ""
 
 
-_SPECS = frozenset({"type_spec", "type_alias", "const_spec", "var_spec"})
-
-
 def _specs(data: bytes, node: Node, doc: str) -> Iterator[tuple[Node, str]]:
     """Yield what a declaration declares, each with what is written about it: above it, if it is one of several."""
-    is_group = False
-    comments = Comments(data)
-    for child in _flat(node):
-        is_group = is_group or child.type == "("
-        if child.type == "comment":
-            comments.add(child)
-        elif child.type in _SPECS:
-            yield child, comment_prose(comments.above(child)) if is_group else doc
-
-
-def _flat(node: Node) -> Iterator[Node]:
-    for child in children(node):
-        if child.type == "var_spec_list":
-            yield from children(child)
-        else:
-            yield child
+    inside = [each for child in children(node) for each in (children(child) if child.type == _LIST else [child])]
+    is_group = any(child.type == "(" for child in inside)
+    for spec, above in commented(data, [child for child in inside if child.type in {"comment", *_SPECS}]):
+        yield spec, comment_prose(above) if is_group else doc
 
 
 _READERS: dict[str, Callable[[bytes, Node, str], Iterator[Export]]] = {
@@ -179,14 +127,11 @@ _READERS: dict[str, Callable[[bytes, Node, str], Iterator[Export]]] = {
 }
 
 
-def _resolver(layout: Layout) -> ImportResolver:
-    def resolve(name: str, _scope: str) -> str | None:
-        for module, scope in layout.packages.items():
-            if name == module or name.startswith(f"{module}/"):
-                return layout.known(join(scope, name[len(module) + 1 :]))
-        return None
-
-    return resolve
+def _resolve(layout: Layout, name: str, _scope: str) -> str | None:
+    for module, scope in layout.packages.items():
+        if name == module or name.startswith(f"{module}/"):
+            return layout.known(join(scope, name[len(module) + 1 :]))
+    return None
 
 
 _MAJOR = re.compile(r"/v\d{1,4}$")
@@ -205,7 +150,7 @@ def _go_mod(data: bytes, _root: bytes) -> ProjectManifest:
     for path, version in required:
         if path not in local:
             found.add(path, version)
-    return ProjectManifest(_MAJOR.sub("", module).rpartition("/")[2], "", found.all(), module)
+    return found.manifest(_MAJOR.sub("", module).rpartition("/")[2], module=module)
 
 
 def _directives(lines: Iterable[str]) -> Iterator[tuple[str, list[str], str]]:
@@ -225,9 +170,10 @@ def _directives(lines: Iterable[str]) -> Iterator[tuple[str, list[str], str]]:
 GO = Language(
     name="go",
     title="Go",
-    extensions=frozenset({"go"}),
-    read=lambda data, _extension: read(data),
-    resolver=_resolver,
+    extensions={"go": tree_sitter_go.language},
+    keywords=re.compile(rb"^(?:func|type|var|const|import)\b", re.MULTILINE),
+    outline=_outline,
+    resolver=_resolve,
     manifests=(ManifestFile("go.mod", 4, _go_mod),),
     front_files=("doc.go",),
     has_package_doc=True,

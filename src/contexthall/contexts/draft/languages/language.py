@@ -1,13 +1,18 @@
 """A language: how its files are recognised and read, and where its imports lead.
 
-Pure: a file that does not parse costs its own lines.
+Pure: a file that does not parse costs its own lines, and what is where is an argument.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
-from contexthall.contexts.draft.languages.layout import ImportResolver, Layout
 from contexthall.contexts.draft.languages.project_manifest import ManifestFile
+from contexthall.contexts.draft.syntax.parsing import LONGEST_NAME, Grammar, Piece, pieces
+
+ROOT = "."
 
 
 class Export(NamedTuple):
@@ -31,17 +36,58 @@ class SourceOutline(NamedTuple):
     """What it imports, as written, each once, in the order of the file."""
 
 
+def outline(doc: str, exports: Iterable[Export], imports: Iterable[str]) -> SourceOutline:
+    """Return an outline with each name once, without what has a syntax error or a name that nobody writes."""
+    by_name: dict[str, Export] = {}
+    for export in exports:
+        if export.signature and 0 < len(export.name) <= LONGEST_NAME:
+            by_name.setdefault(export.name, export)
+    written = dict.fromkeys(name for name in imports if 0 < len(name) <= LONGEST_NAME)
+    return SourceOutline(doc, tuple(by_name.values()), tuple(written))
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The directories of a project with their files, and the names under which manifests publish some of them."""
+
+    files: Mapping[str, Collection[str]]
+    packages: Mapping[str, str]
+    """Published name → scope: a package of a workspace, a Go module, a crate."""
+    name: str = ""
+    """Of the root, which may be a package itself."""
+
+    def internal(self, resolve: "ImportResolver", imports: Sequence[str], scope: str) -> list[str]:
+        """Return the other directories that a directory's imports lead to, sorted."""
+        found = {resolve(self, each, scope) for each in imports}
+        return sorted(place for place in found if place is not None and place != scope)
+
+    def known(self, scope: str) -> str | None:
+        """Return a scope if there is such a directory."""
+        return scope if scope in self.files else None
+
+
+ImportResolver: TypeAlias = Callable[[Layout, str, str], str | None]
+"""Import, scope of the importing directory → scope that it leads to; None if it leads out of the project."""
+
+
+def join(scope: str, *parts: str) -> str:
+    """Go from a directory to another one, as text; what leaves the project is no directory of it."""
+    return os.path.normpath(os.path.join(scope, *parts)) if parts else scope
+
+
 class Language(NamedTuple):
     """A language that drafts understand: one record in a file of its own, and an entry in `table.py`."""
 
     name: str
     title: str
     """The name as it is written in a sentence."""
-    extensions: frozenset[str]
-    """In lower case and without the dot."""
-    read: Callable[[bytes, str], SourceOutline]
-    """Reads a file whose name has the extension that is the second argument."""
-    resolver: Callable[[Layout], ImportResolver]
+    extensions: Mapping[str, Grammar]
+    """In lower case and without the dot, each with its parser."""
+    keywords: re.Pattern[bytes]
+    """How lines begin that begin a statement: a file with syntax errors is cut there."""
+    outline: Callable[[Iterable[Piece]], SourceOutline]
+    """Reads a file, piece by piece."""
+    resolver: ImportResolver
     manifests: tuple[ManifestFile, ...] = ()
     front_files: tuple[str, ...] = ()
     """Files that speak for their directory, the most telling first."""
@@ -51,3 +97,8 @@ class Language(NamedTuple):
     """What the name of a file has at its end where another file declares what it offers."""
     generated_suffixes: tuple[str, ...] = ()
     """How the names of files end that declare or repeat code rather than being some."""
+
+    def read(self, data: bytes, extension: str = "") -> SourceOutline:
+        """Read a file whose name has this extension."""
+        grammar = self.extensions.get(extension) or next(iter(self.extensions.values()))
+        return self.outline(pieces(grammar, data, self.keywords))

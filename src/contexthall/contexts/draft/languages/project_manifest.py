@@ -42,10 +42,10 @@ _SPEC = re.compile(r"[\w.,<>=!~^*|&+ -]{1,80}", re.ASCII)
 
 
 class Dependencies:
-    """Dependencies as they are found: each name once, the first time."""
+    """Dependencies as they are found: each name once, the first time, and never the project's `own`."""
 
-    def __init__(self, own: str = "") -> None:
-        self._own = normal_name(own)
+    def __init__(self, own: object = "") -> None:
+        self._own = normal_name(name_of(own))
         self._found: dict[str, str] = {}
 
     def add(self, name: str, spec: object = "") -> None:
@@ -58,8 +58,11 @@ class Dependencies:
         is_plain = versions not in ("", "*") and _SPEC.fullmatch(versions)
         self._found[known] = f"{name} {versions}" if is_plain else name
 
-    def all(self) -> tuple[str, ...]:
-        return tuple(self._found.values())
+    def manifest(self, name: object = "", description: object = "", module: str = "") -> ProjectManifest:
+        """Return what a manifest says that has these dependencies; its other words may be anything."""
+        line = one_line(description) if isinstance(description, str) else ""
+        told = "" if is_boilerplate(line) else shorten(line, _LONGEST_DESCRIPTION)
+        return ProjectManifest(name_of(name), told, tuple(self._found.values()), module)
 
 
 def normal_name(name: str) -> str:
@@ -76,11 +79,6 @@ def table_at(value: object, *path: str) -> Mapping[str, object]:
 def name_of(value: object) -> str:
     line = one_line(value) if isinstance(value, str) else ""
     return line if len(line) <= _LONGEST_NAME else ""
-
-
-def description_of(value: object) -> str:
-    line = one_line(value) if isinstance(value, str) else ""
-    return "" if is_boilerplate(line) else shorten(line, _LONGEST_DESCRIPTION)
 
 
 # The time that tomllib takes grows with the square of the parts of a key.

@@ -4,22 +4,19 @@ Pure. Public is what `__all__` lists; without one, what has no leading underscor
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from configparser import Error as ConfigError
 from configparser import RawConfigParser
-from functools import cached_property
+from functools import lru_cache
 
 import tree_sitter_python
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.language import Export, Language, SourceOutline
-from contexthall.contexts.draft.languages.layout import ROOT, Layout, join
+from contexthall.contexts.draft.languages.language import ROOT, Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import (
     Dependencies,
     ManifestFile,
     ProjectManifest,
-    description_of,
-    name_of,
     normal_name,
     read_toml,
     table_at,
@@ -30,41 +27,24 @@ from contexthall.contexts.draft.syntax.parsing import (
     LONGEST_NAME,
     Piece,
     children,
-    first_child,
     first_named_child,
-    pieces,
     text,
-    unique,
+    words,
+    written,
 )
 from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 
 _NOTATION = Notation(
     strings=frozenset({"string"}),
     lists=frozenset({"parameters", "argument_list", "type_parameter", "subscript"}),
-    defaults={
-        "default_parameter": ("name", "value"),
-        "typed_default_parameter": ("name", "value"),
-        "keyword_argument": ("name", "value"),
-        "pair": ("key", "value"),
-    },
+    defaults=frozenset({"default_parameter", "typed_default_parameter", "keyword_argument", "pair"}),
 )
-_STARTS = re.compile(
-    rb"^(?:def|class|async|import|from|if|try|with|type|@|[A-Za-z_]\w*[ \t]*(?:=[^=]|:))", re.MULTILINE
-)
-_BRANCHES = frozenset(
-    {
-        "if_statement",
-        "elif_clause",
-        "else_clause",
-        "try_statement",
-        "except_clause",
-        "except_group_clause",
-        "finally_clause",
-        "with_statement",
-        "block",
-    }
+_BRANCHES = words(
+    "if_statement elif_clause else_clause try_statement except_clause except_group_clause finally_clause "
+    "with_statement block"
 )
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
+_ASSIGNMENTS = frozenset({"assignment", "augmented_assignment"})
 _TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
 _TYPE_MAKERS = frozenset({"NewType", "namedtuple", "NamedTuple", "TypedDict", "Enum", "IntEnum", "StrEnum"})
 _TYPE_VARIABLES = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})
@@ -74,16 +54,16 @@ _GENERIC = re.compile(
     rb"type)\["
 )
 _UNION = re.compile(rb"[\w.]+(?:\[[\w., |\[\]]*\])?(?:\s*\|\s*[\w.]+(?:\[[\w., |\[\]]*\])?)+")
+_LITERAL = re.compile(r"([rRuU]*)(\"\"\"|\'\'\'|\"|\')(.*)\2", re.DOTALL)
 _ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": " ", "\n": "", "\r\n": "", "\\": "\\", '"': '"', "'": "'"}
 
 
-def read(data: bytes) -> SourceOutline:
-    """Read a module."""
+def _outline(pieces: Iterable[Piece]) -> SourceOutline:
     module = _PythonModule()
-    for piece in pieces(tree_sitter_python.language, data, _STARTS):
+    for piece in pieces:
         module.read(piece)
-    return module.source()
+    return module.outline()
 
 
 class _PythonModule:
@@ -96,20 +76,14 @@ class _PythonModule:
         self._listed: list[str] | None = None
         self._imports: list[str] = []
 
-    def source(self) -> SourceOutline:
-        return SourceOutline(self._doc or "", tuple(self._exports()), unique(self._imports))
-
-    def _exports(self) -> Iterator[Export]:
-        if self._listed is None:
-            yield from (export for name, export in self._names.items() if name in self._public)
-            return
-        listed = unique(self._listed)
-        yield from (export for name, export in self._names.items() if name in listed)
-        yield from (Export(name, name) for name in listed if name not in self._names)
+    def outline(self) -> SourceOutline:
+        public = self._public if self._listed is None else self._listed
+        defined = [export for name, export in self._names.items() if name in public]
+        return outline(self._doc or "", [*defined, *(Export(name, name) for name in self._listed or ())], self._imports)
 
     def read(self, piece: Piece) -> None:
         last: list[str] = []
-        for node in _statements(piece):
+        for node in _statements(piece.data, piece.statements()):
             kind = node.type
             if self._doc is None and kind != "comment":
                 self._doc = _string_prose(piece.data, node)
@@ -130,82 +104,70 @@ class _PythonModule:
             self._public.add(name)
 
     def read_definition(self, data: bytes, node: Node) -> None:
-        name = node.child_by_field_name("name")
-        body = node.child_by_field_name("body")
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is None or body is None:
             return
         if node.has_error and not one_line(data, node, (node.start_byte, body.start_byte), _NOTATION):
             return
-        parameters = node.child_by_field_name("parameters")
-        end = _end_of_signature(node, name)
-        written = signature(data, node, _NOTATION, (node.start_byte, end), name=name, parameters=parameters)
+        parts = map(node.child_by_field_name, ("return_type", "parameters", "superclasses", "type_parameters"))
+        last = next(filter(None, parts), name)
+        written = signature(data, node, _NOTATION, (node.start_byte, last.end_byte))
         self.add(text(data, name), written, _string_prose(data, first_named_child(body)))
 
     def read_decorated(self, data: bytes, node: Node) -> None:
         decorators = (data[child.start_byte : child.end_byte] for child in children(node) if child.type == "decorator")
-        if any(decorator.rstrip().endswith(b"overload") for decorator in decorators):
-            return
         definition = node.child_by_field_name("definition")
-        if definition is not None:
+        if definition is not None and not any(each.rstrip().endswith(b"overload") for each in decorators):
             self.read_definition(data, definition)
 
     def read_alias(self, data: bytes, node: Node) -> None:
-        left = node.child_by_field_name("left")
-        name = re.match(r"\w+", text(data, left))
-        if left is not None and name is not None:
-            self.add(name[0], signature(data, node, _NOTATION, node.byte_range, name=left))
+        if name := re.match(r"\w+", text(data, node, "left")):
+            self.add(name[0], signature(data, node, _NOTATION, node.byte_range))
 
     def read_import(self, data: bytes, node: Node) -> None:
         for name in node.children_by_field_name("name"):
-            path = name.child_by_field_name("name") or name
-            self._imports.append(text(data, path))
+            self._imports.append(text(data, name, "name") or text(data, name))
             self._read_alias_of_import(data, name)
 
     def read_future(self, _data: bytes, _node: Node) -> None:
         self._imports.append("__future__")
 
     def read_import_from(self, data: bytes, node: Node) -> None:
-        module = text(data, node.child_by_field_name("module_name")).replace(" ", "")
+        module = text(data, node, "module_name").replace(" ", "")
         names = node.children_by_field_name("name")
         if module.strip("."):
             self._imports.append(module)
         else:
-            paths = (text(data, name.child_by_field_name("name") or name) for name in names)
+            paths = (text(data, name, "name") or text(data, name) for name in names)
             self._imports += [module + path for path in paths] or [module]
         for name in names:
             self._read_alias_of_import(data, name)
 
     def _read_alias_of_import(self, data: bytes, name: Node) -> None:
         # `import x as x` is how a module without `__all__` says that it offers x.
-        alias, original = name.child_by_field_name("alias"), name.child_by_field_name("name")
-        called = text(data, alias or name)
-        is_offered = alias is not None and called == text(data, original) and not called.startswith("_")
-        self.add(called, called, is_public=is_offered)
+        alias = text(data, name, "alias")
+        called = alias or text(data, name)
+        self.add(called, called, is_public=alias == text(data, name, "name") != "" and not called.startswith("_"))
 
     def _read_expression(self, data: bytes, node: Node, last: list[str]) -> list[str]:
         """Read an assignment, or the words below one; give the names that were assigned."""
         inner = first_named_child(node)
         if inner is None or node.has_error:
             return []
+        if inner.type in _ASSIGNMENTS:
+            return self._read_assignment(data, inner)
         if inner.type == "string":
             for name in last:
                 self._names[name] = self._names[name]._replace(doc=_string_prose(data, node))
-            return []
-        if inner.type in {"assignment", "augmented_assignment"}:
-            return self._read_assignment(data, inner)
-        self._read_listing_call(data, inner)
-        return []
-
-    def _read_listing_call(self, data: bytes, node: Node) -> None:
-        written = data[node.start_byte : node.start_byte + 16]
-        if written.startswith((b"__all__.extend", b"__all__.append")):
-            arguments = node.child_by_field_name("arguments")
+        elif data.startswith((b"__all__.extend", b"__all__.append"), inner.start_byte):
+            arguments = inner.child_by_field_name("arguments")
             self._list(data, arguments and first_named_child(arguments))
+        return []
 
     def _read_assignment(self, data: bytes, node: Node) -> list[str]:
         names: list[str] = []
         value: Node | None = node
-        while value is not None and value.type in {"assignment", "augmented_assignment"}:
+        while value is not None and value.type in _ASSIGNMENTS:
             node, value = value, value.child_by_field_name("right")
             left = node.child_by_field_name("left")
             if text(data, left) == "__all__":
@@ -221,8 +183,7 @@ class _PythonModule:
             self.add(name, written, is_public=is_public)
             return [name] if name in self._names else []
         if left.type in {"pattern_list", "tuple_pattern"}:
-            targets = [text(data, target) for target in children(left) if target.type == "identifier"]
-            for target in targets:
+            for target in [text(data, target) for target in children(left) if target.type == "identifier"]:
                 self.add(target, target, is_public=_CONSTANT.fullmatch(target) is not None)
         return []
 
@@ -230,15 +191,12 @@ class _PythonModule:
         """Take over what `__all__` is set to; what is not literal makes it unknown."""
         if value is None:
             return
-        elements = [value] if value.type == "string" else [node for node in children(value) if node.is_named]
-        literal = [node for node in elements if node.type == "string"]
-        is_literal = value.type in {"list", "tuple", "string"} and len(literal) == len(
-            [node for node in elements if node.type != "comment"]
-        )
-        if not is_literal:
+        elements = [each for each in children(value) if each.is_named and each.type != "comment"]
+        elements = [value] if value.type == "string" else elements
+        if value.type not in {"list", "tuple", "string"} or any(each.type != "string" for each in elements):
             self._listed = None
             return
-        names = [_string(data, node) for node in literal]
+        names = [_string(data, each) for each in elements]
         self._listed = [*(self._listed or []), *names] if is_more else names
 
 
@@ -253,67 +211,44 @@ _READERS = {
 }
 
 
-def _statements(piece: Piece) -> Iterator[Node]:
+def _statements(data: bytes, nodes: Iterable[Node], levels: int = DEEPEST) -> Iterator[Node]:
     """Yield what runs when the module is imported, under `if` and `try` too."""
-    for node in piece.statements():
-        if node.type in _BRANCHES:
-            yield from _below(piece.data, node, DEEPEST)
-        else:
+    for node in nodes:
+        if node.type not in _BRANCHES:
             yield node
-
-
-def _below(data: bytes, branch: Node, levels: int) -> Iterator[Node]:
-    if not levels or _is_main_guard(data, branch):
-        return
-    for node in children(branch):
-        if node.type in _BRANCHES:
-            yield from _below(data, node, levels - 1)
-        else:
-            yield node
-
-
-def _is_main_guard(data: bytes, branch: Node) -> bool:
-    condition = branch.child_by_field_name("condition")
-    return condition is not None and b"__name__" in data[condition.start_byte : condition.end_byte]
-
-
-def _end_of_signature(node: Node, name: Node) -> int:
-    for field in ("return_type", "parameters", "superclasses", "type_parameters"):
-        if found := node.child_by_field_name(field):
-            return found.end_byte
-    return name.end_byte
+        elif levels and "__name__" not in text(data, node, "condition"):
+            yield from _statements(data, children(node), levels - 1)
 
 
 def _assigned(data: bytes, node: Node, name: str, value: Node | None) -> tuple[str, bool]:
     """Return what is shown of an assignment, never a constant's value, and whether it makes something public."""
-    annotation = node.child_by_field_name("type")
-    is_constant = _CONSTANT.fullmatch(name) is not None
+    annotation, shown = node.child_by_field_name("type"), name
+    is_public = is_constant = _CONSTANT.fullmatch(name) is not None
     if annotation is not None:
         is_alias = text(data, annotation).endswith("TypeAlias")
         end = node.end_byte if is_alias else annotation.end_byte
-        written = one_line(data, node, (node.start_byte, end), _NOTATION)
-        return (written if len(written) <= LONGEST_SIGNATURE else name), is_constant or is_alias
-    if value is None:
-        return name, False
-    maker = _maker(data, value)
-    if _is_type(data, value, maker) and _TYPE_NAME.fullmatch(name) and not (is_constant and len(name) == 1):
-        written = name if value.type == "call" else one_line(data, node, node.byte_range, _NOTATION)
-        return (written if len(written) <= LONGEST_SIGNATURE else name), not name.startswith("_")
-    return name, is_constant and maker not in _TYPE_VARIABLES
+        shown, is_public = one_line(data, node, (node.start_byte, end), _NOTATION), is_constant or is_alias
+    elif value is None:
+        is_public = False
+    elif _is_type(data, value) and _TYPE_NAME.fullmatch(name) and not (is_constant and len(name) == 1):
+        shown = name if value.type == "call" else one_line(data, node, node.byte_range, _NOTATION)
+        is_public = True
+    else:
+        is_public = is_constant and _maker(data, value) not in _TYPE_VARIABLES
+    return shown if len(shown) <= LONGEST_SIGNATURE else name, is_public
 
 
 def _maker(data: bytes, value: Node) -> str:
     """Return the last name of what is called, for a value that is a call."""
-    return text(data, value.child_by_field_name("function")).rsplit(".", 1)[-1] if value.type == "call" else ""
+    return text(data, value, "function").rsplit(".", 1)[-1] if value.type == "call" else ""
 
 
-def _is_type(data: bytes, value: Node, maker: str) -> bool:
+def _is_type(data: bytes, value: Node) -> bool:
     """Return whether a value can only be a type; in doubt it is not, as it would be shown."""
-    written = data[value.start_byte : value.end_byte][: LONGEST_SIGNATURE + 1]
-    return maker in _TYPE_MAKERS or (
-        (value.type == "subscript" and _GENERIC.match(written) is not None)
-        or (value.type == "binary_operator" and _UNION.fullmatch(written) is not None)
-    )
+    source = data[value.start_byte : value.end_byte][: LONGEST_SIGNATURE + 1]
+    if value.type == "subscript":
+        return _GENERIC.match(source) is not None
+    return _maker(data, value) in _TYPE_MAKERS or (value.type == "binary_operator" and bool(_UNION.fullmatch(source)))
 
 
 def _string_prose(data: bytes, node: Node | None) -> str:
@@ -326,64 +261,47 @@ def _string_prose(data: bytes, node: Node | None) -> str:
 
 def _string(data: bytes, node: Node) -> str:
     """Return what a string literal holds; nothing for bytes and f-strings."""
-    start = first_child(node)
-    end = node.child(node.child_count - 1) if start is not None else None
-    if start is None or end is None or end.type != "string_end":
+    literal = _LITERAL.fullmatch(written(data, node))
+    if literal is None:
         return ""
-    prefix = data[start.start_byte : start.end_byte].lower()
-    if b"f" in prefix or b"b" in prefix or b"t" in prefix:
-        return ""
-    inside = data[start.end_byte : end.start_byte].decode("utf-8", "replace")
-    return inside if b"r" in prefix or "\\" not in inside else _ESCAPE.sub(_unescaped, inside)
+    prefix, _, inside = literal.groups()
+    return inside if "r" in prefix.lower() else _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[0]), inside)
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    return _ESCAPED.get(match[1], match[0])
+def _resolve(layout: Layout, name: str, scope: str) -> str | None:
+    below = name.lstrip(".")
+    level = len(name) - len(below)
+    if not level:
+        return _resolve_absolute(layout, name)
+    return _module(layout, join(scope, *[".."] * (level - 1)), below.split("."))
 
 
-class _ImportedModules:
-    """Where the imports of a project's modules lead."""
+@lru_cache(1 << 14)
+def _resolve_absolute(layout: Layout, name: str) -> str | None:
+    first, *others = name.split(".")
+    if first == layout.name and "__init__.py" in layout.files.get(ROOT, ()):
+        return _module(layout, ROOT, others)
+    return next((found for root in _roots(layout) if (found := _module(layout, root, name.split(".")))), None)
 
-    def __init__(self, layout: Layout) -> None:
-        self._layout = layout
-        self._absolute: dict[str, str | None] = {}
-        """Where absolute imports lead, which is the same from everywhere."""
 
-    @cached_property
-    def _roots(self) -> list[str]:
-        """Where absolute imports may start: directories above packages that are no packages themselves."""
-        packages = [scope for scope, names in self._layout.files.items() if "__init__.py" in names]
-        above = {join(scope, "..") for scope in packages}
-        return sorted({ROOT, *(scope for scope in above if "__init__.py" not in self._layout.files.get(scope, ()))})
+@lru_cache(1)
+def _roots(layout: Layout) -> list[str]:
+    """Return where absolute imports may start: directories above packages that are no packages themselves."""
+    packages = {scope for scope, names in layout.files.items() if "__init__.py" in names}
+    return sorted({ROOT} | ({join(scope, "..") for scope in packages} - packages))
 
-    def resolve(self, name: str, scope: str) -> str | None:
-        level = len(name) - len(name.lstrip("."))
-        parts = [part for part in name.lstrip(".").split(".") if part]
-        if level:
-            return self._module(join(scope, *[".."] * (level - 1)), parts)
-        if name not in self._absolute:
-            self._absolute[name] = self._from_roots(parts)
-        return self._absolute[name]
 
-    def _from_roots(self, parts: Sequence[str]) -> str | None:
-        if parts[:1] == [self._layout.name] and "__init__.py" in self._layout.files.get(ROOT, ()):
-            return self._module(ROOT, parts[1:])
-        return next((found for root in self._roots if (found := self._module(root, parts))), None)
-
-    def _module(self, base: str, parts: Sequence[str]) -> str | None:
-        """Follow a module's name down from `base`, as far as there are directories; the rest is in a file."""
-        if base not in self._layout.files:
-            return None
-        place = base
-        for number, part in enumerate(parts):
-            below = join(place, part)
-            if below in self._layout.files:
-                place = below
-            elif f"{part}.py" in self._layout.files[place] or number:
-                return place
-            else:
-                return None
-        return place
+def _module(layout: Layout, base: str, parts: Iterable[str]) -> str | None:
+    """Follow a module's name down from `base`, as far as there are directories; the rest is in a file."""
+    if base not in layout.files:
+        return None
+    place = base
+    for number, part in enumerate(filter(None, parts)):
+        below = join(place, part)
+        if below not in layout.files:
+            return place if number or f"{part}.py" in layout.files[place] else None
+        place = below
+    return place
 
 
 _REQUIREMENT = re.compile(
@@ -411,18 +329,15 @@ def _add_requirement(found: Dependencies, line: str, inside: Collection[str] = (
 def _pyproject(data: bytes, _root: bytes) -> ProjectManifest:
     tables = read_toml(data)
     project, poetry = table_at(tables, "project"), table_at(tables, "tool", "poetry")
-    name = name_of(project.get("name") or poetry.get("name"))
-    found = Dependencies(own=name)
-    listed = project.get("dependencies")
+    name = project.get("name") or poetry.get("name")
+    found, listed, wanted = Dependencies(own=name), project.get("dependencies"), table_at(poetry, "dependencies")
     if isinstance(listed, list):
-        inside = frozenset(
-            _inside(table_at(tables, "tool", "uv", "sources")) | _inside(table_at(poetry, "dependencies"))
-        )
+        inside = _inside(table_at(tables, "tool", "uv", "sources")) | _inside(wanted)
         for line in listed:
             _add_requirement(found, str(line), inside)
     else:
-        _add_poetry(found, table_at(poetry, "dependencies"))
-    return ProjectManifest(name, description_of(project.get("description") or poetry.get("description")), found.all())
+        _add_poetry(found, wanted)
+    return found.manifest(name, project.get("description") or poetry.get("description"))
 
 
 def _inside(sources: Mapping[str, object]) -> set[str]:
@@ -448,7 +363,7 @@ def _setup_cfg(data: bytes, _root: bytes) -> ProjectManifest:
     found = Dependencies(own=name)
     for line in parser.get("options", "install_requires", fallback="").splitlines():
         _add_requirement(found, line)
-    return ProjectManifest(name_of(name), description_of(_literal(parser, "metadata", "description")), found.all())
+    return found.manifest(name, _literal(parser, "metadata", "description"))
 
 
 def _literal(parser: RawConfigParser, section: str, key: str) -> str:
@@ -464,15 +379,18 @@ def _requirements(data: bytes, _root: bytes) -> ProjectManifest:
             found.add(egg[1])
         else:
             _add_requirement(found, wanted)
-    return ProjectManifest(dependencies=found.all())
+    return found.manifest()
 
 
 PYTHON = Language(
     name="python",
     title="Python",
-    extensions=frozenset({"py", "pyi", "pyw"}),
-    read=lambda data, _extension: read(data),
-    resolver=lambda layout: _ImportedModules(layout).resolve,
+    extensions=dict.fromkeys(("py", "pyi", "pyw"), tree_sitter_python.language),
+    keywords=re.compile(
+        rb"^(?:def|class|async|import|from|if|try|with|type|@|[A-Za-z_]\w*[ \t]*(?:=[^=]|:))", re.MULTILINE
+    ),
+    outline=_outline,
+    resolver=_resolve,
     manifests=(
         ManifestFile("pyproject.toml", 0, _pyproject),
         ManifestFile("setup.cfg", 1, _setup_cfg),

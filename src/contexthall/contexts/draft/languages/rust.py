@@ -4,19 +4,17 @@ Pure. Public is what is `pub` without a restriction.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate, takewhile
 
 import tree_sitter_rust
 from tree_sitter import Node
 
-from contexthall.contexts.draft.languages.language import Export, Language, SourceOutline
-from contexthall.contexts.draft.languages.layout import ROOT, ImportResolver, Layout, join
+from contexthall.contexts.draft.languages.language import ROOT, Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import (
     Dependencies,
     ManifestFile,
     ProjectManifest,
-    description_of,
-    name_of,
     read_toml,
     table_at,
 )
@@ -26,11 +24,12 @@ from contexthall.contexts.draft.syntax.parsing import (
     LEFT_OUT,
     LONGEST_NAME,
     Piece,
+    body_start,
     children,
     first_child,
-    pieces,
     text,
-    unique,
+    words,
+    written,
 )
 from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
 
@@ -40,107 +39,43 @@ _NOTATION = Notation(
         {"parameters", "type_parameters", "type_arguments", "where_clause", "ordered_field_declaration_list"}
     ),
 )
-_STARTS = re.compile(
-    rb"^(?:pub|fn|async|unsafe|const|static|struct|enum|union|trait|impl|type|use|mod|macro_rules!|extern)\b",
-    re.MULTILINE,
+_ITEMS = words(
+    "function_item function_signature_item struct_item enum_item union_item trait_item type_item const_item "
+    "static_item mod_item"
 )
-_ITEMS = frozenset(
-    {
-        "function_item",
-        "function_signature_item",
-        "struct_item",
-        "enum_item",
-        "union_item",
-        "trait_item",
-        "type_item",
-        "const_item",
-        "static_item",
-        "mod_item",
-    }
-)
-_HIDDEN = re.compile(rb"#\[\s*(?:doc\s*\(\s*hidden|cfg\s*\(\s*test\s*\))")
+_ABOUT_ITEM = re.compile(r"///(?!/)|/\*\*")
+_HIDDEN = re.compile(r"#\[\s*(?:doc\s*\(\s*hidden|cfg\s*\(\s*test\s*\))")
 
 
-def read(data: bytes) -> SourceOutline:
-    """Read a file of a crate."""
-    crate = _RustFile()
-    for piece in pieces(tree_sitter_rust.language, data, _STARTS):
-        crate.read(piece)
-    return crate.source()
-
-
-class _RustFile:
-    """What was found so far."""
-
-    def __init__(self) -> None:
-        self._doc: list[str] = []
-        self._exports: dict[str, Export] = {}
-        self._imports: list[str] = []
-
-    def source(self) -> SourceOutline:
-        return SourceOutline(comment_prose(self._doc), tuple(self._exports.values()), unique(self._imports))
-
-    def read(self, piece: Piece) -> None:
-        above = _Above(piece.data)
+def _outline(pieces: Iterable[Piece]) -> SourceOutline:
+    about_file: list[str] = []
+    exports: list[Export] = []
+    imports: list[str] = []
+    for piece in pieces:
+        comments, attributes = list[str](), list[str]()
         for node in piece.statements():
-            if node.type in {"line_comment", "block_comment"}:
-                written = piece.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
-                if written.startswith(("//!", "/*!")):
-                    self._doc.append(written)
-                else:
-                    above.comment(written)
-            elif node.type == "attribute_item":
-                above.attribute(node)
+            if node.type == "attribute_item":
+                attributes.append(written(piece.data, node))
+            elif node.type in {"line_comment", "block_comment"}:
+                comment = written(piece.data, node)
+                (about_file if comment.startswith(("//!", "/*!")) else comments).append(comment)
             else:
-                self._read_item(piece.data, node, above)
-                above.clear()
-
-    def _read_item(self, data: bytes, node: Node, above: "_Above") -> None:
-        self._imports += _imports(data, node)
-        if above.is_hidden:
-            return
-        for export in _exports(data, node, above):
-            if export.signature and 0 < len(export.name) <= LONGEST_NAME:
-                self._exports.setdefault(export.name, export)
+                imports += _imports(piece.data, node)
+                if not any(map(_HIDDEN.match, attributes)):
+                    exports += _exports(piece.data, node, comments, attributes)
+                comments, attributes = [], []
+    return outline(comment_prose(about_file), exports, imports)
 
 
-class _Above:
-    """The documentation and the attributes above the next item."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.clear()
-
-    def clear(self) -> None:
-        self._comments: list[str] = []
-        self.is_hidden = False
-        self.is_macro_export = False
-
-    def comment(self, written: str) -> None:
-        if written.startswith(("///", "/**")) and not written.startswith("////"):
-            self._comments.append(written)
-
-    def attribute(self, node: Node) -> None:
-        written = self._data[node.start_byte : node.end_byte]
-        self.is_hidden = self.is_hidden or _HIDDEN.match(written) is not None
-        self.is_macro_export = self.is_macro_export or b"macro_export" in written
-
-    def doc(self) -> str:
-        return comment_prose(self._comments)
-
-
-def _exports(data: bytes, node: Node, above: _Above) -> Iterator[Export]:
-    if node.type == "macro_definition":
-        name = text(data, node.child_by_field_name("name"))
-        if above.is_macro_export:
-            yield Export(name, f"macro_rules! {name}", above.doc())
-        return
-    if not _is_public(data, node):
+def _exports(data: bytes, node: Node, comments: Iterable[str], attributes: Iterable[str]) -> Iterator[Export]:
+    is_macro = node.type == "macro_definition"
+    if not (any("macro_export" in each for each in attributes) if is_macro else _is_public(data, node)):
         return
     if node.type == "use_declaration":
-        yield from (Export(name, written) for name, written in _names(data, node))
-    elif node.type in _ITEMS:
-        yield Export(text(data, node.child_by_field_name("name")), _item(data, node), above.doc())
+        yield from _names(data, node)
+    elif is_macro or node.type in _ITEMS:
+        name, doc = text(data, node, "name"), comment_prose([each for each in comments if _ABOUT_ITEM.match(each)])
+        yield Export(name, f"macro_rules! {name}" if is_macro else _item(data, node), doc)
 
 
 def _is_public(data: bytes, node: Node) -> bool:
@@ -150,21 +85,12 @@ def _is_public(data: bytes, node: Node) -> bool:
 
 def _item(data: bytes, node: Node) -> str:
     """Write an item up to its body, or up to its value."""
-    name, parameters = node.child_by_field_name("name"), node.child_by_field_name("parameters")
-    span = (node.start_byte, _end(node))
     fields = node.child_by_field_name("body")
     if node.type == "struct_item" and fields is not None and fields.type == "ordered_field_declaration_list":
         return _tuple_struct(data, node, fields)
-    written = signature(data, node, _NOTATION, span, name=name, parameters=parameters)
-    return written.removesuffix(";").removesuffix("=").rstrip().removesuffix(",")
-
-
-def _end(node: Node) -> int:
-    if node.type in {"const_item", "static_item"}:
-        value = node.child_by_field_name("value")
-        return node.end_byte if value is None else value.start_byte
-    body = node.child_by_field_name("body")
-    return node.end_byte if body is None else body.start_byte
+    end = body_start(node, "value" if node.type in {"const_item", "static_item"} else "body")
+    item = signature(data, node, _NOTATION, (node.start_byte, end))
+    return item.removesuffix(";").removesuffix("=").rstrip().removesuffix(",")
 
 
 def _tuple_struct(data: bytes, node: Node, fields: Node) -> str:
@@ -178,58 +104,48 @@ def _tuple_struct(data: bytes, node: Node, fields: Node) -> str:
 
 def _imports(data: bytes, node: Node) -> Iterator[str]:
     if node.type == "use_declaration":
-        for path, _ in _paths(data, node):
+        for path, _ in _paths(data, _used(node)):
             yield _module(path)
     elif node.type == "mod_item" and node.child_by_field_name("body") is None:
-        yield f"self::{text(data, node.child_by_field_name('name'))}"
+        yield f"self::{text(data, node, 'name')}"
     elif node.type == "extern_crate_declaration":
-        yield text(data, node.child_by_field_name("name"))
+        yield text(data, node, "name")
 
 
 def _module(path: str) -> str:
     """Return a path up to the last part that looks like a module."""
-    parts: list[str] = []
-    for part in path.split("::"):
-        if part == "*" or part[:1].isupper():
-            break
-        parts.append(part)
-    return "::".join(parts)
+    return "::".join(takewhile(lambda part: part != "*" and not part[:1].isupper(), path.split("::")))
 
 
-def _names(data: bytes, node: Node) -> Iterator[tuple[str, str]]:
+def _names(data: bytes, node: Node) -> Iterator[Export]:
     """Yield what a `pub use` offers: a name, or everything of a module."""
-    for path, alias in _paths(data, node):
+    for path, alias in _paths(data, _used(node)):
         name = alias or path.rsplit("::", 1)[-1]
         if name == "*":
-            yield path, f"pub use {path}"
+            yield Export(path, f"pub use {path}")
         elif name != "_":
-            yield name, name
+            yield Export(name, name)
 
 
-def _paths(data: bytes, node: Node) -> Iterator[tuple[str, str]]:
+def _used(node: Node) -> Node | None:
+    return None if node.has_error else node.child_by_field_name("argument")
+
+
+def _paths(data: bytes, tree: Node | None, prefix: str = "", level: int = 0) -> Iterator[tuple[str, str]]:
     """Yield the paths of a use, each with its other name if it has one."""
-    argument = node.child_by_field_name("argument")
-    waiting = [] if argument is None or node.has_error else [("", argument, 0)]
-    while waiting:
-        prefix, tree, level = waiting.pop()
-        if level > DEEPEST:
-            continue
-        if tree.type == "scoped_use_list":
-            inner = tree.child_by_field_name("list")
-            if inner is not None:
-                waiting.append((_joined(prefix, _path(data, tree.child_by_field_name("path"))), inner, level + 1))
-        elif tree.type == "use_list":
-            named = [child for child in children(tree) if child.is_named and "comment" not in child.type]
-            waiting += [(prefix, child, level + 1) for child in reversed(named)]
-        elif tree.type == "use_as_clause":
-            alias = text(data, tree.child_by_field_name("alias"))
-            yield _joined(prefix, _path(data, tree.child_by_field_name("path"))), alias
-        else:
-            yield _joined(prefix, _path(data, tree)), ""
-
-
-def _path(data: bytes, node: Node | None) -> str:
-    return "".join(text(data, node).split())[: 2 * LONGEST_NAME]
+    if tree is None or level > DEEPEST:
+        return
+    if tree.type == "use_list":
+        for child in children(tree):
+            if child.is_named and "comment" not in child.type:
+                yield from _paths(data, child, prefix, level + 1)
+        return
+    has_path = tree.type in {"scoped_use_list", "use_as_clause"}
+    path = _joined(prefix, "".join(text(data, tree, "path" if has_path else "").split())[: 2 * LONGEST_NAME])
+    if tree.type == "scoped_use_list":
+        yield from _paths(data, tree.child_by_field_name("list"), path, level + 1)
+    else:
+        yield path, text(data, tree, "alias")
 
 
 def _joined(prefix: str, path: str) -> str:
@@ -238,21 +154,14 @@ def _joined(prefix: str, path: str) -> str:
     return f"{prefix}::{path}" if prefix else path.removeprefix("::")
 
 
-def _resolver(layout: Layout) -> ImportResolver:
-    def resolve(name: str, scope: str) -> str | None:
-        first, *parts = name.split("::")
-        bases = {"crate": _crate(layout, scope), "self": scope, "super": join(scope, "..")}
-        base = bases.get(first, layout.packages.get(first.replace("_", "-"), layout.packages.get(first)))
-        if base is None or base not in layout.files:
-            return None
-        for part in parts if first in bases else ():
-            below = join(base, part)
-            if below not in layout.files:
-                break
-            base = below
-        return base
-
-    return resolve
+def _resolve(layout: Layout, name: str, scope: str) -> str | None:
+    first, *parts = name.split("::")
+    bases = {"crate": _crate(layout, scope), "self": scope, "super": join(scope, "..")}
+    base = bases.get(first, layout.packages.get(first.replace("_", "-"), layout.packages.get(first)))
+    if base is None or base not in layout.files:
+        return None
+    below = accumulate(parts if first in bases else (), join, initial=base)
+    return [*takewhile(layout.files.__contains__, below)][-1]
 
 
 def _crate(layout: Layout, scope: str) -> str | None:
@@ -270,13 +179,15 @@ def _cargo(data: bytes, root: bytes) -> ProjectManifest:
     found = Dependencies()
     for wanted in _crates(tables, shared):
         for name, value in wanted.items():
-            if table_at(value).get("workspace") is not True:
-                _add_crate(found, name, value)
-            elif name in shared:
-                _add_crate(found, name, shared[name])
-    return ProjectManifest(
-        name_of(package.get("name")), description_of(_inherited(package, "description", workspace)), found.all()
-    )
+            _add_crate(found, name, shared.get(name) if _is_inherited(value) else value)
+    description = package.get("description")
+    if _is_inherited(description):
+        description = table_at(workspace, "package").get("description")
+    return found.manifest(package.get("name"), description)
+
+
+def _is_inherited(value: object) -> bool:
+    return table_at(value).get("workspace") is True
 
 
 def _crates(tables: Mapping[str, object], shared: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
@@ -290,21 +201,19 @@ def _crates(tables: Mapping[str, object], shared: Mapping[str, object]) -> Itera
 def _add_crate(found: Dependencies, name: str, value: object) -> None:
     table = table_at(value)
     real = table.get("package", name)
-    if "path" not in table and isinstance(real, str):
+    if value is not None and "path" not in table and isinstance(real, str):
         found.add(real, table.get("version") if table else value)
-
-
-def _inherited(package: Mapping[str, object], key: str, root: Mapping[str, object]) -> object:
-    value = package.get(key)
-    return table_at(root, "package").get(key) if table_at(value).get("workspace") is True else value
 
 
 RUST = Language(
     name="rust",
     title="Rust",
-    extensions=frozenset({"rs"}),
-    read=lambda data, _extension: read(data),
-    resolver=_resolver,
+    extensions={"rs": tree_sitter_rust.language},
+    keywords=re.compile(
+        rb"^(?:pub|fn|async|unsafe|const|static|struct|enum|union|trait|impl|type|use|mod|extern)\b", re.MULTILINE
+    ),
+    outline=_outline,
+    resolver=_resolve,
     manifests=(ManifestFile("Cargo.toml", 3, _cargo, inherits=True),),
     front_files=("lib.rs", "mod.rs", "main.rs"),
 )

@@ -4,11 +4,12 @@ Pure.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, takewhile
 
 from tree_sitter import Node
 
-from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, visible
+from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, visible, written
 from contexthall.core.text import known
 
 LONGEST_DOC = 1000
@@ -34,13 +35,13 @@ _LICENCE = re.compile(
 )
 
 
-def prose(written: str) -> str:
+def prose(comment: str) -> str:
     """Return the first paragraph that says something, on one line; a title only if there is nothing else."""
     title = ""
-    for paragraph in _paragraphs(known(written[: 16 * LONGEST_DOC])):
+    for paragraph in _paragraphs(known(comment[: 16 * LONGEST_DOC])):
         heading, lines = _without_heading(paragraph)
         title = title or heading
-        said = _until_section(lines)
+        said = list(takewhile(lambda line: not (_SECTIONS.match(line) or _RULE.fullmatch(line)), lines))
         if said and not said[0].startswith(_NO_PROSE):
             return _shortened(" ".join(said))
         if len(said) < len(lines) and lines[len(said)].startswith(("@", ":")):
@@ -58,24 +59,17 @@ def is_licence(comment: str) -> bool:
     return _LICENCE.search(known(comment[:4096])) is not None
 
 
-class Comments:
-    """The comments that stand directly above the next statement."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._nodes: list[Node] = []
-
-    def add(self, node: Node) -> None:
-        if self._nodes and is_apart(self._data, self._nodes[-1], node):
-            self._nodes.clear()
-        self._nodes.append(node)
-
-    def above(self, node: Node) -> list[str]:
-        """Return what stands directly above `node`, and forget it."""
-        nodes, self._nodes = self._nodes, []
-        if not nodes or is_apart(self._data, nodes[-1], node):
-            return []
-        return [self._data[comment.start_byte : comment.end_byte].decode("utf-8", "replace") for comment in nodes]
+def commented(data: bytes, nodes: Iterable[Node]) -> Iterator[tuple[Node, list[str]]]:
+    """Yield the nodes that are no comments, each with the comments that stand directly above it."""
+    above: list[Node] = []
+    for node in nodes:
+        if above and is_apart(data, above[-1], node):
+            above = []
+        if node.type == "comment":
+            above.append(node)
+        else:
+            yield node, [written(data, comment) for comment in above]
+            above = []
 
 
 def is_apart(data: bytes, upper: Node, lower: Node) -> bool:
@@ -86,19 +80,11 @@ def is_apart(data: bytes, upper: Node, lower: Node) -> bool:
     return data.count(b"\n", end, lower.start_byte) > 1
 
 
-def _paragraphs(written: str) -> Iterator[list[str]]:
-    lines: list[str] = []
-    for line in written.splitlines():
-        stripped = _KEPT_TAG.sub("", line.strip(), count=1) if "@" in line else line.strip()
-        if _EMPTY_TAG.fullmatch(stripped):
-            continue
-        if stripped:
-            lines.append(stripped)
-        elif lines:
-            yield lines
-            lines = []
-    if lines:
-        yield lines
+def _paragraphs(comment: str) -> Iterator[list[str]]:
+    lines = (_KEPT_TAG.sub("", line.strip(), count=1) for line in comment.splitlines())
+    for has_words, paragraph in groupby((line for line in lines if not _EMPTY_TAG.fullmatch(line)), bool):
+        if has_words:
+            yield list(paragraph)
 
 
 def _without_heading(lines: list[str]) -> tuple[str, list[str]]:
@@ -111,22 +97,10 @@ def _without_heading(lines: list[str]) -> tuple[str, list[str]]:
     return "", lines
 
 
-def _until_section(lines: list[str]) -> list[str]:
-    for position, line in enumerate(lines):
-        if _SECTIONS.match(line) or _RULE.fullmatch(line):
-            return lines[:position]
-    return lines
-
-
 def _shortened(said: str) -> str:
-    if "{@" in said:
-        said = _INLINE_TAG.sub(lambda match: match[2].strip() or match[1], said)
-    if ":`" in said:
-        said = _ROLE.sub(_role, said)
-    said = visible(" ".join(said.split()))
-    if len(said) <= LONGEST_DOC:
-        return said
-    return said[:LONGEST_DOC].rsplit(" ", 1)[0] + " " + LEFT_OUT
+    said = _INLINE_TAG.sub(lambda match: match[2].strip() or match[1], said)
+    said = visible(" ".join(_ROLE.sub(_role, said).split()))
+    return said if len(said) <= LONGEST_DOC else f"{said[:LONGEST_DOC].rsplit(' ', 1)[0]} {LEFT_OUT}"
 
 
 def _role(match: re.Match[str]) -> str:

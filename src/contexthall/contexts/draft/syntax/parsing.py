@@ -7,8 +7,9 @@ where the parser does not come back to us for more of it, after a few seconds.
 import re
 import time
 import warnings
+from bisect import bisect_right
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -27,7 +28,6 @@ LEFT_OUT = "…"
 Grammar = Callable[[], object]
 
 _SMALL_BYTES = 1 << 14
-_MOST_UNGUARDED_BYTES = 1 << 15
 _CHUNK_BYTES = 1 << 12
 _TIMEOUT_MICROSECONDS = 5_000_000
 _OPEN_BRACKETS = 2000
@@ -47,11 +47,9 @@ class Piece(NamedTuple):
     def statements(self) -> Iterator[Node]:
         """Yield what stands at the top, without the debris that a syntax error leaves there."""
         for node in children(self.root):
-            if not self.is_damaged or (not node.is_error and self._begins_a_line(node)):
+            before = self.data[max(node.start_byte - 1, 0) : node.start_byte]
+            if not self.is_damaged or (not node.is_error and before in {b"", b"\n", b"\r"}):
                 yield node
-
-    def _begins_a_line(self, node: Node) -> bool:
-        return node.start_byte == 0 or self.data[node.start_byte - 1] in b"\n\r"
 
 
 def pieces(grammar: Grammar, data: bytes, starts: re.Pattern[bytes]) -> Iterator[Piece]:
@@ -60,7 +58,7 @@ def pieces(grammar: Grammar, data: bytes, starts: re.Pattern[bytes]) -> Iterator
     Error recovery alone may bury the second half of a file in the statement that lacks a bracket.
     """
     data = data.removeprefix(BOM_UTF8)
-    if not data or not _is_parsable(data):
+    if not data or len(data) > MOST_BYTES or b"\0" in data or _is_a_bracket_bomb(data):
         return
     deadline = time.thread_time() + MOST_SECONDS
     root = _parse(grammar, data, deadline)
@@ -78,33 +76,16 @@ def pieces(grammar: Grammar, data: bytes, starts: re.Pattern[bytes]) -> Iterator
         yield Piece(data[start:end], part, is_damaged=part.has_error)
 
 
-# The points of tree-sitter 0.26.0 hold on to freed memory (py-tree-sitter issue 472), so nothing here looks at one. A
-# parser that asks for its text is handed points all the same, so there a smaller file is the only guard.
-_ARE_POINTS_SOUND = not hasattr(Point, "edit")
-# And what recovers from an error at every other byte may take minutes over what it has read long since.
-_IS_GUARDED = _ARE_POINTS_SOUND and hasattr(Parser, "timeout_micros")
-
-
-def _is_parsable(data: bytes) -> bool:
-    most_bytes = MOST_BYTES if _IS_GUARDED else _MOST_UNGUARDED_BYTES
-    return len(data) <= most_bytes and b"\0" not in data and not _is_a_bracket_bomb(data)
-
-
 def _is_a_bracket_bomb(data: bytes) -> bool:
     """Return whether far more brackets are open than anybody writes: each costs the parser a kilobyte."""
     if len(data) <= _SMALL_BYTES:
         return False
-    if data.count(b"<") - data.count(b">") > _OPEN_ANGLES:
-        return True
     brackets = data.translate(None, _NOT_BRACKETS)
     for _ in range(_BRACKET_LEVELS):
         if len(brackets) <= _OPEN_BRACKETS:
-            return False
-        fewer = brackets.replace(b"()", b"").replace(b"[]", b"").replace(b"{}", b"")
-        if len(fewer) == len(brackets):
             break
-        brackets = fewer
-    return len(brackets) > _OPEN_BRACKETS
+        brackets = brackets.replace(b"()", b"").replace(b"[]", b"").replace(b"{}", b"")
+    return len(brackets) > _OPEN_BRACKETS or data.count(b"<") - data.count(b">") > _OPEN_ANGLES
 
 
 @cache
@@ -113,22 +94,17 @@ def _language(grammar: Grammar) -> Language:
 
 
 def _parse(grammar: Grammar, data: bytes, deadline: float) -> Node | None:
-    # A parser is cheap to make, and one that two threads share is not safe: `_Supply` lets other threads run.
-    if not _IS_GUARDED:
-        return Parser(_language(grammar)).parse(data).root_node
     supply = _Supply(data, deadline) if len(data) > _SMALL_BYTES else None
+    with warnings.catch_warnings():
+        # What is recommended in place of a time-out, a callback, ends the process (tree-sitter 0.25.2 and 0.26.0).
+        warnings.simplefilter("ignore", DeprecationWarning)
+        # A parser is cheap to make, and one that two threads share is not safe: `_Supply` lets other threads run.
+        parser = Parser(_language(grammar), timeout_micros=_TIMEOUT_MICROSECONDS)
     try:
-        root = _impatient_parser(grammar).parse(supply or data).root_node
+        root = parser.parse(supply or data).root_node
     except ValueError:  # which is how it says that it gave up
         return None
     return None if supply is not None and supply.is_cut else root
-
-
-def _impatient_parser(grammar: Grammar) -> Parser:
-    with warnings.catch_warnings():
-        # What is recommended in its place, a callback, ends the process (tree-sitter 0.25.2 and 0.26.0).
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return Parser(_language(grammar), timeout_micros=_TIMEOUT_MICROSECONDS)
 
 
 class _Supply:
@@ -145,27 +121,19 @@ class _Supply:
         self.is_cut = False
 
     def __call__(self, offset: int, _point: Point) -> bytes:
-        if not self.is_cut and time.thread_time() > self._deadline:
-            self.is_cut = True
+        self.is_cut = self.is_cut or time.thread_time() > self._deadline
         end = offset + _CHUNK_BYTES
-        if self.is_cut:
-            return self._data[offset : min(end, self._read)]
-        self._read = max(self._read, end)
-        return self._data[offset:end]
+        if not self.is_cut:
+            self._read = max(self._read, end)
+        return self._data[offset : min(end, self._read)]
 
 
 def _cuts(data: bytes, root: Node, starts: re.Pattern[bytes]) -> list[int]:
     """Find where statements begin that no whole statement encloses."""
-    whole = [(node.start_byte, node.end_byte) for node in children(root) if not node.has_error]
-    cuts = []
-    position = 0
-    for match in starts.finditer(data):
-        at = match.start()
-        while position < len(whole) and whole[position][1] <= at:
-            position += 1
-        if at and not (position < len(whole) and whole[position][0] < at):
-            cuts.append(at)
-    return cuts
+    whole = [node.byte_range for node in children(root) if not node.has_error]
+    begins, ends = [*(begin for begin, _ in whole), len(data)], [end for _, end in whole]
+    places = (match.start() for match in starts.finditer(data))
+    return [at for at in places if at and begins[bisect_right(ends, at)] >= at]
 
 
 def first_child(node: Node) -> Node | None:
@@ -176,6 +144,12 @@ def first_child(node: Node) -> Node | None:
 def first_named_child(node: Node) -> Node | None:
     """Return the first child that is no punctuation; None if there is none."""
     return node.named_child(0) if node.named_child_count else None
+
+
+def body_start(node: Node, field: str = "body") -> int:
+    """Return where the body of a node begins, or where a node without one ends."""
+    body = node.child_by_field_name(field)
+    return node.end_byte if body is None else body.start_byte
 
 
 def children(node: Node) -> Iterator[Node]:
@@ -190,9 +164,15 @@ def children(node: Node) -> Iterator[Node]:
             return
 
 
-def text(data: bytes, node: Node | None) -> str:
-    """Return a node as it is written; for names, which have no white space in them."""
-    return "" if node is None else visible(data[node.start_byte : node.end_byte].decode("utf-8", "replace"))
+def written(data: bytes, node: Node) -> str:
+    """Return a node as it is written."""
+    return data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def text(data: bytes, node: Node | None, field: str = "") -> str:
+    """Return a node, or a field of it, as it is written; for names, which have no white space in them."""
+    found = node.child_by_field_name(field) if node is not None and field else node
+    return "" if found is None else visible(written(data, found))
 
 
 def visible(text: str) -> str:
@@ -205,6 +185,6 @@ _INVISIBLE = dict.fromkeys(
 )
 
 
-def unique(names: Iterable[str]) -> tuple[str, ...]:
-    """Return each name once, in order."""
-    return tuple(dict.fromkeys(name for name in names if name and len(name) <= LONGEST_NAME))
+def words(spaced: str) -> frozenset[str]:
+    """Return the words of a text, for tables that would be long with one word a line."""
+    return frozenset(spaced.split())

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from contexthall.contexts.draft.syntax.parsing import words
 from contexthall.core.text import known
 
 LOOKED_AT = 64 * 1024
@@ -21,26 +22,22 @@ _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx")
 _PLAIN = (".rst", ".rest", ".txt", ".text")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _FEWEST_WORDS = 3
 """Words beside its links that make a paragraph of a README prose."""
 
-_ABBREVIATIONS = _words(
+_ABBREVIATIONS = words(
     "e.g i.e eg ie vs etc mr mrs ms dr prof cf al approx inc ltd corp co jr sr fig resp incl esp viz ca a.k.a aka "
     "w.r.t wrt ed eds vol pp"
 )
 
-_TAGS = _words(
+_TAGS = words(
     "a abbr b big blockquote br center cite code del details dd div dl dt em font g-emoji h1 h2 h3 h4 h5 h6 hr i "
     "img ins kbd li mark ol p picture pre q s samp small source span strike strong sub summary sup svg table tbody "
     "td tfoot th thead tr tt u ul var video"
 )
-_SPACING_TAGS = _words("br dd div dt h1 h2 h3 h4 h5 h6 hr li p td th tr")
+_SPACING_TAGS = words("br dd div dt h1 h2 h3 h4 h5 h6 hr li p td th tr")
 _NAMED_ROLES = {"pep": "PEP ", "rfc": "RFC "}
-_PROSE_ROLES = _words("ref doc term abbr emphasis strong title guilabel numref any sub sup index")
+_PROSE_ROLES = words("ref doc term abbr emphasis strong title guilabel numref any sub sup index")
 
 # Every repetition stops at the character that would start it again, so no text is read twice.
 _MARKUP = re.compile(
@@ -95,9 +92,9 @@ def _reduced(text: str) -> str:
 
 
 def _text_of(markup: re.Match[str]) -> str:
-    kind = markup.lastgroup
-    say = _TEXTS.get(kind or "")
-    return say(markup) if say else ""
+    """Return what a piece of markup says: what it holds, unless its kind says it otherwise."""
+    kind = markup.lastgroup or ""
+    return _TEXTS[kind](markup) if kind in _TEXTS else markup[kind] if kind else ""
 
 
 def _role(markup: re.Match[str]) -> str:
@@ -133,16 +130,10 @@ _TEXTS: dict[str, Callable[[re.Match[str]], str]] = {
     "role_text": _role,
     "literal": lambda markup: f"`{markup['literal'].strip()}`",
     "hyperlink": lambda markup: markup["hyperlink"].strip(),
-    "code": lambda markup: markup["code"],
-    "link": lambda markup: markup["link"],
-    "linked_code": lambda markup: markup["linked_code"],
-    "address": lambda markup: markup["address"],
     "tag": _tag,
     "entity": lambda markup: html.unescape(markup["entity"]),
     "jsdoc": _jsdoc,
-    "starred": lambda markup: markup["starred"],
     "barred": _barred,
-    "escaped": lambda markup: markup["escaped"],
 }
 
 _STOP = re.compile(r"`[^`]*+`|(?P<stop>[.!?]++)[\"')\]”’»]*+(?=\s|$)|(?P<wide_stop>[。！？]++)")
@@ -215,17 +206,17 @@ _FENCE = re.compile(r"\s*(`{3,}+|~{3,}+)(?!.*`)")
 _ITEM = re.compile(r"\s{0,3}(?:[-*+•–]|\d{1,3}[.)]|\(?[a-z0-9]\))\s+(?=\S)")
 _FIELD = re.compile(rf"\s*(?::[A-Za-z][\w .*-]{{0,60}}:(?=\s|$)|[@\\][a-z]\w*+(?=\s|$|\{{)|(?:{_SECTIONS}):\s*$)")
 _EXAMPLE = re.compile(r"\s*(?:>>>|\$|%)\s")
-_CODE = re.compile(r"(?: {4}|\t)")
+_CODE = re.compile(rf" {{4}}|\t|{_EXAMPLE.pattern}")
 _DEFINITION = re.compile(r"\s{0,3}\*?\[[^\[\]]{1,200}\]:\s*\S")
 _MARKER = re.compile(r"^\s*>+\s?")
 _OPENING = re.compile(r"\s*<([/!?]?[A-Za-z][A-Za-z0-9-]{0,20})?")
 _ANY_TAG = re.compile(r"<[^<>]*+>")
-_BLOCK_TAGS = _words(
+_BLOCK_TAGS = words(
     "address article aside blockquote center dd details div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr "
     "iframe li main nav ol p picture pre script section style summary svg table tbody td th thead tr ul video"
 )
-_SEALED_TAGS = _words("details picture pre script style svg table video")
-_VOID_TAGS = _words("br hr img input link meta source")
+_SEALED_TAGS = words("details picture pre script style svg table video")
+_VOID_TAGS = words("br hr img input link meta source")
 
 
 def _without_comments(text: str) -> str:
@@ -260,46 +251,35 @@ def _is_blank(line: str) -> bool:
     return not line.strip()
 
 
-# Each of these gives where what it knows ends, if it begins at `at`; else `at`.
-
-
-def _after_fence(lines: Sequence[str], at: int) -> int:
-    if not (fence := _FENCE.match(lines[at])):
-        return at
-    marks = fence[1]
-    return _until(lines, at + 1, lambda line: line.strip().startswith(marks) and set(line.strip()) == {marks[0]}) + 1
-
-
-def _after_directive(lines: Sequence[str], at: int) -> int:
+def _after_skipped(lines: Sequence[str], at: int) -> int:
+    """Return where something ends that is not for reading aloud, if it begins at `at`; else `at`."""
     line = lines[at].strip()
-    if not (line == ".." or line.startswith((".. ", "__ "))):
-        return at
-    edge = _indent(lines[at])
-    return _until(lines, at + 1, lambda line: not _is_blank(line) and _indent(line) <= edge)
+    if fence := _FENCE.match(lines[at]):
+        marks = fence[1]
+        return _until(lines, at + 1, lambda line: line.strip().startswith(marks) and not line.strip().strip(marks)) + 1
+    if line == ".." or line.startswith((".. ", "__ ")):
+        edge = _indent(lines[at])
+        return _until(lines, at + 1, lambda line: not _is_blank(line) and _indent(line) <= edge)
+    if _is_table(line, _line(lines, at + 1)):
+        return _until(lines, at, _is_blank)
+    if not any(mark.isalnum() for mark in line):
+        return at + 1
+    if _FIELD.match(lines[at]) or _DEFINITION.match(lines[at]):
+        return _until(lines, at + 1, lambda line: _is_blank(line) or not line[:1].isspace())
+    end = _after_html(lines, at)
+    return _until(lines, at, _is_blank) if end == at and _CODE.match(lines[at]) else end
 
 
-def _after_table(lines: Sequence[str], at: int) -> int:
-    line, below = lines[at].strip(), _line(lines, at + 1)
+def _is_table(line: str, below: str) -> bool:
     is_grid = line.startswith(("|", "+-", "+=")) and line.endswith(("|", "+")) and len(line) > 1
     is_simple = line.startswith("==") and " " in line and set(line) <= {"=", " "}
-    is_ruled = "|" in line and "|" in below and "-" in below and set(below) <= set("|:- \t")
-    return _until(lines, at, _is_blank) if is_grid or is_simple or is_ruled else at
-
-
-def _after_fields(lines: Sequence[str], at: int) -> int:
-    if not (_FIELD.match(lines[at]) or _DEFINITION.match(lines[at])):
-        return at
-    return _until(lines, at + 1, lambda line: _is_blank(line) or not line[:1].isspace())
-
-
-def _after_code(lines: Sequence[str], at: int) -> int:
-    return _until(lines, at, _is_blank) if _CODE.match(lines[at]) or _EXAMPLE.match(lines[at]) else at
+    return is_grid or is_simple or ("|" in line and "|" in below and "-" in below and set(below) <= set("|:- \t"))
 
 
 def _after_html(lines: Sequence[str], at: int) -> int:
     opening = _OPENING.match(lines[at])
     tag = ((opening and opening[1]) or "").lower()
-    if not tag or (tag.strip("/!?") not in _BLOCK_TAGS and not _is_blank(_without_tags(lines, at))):
+    if not tag or (tag.strip("/!?") not in _BLOCK_TAGS and not _is_blank(_without_tags(lines[at]))):
         return at
     end = _until(lines, at, lambda line: ">" in line or _is_blank(line)) + 1
     if tag[0] in "/!?" or tag in _VOID_TAGS:
@@ -307,29 +287,13 @@ def _after_html(lines: Sequence[str], at: int) -> int:
     closing = f"</{tag}"
     if tag in _SEALED_TAGS:
         return _until(lines, at, lambda line: closing in line.lower()) + 1
-    closed = _until(lines, at, lambda line: _is_blank(line) or closing in line.lower())
-    return max(end, closed + 1)
+    return max(end, _until(lines, at, lambda line: _is_blank(line) or closing in line.lower()) + 1)
 
 
-def _without_tags(lines: Sequence[str], at: int) -> str:
-    """Return what the line says beside its tags, one that goes on in the next line among them."""
-    line = _ANY_TAG.sub("", lines[at])
+def _without_tags(line: str) -> str:
+    """Return what a line says beside its tags, one that goes on in the next line among them."""
+    line = _ANY_TAG.sub("", line)
     return line.partition("<")[0] if ">" not in line else line
-
-
-def _after_decoration(lines: Sequence[str], at: int) -> int:
-    return at if any(mark.isalnum() for mark in lines[at]) else at + 1
-
-
-_SKIPPED = (
-    _after_fence,
-    _after_directive,
-    _after_table,
-    _after_decoration,
-    _after_fields,
-    _after_html,
-    _after_code,
-)
 
 
 def _title(lines: Sequence[str], at: int, *, markdown: bool) -> tuple[str, str, int]:
@@ -344,17 +308,12 @@ def _title(lines: Sequence[str], at: int, *, markdown: bool) -> tuple[str, str, 
     return "", "", at
 
 
-def _after_list(lines: Sequence[str], at: int) -> int:
-    if not _ITEM.match(lines[at]):
-        return at
-    return _until(lines, at + 1, lambda line: not (_is_blank(line) or line[0].isspace() or _ITEM.match(line)))
-
-
-def _after_quotation(lines: Sequence[str], at: int) -> int:
-    return _until(lines, at, lambda line: not _MARKER.match(line))
-
-
-def _after_paragraph(lines: Sequence[str], at: int) -> int:
+def _after_text(lines: Sequence[str], at: int) -> int:
+    """Return where the list, the quotation or the paragraph ends that begins at `at`."""
+    if _ITEM.match(lines[at]):
+        return _until(lines, at + 1, lambda line: not (_is_blank(line) or line[0].isspace() or _ITEM.match(line)))
+    if _MARKER.match(lines[at]):
+        return _until(lines, at, lambda line: not _MARKER.match(line))
     return _until(lines, at + 1, _interrupts)
 
 
@@ -374,14 +333,10 @@ def _blocks(lines: Sequence[str], *, markdown: bool) -> Iterator[_ProseBlock]:
         if end > at:
             adornments += [] if marks in adornments or marks[0] == "#" else [marks]
             yield _ProseBlock(text, level=len(marks) if marks[0] == "#" else adornments.index(marks) + 1)
-        elif (end := _end(_SKIPPED, lines, at)) == at:
-            end = _end((_after_list, _after_quotation, _after_paragraph), lines, at)
+        elif (end := _after_skipped(lines, at)) == at:
+            end = _after_text(lines, at)
             yield _block(lines[at:end])
         at = end
-
-
-def _end(kinds: Iterable[Callable[[Sequence[str], int], int]], lines: Sequence[str], at: int) -> int:
-    return next((end for after in kinds if (end := after(lines, at)) > at), at)
 
 
 def _block(lines: Sequence[str]) -> _ProseBlock:
@@ -444,26 +399,18 @@ _SUBSTITUTION = re.compile(r"^\.\. \|([^|\n]{1,80})\|[ \t]+(\w{1,20})::(.*)", re
 _SUBSTITUTED = re.compile(r"\|([^|\s](?:[^|]{0,78}[^|\s])?)\|(?:__?(?!\w))?")
 
 
-class _References(NamedTuple):
-    """What a README names in one place and uses in another."""
+def _resolver(text: str) -> Callable[[str], str]:
+    """Return what marks each use of what a README names elsewhere: as a link, or as the text it stands for."""
+    labels = {label.lower() for label in _LABEL.findall(text)}
+    targets = {target.lower() for target in _TARGET.findall(text)}
+    told = {name: said.strip() if kind == "replace" else "" for name, kind, said in _SUBSTITUTION.findall(text)}
 
-    labels: frozenset[str]
-    targets: frozenset[str]
-    substitutions: dict[str, str]
+    def resolve(text: str) -> str:
+        text = _LABELLED.sub(lambda use: f"{use[0]}[]" if use[2].lower() in labels else use[0], text)
+        text = _TARGETED.sub(lambda use: f"`{use[1]}`_" if use[1].lower() in targets else use[0], text)
+        return _SUBSTITUTED.sub(lambda use: told.get(use[1], use[0]), text)
 
-    def resolve(self, text: str) -> str:
-        """Mark every use for what it is: a link, or the text it stands for."""
-        text = _LABELLED.sub(lambda use: f"{use[0]}[]" if use[2].lower() in self.labels else use[0], text)
-        text = _TARGETED.sub(lambda use: f"`{use[1]}`_" if use[1].lower() in self.targets else use[0], text)
-        return _SUBSTITUTED.sub(lambda use: self.substitutions.get(use[1], use[0]), text)
-
-
-def _references(text: str) -> _References:
-    return _References(
-        frozenset(label.lower() for label in _LABEL.findall(text)),
-        frozenset(target.lower() for target in _TARGET.findall(text)),
-        {name: said.strip() if kind == "replace" else "" for name, kind, said in _SUBSTITUTION.findall(text)},
-    )
+    return resolve
 
 
 def readme_sentence(data: bytes, name: str) -> str:
@@ -472,21 +419,17 @@ def readme_sentence(data: bytes, name: str) -> str:
     if (suffix and suffix not in _MARKDOWN + _PLAIN) or b"\0" in data[:LOOKED_AT]:
         return ""
     text = _without_comments(known(data[:LOOKED_AT].decode("utf-8-sig", "replace")))
-    references = _references(text)
-    markdown = suffix in _MARKDOWN
-    for block in _of_the_whole(_blocks(_body(text.splitlines(), markdown=markdown), markdown=markdown)):
-        paragraph = references.resolve(block.text)
-        if _is_prose(paragraph) and (sentence := _without_colon(first_sentence(paragraph))) and _is_telling(sentence):
+    resolve, lines, markdown = _resolver(text), text.splitlines(), suffix in _MARKDOWN
+    if markdown and lines and (mark := lines[0].rstrip()) in _FRONT_MATTER:
+        lines = lines[_until(lines, 1, lambda line: line.rstrip() == mark) + 1 :]
+    for block in _of_the_whole(_blocks(lines, markdown=markdown)):
+        paragraph = resolve(block.text)
+        sentence = first_sentence(paragraph) if _is_prose(paragraph) else ""
+        if _DEFINES.search(sentence):  # and leads to a list
+            sentence = sentence.rstrip(": ")
+        if sentence and _is_telling(sentence):
             return sentence
     return ""
-
-
-def _body(lines: list[str], *, markdown: bool) -> list[str]:
-    """Leave front matter out."""
-    if not (markdown and lines and lines[0].rstrip() in _FRONT_MATTER):
-        return lines
-    end = _until(lines, 1, lambda line: line.rstrip() == lines[0].rstrip())
-    return lines[end + 1 :]
 
 
 def _of_the_whole(blocks: Iterable[_ProseBlock]) -> Iterator[_ProseBlock]:
@@ -513,11 +456,6 @@ def _is_prose(paragraph: str) -> bool:
 def _is_telling(sentence: str) -> bool:
     is_motto = sentence[0] in "\"“'‘" and sentence[-1] in "\"”'’"
     return not (is_motto or sentence.endswith(":") or _BESIDE_THE_POINT.match(sentence) or is_boilerplate(sentence))
-
-
-def _without_colon(sentence: str) -> str:
-    """Return a definition that leads to a list without what it leads to."""
-    return sentence.rstrip(": ") if _DEFINES.search(sentence) else sentence
 
 
 _FEWEST_WORDS_OF_A_SENTENCE = 2

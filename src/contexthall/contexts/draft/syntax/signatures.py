@@ -5,18 +5,28 @@ Pure. What is longer than anybody reads gets shorter; what has a syntax error in
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from tree_sitter import Node
 
-from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, MOST_NODES, children, first_child, text, visible
+from contexthall.contexts.draft.syntax.parsing import (
+    LEFT_OUT,
+    MOST_NODES,
+    children,
+    first_child,
+    text,
+    visible,
+    written,
+)
 from contexthall.core.secrets import is_secret_name, may_be_key
 
 LONGEST_SIGNATURE = 400
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "html_comment"})
 _NEEDS_CARE = re.compile(rb"[\n\r\t`#\\]|  |//|/\*|[=:(<,] ?[|&] |,[)\]>]")
 _QUOTES = re.compile(rb"[\"']")
-_HAS_STRING = re.compile(rb"[\"'`][^\"'`]")
+_NAME_FIELDS = ("pattern", "name", "left", "key")
+_HAS_STRING = re.compile(r"[\"'`][^\"'`]")
 
 
 class Notation(NamedTuple):
@@ -27,21 +37,13 @@ class Notation(NamedTuple):
     """Where a comma after the last element means nothing."""
     members: frozenset[str] = frozenset()
     """Where a line's end separates as a semicolon does."""
-    defaults: Mapping[str, tuple[str, str]] = {}
-    """The fields that hold the name and the value of what has a default."""
+    defaults: frozenset[str] = frozenset()
+    """What has a name and a value, which may be a secret."""
     leading: Mapping[str, str] = {}
     """Nodes with the token that may lead them without a meaning."""
 
 
-def signature(
-    data: bytes,
-    node: Node,
-    notation: Notation,
-    span: tuple[int, int],
-    *,
-    name: Node | None = None,
-    parameters: Node | None = None,
-) -> str:
+def signature(data: bytes, node: Node, notation: Notation, span: tuple[int, int]) -> str:
     """Write a signature, and a shorter one if it is longer than anybody reads: the parameters go first.
 
     Empty if there is a syntax error in it.
@@ -49,10 +51,12 @@ def signature(
     whole = one_line(data, node, span, notation)
     if len(whole) <= LONGEST_SIGNATURE:
         return whole
-    instead = {} if parameters is None else {parameters.id: f"({LEFT_OUT})"}
-    shorter = one_line(data, node, span, notation, instead)
-    if len(shorter) <= LONGEST_SIGNATURE:
-        return shorter
+    parameters = node.child_by_field_name("parameters")
+    if parameters is not None:
+        shorter = one_line(data, node, span, notation, {parameters.id: f"({LEFT_OUT})"})
+        if len(shorter) <= LONGEST_SIGNATURE:
+            return shorter
+    name = node.child_by_field_name("name") or node.child_by_field_name("left")
     end = span[1] if name is None else name.end_byte
     shortest = one_line(data, node, (span[0], end), notation) + (f"({LEFT_OUT})" if parameters else "")
     return shortest if len(shortest) <= LONGEST_SIGNATURE else ""
@@ -67,48 +71,31 @@ def one_line(
     """
     if not instead and not node.has_error and (plain := _plain(data[span[0] : span[1]])) is not None:
         return plain
-    line = _Line(data)
-    for token, written in _SignatureTokens(data, notation, instead).tokens(node, span):
-        if written is None:
+    parts: list[str] = []
+    end = 0
+    for token, shown in _SignatureTokens(data, notation, instead).tokens(node, span):
+        if shown is None:
             return ""
-        line.add(token, written)
-    return line.text()
+        if parts:
+            parts.append(_space(data[end : token.start_byte], parts[-1], shown))
+        parts.append(shown)
+        end = token.end_byte
+    return visible("".join(parts)).strip()
 
 
-def _plain(written: bytes) -> str | None:
+def _plain(source: bytes) -> str | None:
     """Return a text as it stands if that will do; None if it takes a look at its tokens to tell."""
-    if _NEEDS_CARE.search(written):
+    if _NEEDS_CARE.search(source):
         return None
-    plain = visible(written.decode("utf-8", "replace")).strip()
-    if _QUOTES.search(written) and (is_secret_name(plain) or may_be_key(plain)):
-        return None
-    return plain
+    plain = visible(source.decode("utf-8", "replace")).strip()
+    return None if _QUOTES.search(source) and (is_secret_name(plain) or may_be_key(plain)) else plain
 
 
-class _Line:
-    """Tokens as they come, with one space where there was white space."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._parts: list[str] = []
-        self._end: int | None = None
-
-    def add(self, token: Node, written: str) -> None:
-        if self._end is not None:
-            self._parts.append(self._space(self._data[self._end : token.start_byte], written))
-        self._parts.append(written)
-        self._end = token.end_byte
-
-    def _space(self, gap: bytes, written: str) -> str:
-        """Return what stands between two tokens: brackets on lines of their own come back to their content."""
-        if not gap:
-            return ""
-        is_plain = gap.isspace() and b"\n" not in gap
-        touches = self._parts[-1] in {"(", "[", "<"} or written in {")", "]", ">", ",", ";"}
-        return "" if touches and not is_plain else " "
-
-    def text(self) -> str:
-        return visible("".join(self._parts)).strip()
+def _space(gap: bytes, before: str, after: str) -> str:
+    """Return what stands between two tokens: brackets on lines of their own come back to their content."""
+    is_on_one_line = gap.isspace() and b"\n" not in gap
+    touches = before in {"(", "[", "<"} or after in {")", "]", ">", ",", ";"}
+    return " " if gap and (is_on_one_line or not touches) else ""
 
 
 class _SignatureTokens:
@@ -125,10 +112,10 @@ class _SignatureTokens:
         for _ in range(MOST_NODES):
             node = cursor.node or node
             if not (node.end_byte <= span[0] or node.start_byte >= span[1] or node.type in _COMMENTS):
-                written = self._written(node)
-                if written is not None or node.is_error or node.is_missing:
-                    if written != "":
-                        yield node, written
+                shown = self._written(node)
+                if shown is not None or node.is_error or node.is_missing:
+                    if shown != "":
+                        yield node, shown
                 elif cursor.goto_first_child():
                     continue
             while not cursor.goto_next_sibling():
@@ -139,50 +126,36 @@ class _SignatureTokens:
         """Return the words for a token, or for a node that is shown as one; None for a node to look into."""
         if node.is_error or node.is_missing:
             return None
-        kind = node.type
         if node.id in self._instead:
             return self._instead[node.id]
-        if kind in self._notation.strings:
-            return self._string(node)
+        if node.type in self._notation.strings:
+            literal = written(self._data, node)
+            return LEFT_OUT if "\n" in literal or may_be_key(literal) else literal
         if node.child_count == 0:
-            return self._data[node.start_byte : node.end_byte].decode("utf-8", "replace").strip()
-        self._prepare(node, kind)
+            return written(self._data, node).strip()
+        self._prepare(node, node.type)
         return None
-
-    def _string(self, node: Node) -> str:
-        literal = self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
-        return LEFT_OUT if "\n" in literal or may_be_key(literal) else literal
 
     def _prepare(self, node: Node, kind: str) -> None:
         """Decide about tokens below `node` that only their surroundings tell something about."""
         notation = self._notation
         if kind in notation.defaults:
-            self._hide_secret(node, *notation.defaults[kind])
-        if kind in notation.lists:
-            self._drop_last_comma(node)
-        if kind in notation.members:
-            self._separate(node)
+            self._hide_secret(node)
+        if kind in notation.lists and (comma := _inside(node)[-2:-1]) and comma[0].type == ",":
+            self._instead[comma[0].id] = ""
+        for member, after in pairwise(_inside(node) if kind in notation.members else ()):
+            if member.is_named and after.is_named:
+                self._instead[member.id] = one_line(self._data, member, member.byte_range, notation) + ";"
         if kind in notation.leading and (first := first_child(node)) and first.type == notation.leading[kind]:
             self._instead[first.id] = ""
 
-    def _hide_secret(self, node: Node, name_field: str, value_field: str) -> None:
-        name, value = node.child_by_field_name(name_field), node.child_by_field_name(value_field)
-        if name is None or value is None:
-            return
-        written = self._data[value.start_byte : value.end_byte]
-        if is_secret_name(text(self._data, name)) and _HAS_STRING.search(written):
+    def _hide_secret(self, node: Node) -> None:
+        name = next(filter(None, map(node.child_by_field_name, _NAME_FIELDS)), None)
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        has_string = value is not None and _HAS_STRING.search(written(self._data, value))
+        if value is not None and has_string and is_secret_name(text(self._data, name)):
             self._instead[value.id] = LEFT_OUT
 
-    def _drop_last_comma(self, node: Node) -> None:
-        last = [child for child in children(node) if child.type not in _COMMENTS][-2:]
-        if last and last[0].type == ",":
-            self._instead[last[0].id] = ""
 
-    def _separate(self, node: Node) -> None:
-        before = None
-        for child in children(node):
-            if child.type in _COMMENTS:
-                continue
-            if before is not None and before.is_named and child.is_named:
-                self._instead[before.id] = one_line(self._data, before, before.byte_range, self._notation) + ";"
-            before = child
+def _inside(node: Node) -> list[Node]:
+    return [child for child in children(node) if child.type not in _COMMENTS]
