@@ -24,6 +24,12 @@ SLOW_FOLDERS = {"faults", "browser", "release", "contract"}
 STARTERS = {"subprocess", "tests.processes", "tests.faces.web.serving", "tests.guild.making", "tests.faces.cli.shells"}
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Run three tests on two cores: a good part of its time a test waits for a process."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that are not quick."""
     for item in items:
@@ -46,6 +52,12 @@ def _no_configuration_of_the_developer(
     # Without buffers, what is flushed too late would not be noticed.
     for name in [name for name in os.environ if name.startswith("CONTEXT_") or name == "PYTHONUNBUFFERED"]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Run coroutines of tests that are marked `anyio` as the hall does."""
+    return "asyncio"
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ from tests.faults.failing import (
     thinned,
     without_leftovers,
 )
-from tests.faults.scale import IS_LONG, record, scaled
+from tests.faults.scale import IS_LONG, record, sampled, scaled
 
 from contexthall.caches.build import builder
 from contexthall.contexts.answers import Outcome
@@ -384,7 +384,7 @@ def test_whatever_call_fails_the_state_is_the_old_or_the_new_one_and_the_next_ru
 ) -> None:
     trial, calm = trial_of(OPERATIONS[name], tmp_path)
     met, before = Counter[str](), descriptors()
-    for fault, place in thinned(calm.trace, FAULTS, every=scaled(5, 1)):
+    for fault, place in sampled([*thinned(calm.trace, FAULTS, every=scaled(5, 5, 1))], 70):
         restore(trial.root, trial.pristine, trial.before)
         world = World(fault, place)
         ending = trial.run(world.disk())
@@ -412,7 +412,7 @@ def test_whatever_happens_to_the_workers_the_state_is_the_old_or_the_new_one(
     trial, _ = trial_of(OPERATIONS[name], tmp_path)
     met, most = 0, 200
     for fault in (FULL, SHORT, *CRASHES):
-        for place in range(1, most, scaled(6, 1)):
+        for place in range(1, most, scaled(10, 6, 1)):
             restore(trial.root, trial.pristine, trial.before)
             world = World(fault, place, of_workers=True)
             ending = trial.run(world.disk())

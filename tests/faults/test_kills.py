@@ -50,15 +50,15 @@ from contexthall.contexts.freshness import heads
 from contexthall.contexts.freshness.heads import MANY, SecondReader
 from contexthall.system import kernel
 
-BUILDS = scaled(3, 45)
-REBUILDS = scaled(4, 45)
-DRAFTS = scaled(2, 20)
-REFRESHES = scaled(1, 20)
-HALLS = scaled(1, 20)
-PIECES = scaled(1, 5)
+BUILDS = scaled(1, 3, 45)
+REBUILDS = scaled(2, 4, 45)
+DRAFTS = scaled(1, 2, 20)
+REFRESHES = scaled(1, 1, 20)
+HALLS = scaled(1, 1, 20)
+PIECES = scaled(1, 1, 5)
 SECOND_READER_SECONDS = 0.5
 
-pytestmark = pytest.mark.timeout(scaled(60, 240))
+pytestmark = pytest.mark.timeout(scaled(60, 60, 240))
 
 
 @pytest.fixture
@@ -643,7 +643,7 @@ def test_a_server_that_is_stopped_and_goes_on_answers_late(tmp_path: Path, famil
         assert len(servers(family)) == 1
 
 
-@pytest.mark.parametrize("number", scaled([signal.SIGKILL], [signal.SIGKILL, signal.SIGTERM]))
+@pytest.mark.parametrize("number", scaled([signal.SIGKILL], [signal.SIGKILL], [signal.SIGKILL, signal.SIGTERM]))
 @pytest.mark.parametrize("what", ["killed", "stopped"])
 def test_nobody_outlives_a_hall_whose_watchers_are_out_of_action(
     tmp_path: Path, family: Family, what: str, number: signal.Signals
@@ -711,7 +711,7 @@ def test_a_hall_that_is_killed_while_it_ends_leaves_nobody(tmp_path: Path, famil
     record("kills", "a hall while it ends", PIECES)
 
 
-@pytest.mark.parametrize("in_flight", scaled([True], [True, False]))
+@pytest.mark.parametrize("in_flight", scaled([True], [True], [True, False]))
 def test_when_the_agent_is_killed_its_hall_ends_and_so_does_everybody(
     tmp_path: Path, family: Family, in_flight: bool
 ) -> None:

@@ -30,11 +30,6 @@ ERAS: tuple[Era, ...] = ("legacy", "auto")
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A project with a cache, and a member whose result has what nobody here knows."""
     caches = tmp_path / ".context" / "caches"

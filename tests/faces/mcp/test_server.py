@@ -22,11 +22,6 @@ ERAS: tuple[Era, ...] = ("legacy", "auto")
 OBJECT: JsonObject = {"type": "object", "additionalProperties": False, "properties": {"text": {"type": "string"}}}
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(params=ERAS)
 def era(request: pytest.FixtureRequest) -> Era:
     chosen: Era = request.param
