@@ -8,6 +8,8 @@ APT_INSTALL := $(AS_ROOT) apt-get update && $(AS_ROOT) apt-get install --yes --n
 PORT ?= 8321
 PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 PACKAGE := $(shell find src -type f ! -name '*.pyc')
+# Hundreds of processes are started, which need not compile the package anew each.
+unexport PYTHONDONTWRITEBYTECODE
 # Neighbours stay together, so that what the tests of a file share is made once.
 PARALLEL := --numprocesses auto --dist worksteal
 BENCHMARKS := startup stdio_calls caches contexts guild web

@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.contexts.making import open_project, write_context, write_files
 
-from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft import apply
 from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
 from contexthall.contexts.files import yaml_text
 from contexthall.contexts.files.schema import json_schema
 from contexthall.contexts.files.writing import readable_contents, rehash
 from contexthall.contexts.freshness.verdict import Contents
-from contexthall.contexts.project import Project
+from contexthall.contexts.project import Outcome, Project
 from contexthall.contexts.scan.directories import ScannedDirectory
 from contexthall.system.disk import Disk
 

@@ -12,6 +12,7 @@ ELSEWHERE = {
     "make torture": "takes twenty minutes",
     "make mutants": "takes five minutes",
     "make quick": "runs a part of what `make test` runs",
+    "make test CI=1": "is what `make test` does in CI",
     "npm install": "needs a registry; `make members` installs the same servers, and tests talk to them",
     "python3 -m venv": "for what is then installed",
     r"\S+/pip install": "needs a package index; tests/release installs the wheel, `make members` the servers of others",

@@ -40,19 +40,17 @@ from tests.faults.failing import (
 from tests.faults.scale import IS_LONG, record, sampled, scaled
 
 from contexthall.caches.build import builder
-from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft import drafting
 from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
 from contexthall.contexts.files.context_file import read_context
 from contexthall.contexts.files.writing import rehash
 from contexthall.contexts.freshness.ledger import Ledger
-from contexthall.contexts.project import Project
+from contexthall.contexts.project import Outcome, Project
 from contexthall.faces.cli.importing import written
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.lists.tool_lists import ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
-from contexthall.guild.manager import ALREADY_THERE, discover_guild_members
-from contexthall.guild.members.roster import Member
+from contexthall.guild.manager import ALREADY_THERE, Member, discover_guild_members
 from contexthall.hall import GuildChoice, open_hall
 from contexthall.system.disk import Disk
 
