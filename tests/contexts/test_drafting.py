@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from tests.contexts.making import open_project, write_context, write_files
+from tests.contexts.making import open_project, quietly, write_context, write_files
 
 from contexthall.contexts.draft import apply
 from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
@@ -38,10 +38,6 @@ SHOP = {
     "tests/test_orders.py": "def test_x(): ...\n",
     "web/index.ts": "export function show(o: {a: string}): void {}\n",
 }
-
-
-def quietly(_done: int, _total: int) -> None:
-    """Tell nobody how far it has come."""
 
 
 def init(project: Project, **choices: Any) -> Outcome:

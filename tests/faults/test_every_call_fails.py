@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.caches.making import compile_folder, write_sources
 from tests.clients.making import CLAUDE_DESKTOP, FILES, of, reach_in, register_in, write_file
-from tests.contexts.making import write_files
+from tests.contexts.making import quietly, write_files
 from tests.faults.failing import (
     CRASHES,
     FAULTS,
@@ -182,10 +182,6 @@ def project_at(root: Path, disk: Disk) -> Project:
 def told_by(outcome: Outcome) -> list[str]:
     is_well = outcome.agents in {"created", "updated", "unchanged", "left alone"}
     return [reason for _, reason in outcome.failed] + ([] if is_well else [outcome.agents])
-
-
-def quietly(_done: int, _total: int) -> None:
-    """Tell nobody how far it has come."""
 
 
 def init(root: Path, disk: Disk) -> list[str]:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.contexts.making import write_context, write_files
+from tests.contexts.making import quietly, write_context, write_files
 from tests.faults.scale import IS_LONG, record, scaled
 from tests.faults.traversal import SECRET
 from tests.processes import CONTEXT, run_context
@@ -209,13 +209,9 @@ def test_no_trap_makes_a_command_write_outside_or_run_anything(name: str, tmp_pa
         assert SECRET not in repr(everything(trap.repository))
 
 
-def _quietly(_done: int, _total: int) -> None:
-    pass
-
-
 DEEDS: tuple[Callable[[Hall], object], ...] = (
-    lambda hall: hall.init_contexts(full=True, dry_run=False, agents=True, progress=_quietly),
-    lambda hall: hall.regen_contexts(hall.project.places(), full=True, dry_run=False, agents=True, progress=_quietly),
+    lambda hall: hall.init_contexts(full=True, dry_run=False, agents=True, progress=quietly),
+    lambda hall: hall.regen_contexts(hall.project.places(), full=True, dry_run=False, agents=True, progress=quietly),
     lambda hall: [hall.rehash_context(place) for place in hall.project.places()],
     lambda hall: [hall.rehash_context(place) for place in ("lib", "src/again", "src/core/deep", "lib/outside")],
     lambda hall: hall.validate_contexts(strict=True),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.caches.making import compile_folder, write_sources
+from tests.contexts.making import quietly
 from tests.faces.web.serving import HttpHall, RawSession
 from tests.faults.scale import IS_LONG, record, scaled
 from tests.faults.traversal import (
@@ -257,7 +258,7 @@ def test_a_context_speaks_of_no_file_elsewhere(tmp_path: Path) -> None:
         )
         report = hall.validate_contexts(strict=True)
         assert report.invalid, form.name
-        _attempt(lambda: hall.regen_contexts(["."], full=True, dry_run=False, agents=True, progress=_quietly))
+        _attempt(lambda: hall.regen_contexts(["."], full=True, dry_run=False, agents=True, progress=quietly))
         assert _tree(ground.outside) == before, form.name
 
 
@@ -274,10 +275,6 @@ def test_a_project_puts_its_caches_nowhere_else(tmp_path: Path) -> None:
 
 def _list_caches(ground: Ground) -> object:
     return open_hall(str(ground.hall), confine=True).caches.list_caches()
-
-
-def _quietly(_done: int, _total: int) -> None:
-    pass
 
 
 def _attempt(act: Callable[[], object]) -> object:
@@ -316,11 +313,11 @@ _CACHE = (
 
 
 def _init(hall: Hall) -> object:
-    return hall.init_contexts(full=True, dry_run=False, agents=True, progress=_quietly)
+    return hall.init_contexts(full=True, dry_run=False, agents=True, progress=quietly)
 
 
 def _regen(hall: Hall) -> object:
-    return hall.regen_contexts(["src/core", "src", "."], full=True, dry_run=False, agents=True, progress=_quietly)
+    return hall.regen_contexts(["src/core", "src", "."], full=True, dry_run=False, agents=True, progress=quietly)
 
 
 def _cached(hall: Hall, query: str) -> object:
