@@ -378,7 +378,7 @@ def test_whatever_call_fails_the_state_is_the_old_or_the_new_one_and_the_next_ru
 ) -> None:
     trial, calm = trial_of(OPERATIONS[name], tmp_path)
     met, before = Counter[str](), descriptors()
-    for fault, place in sampled([*thinned(calm.trace, FAULTS, every=scaled(5, 5, 1))], 70):
+    for fault, place in sampled([*thinned(calm.trace, FAULTS, every=scaled(5, 5, 1))], 50):
         restore(trial.root, trial.pristine, trial.before)
         world = World(fault, place)
         ending = trial.run(world.disk())
