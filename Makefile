@@ -19,7 +19,7 @@ BENCHMARKS := startup stdio_calls caches contexts guild web
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
 	@echo "make quick    run the tests that start no process, in under a minute"
-	@echo "make test     install what the tests need and run every test, long series in part; CI=1 runs all of them and measures coverage"
+	@echo "make test     install what the tests need and run the tests but for the longest; CI=1 runs every one, in full, and measures coverage"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make clients  install Claude Code, Codex and Gemini CLI, which some tests connect to the hall; without them these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
@@ -44,7 +44,7 @@ quick: .venv/installed-dev
 	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow"
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest $(PARALLEL) $(if $(CI)$(CONTEXT_CI),--cov --cov-report=term-missing:skip-covered)
+	$(BIN)/python -m pytest $(PARALLEL) $(if $(CI)$(CONTEXT_CI),--cov --cov-report=term-missing:skip-covered,-m "not long")
 
 members: .members/installed
 

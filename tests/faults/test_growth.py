@@ -132,6 +132,7 @@ def test_no_message_over_pipes_makes_the_hall_grow_beyond_bounds(home: Path) -> 
     asyncio.run(try_all())
 
 
+@pytest.mark.long
 def test_no_message_over_http_makes_the_hall_grow_beyond_bounds(home: Path) -> None:
     async def try_all() -> None:
         async with asyncio.timeout(55), served(home) as (url, watched):

@@ -278,6 +278,7 @@ def test_when_init_is_killed_every_context_is_whole_or_not_there_and_the_next_on
     kill_drafting(tmp_path, family, "init", lambda _: None)
 
 
+@pytest.mark.long
 def test_when_regen_is_killed_every_context_is_the_old_or_the_new_and_the_next_one_finishes(
     tmp_path: Path, family: Family
 ) -> None:
@@ -292,6 +293,7 @@ def test_when_regen_is_killed_every_context_is_the_old_or_the_new_and_the_next_o
 # A refresh of ten members:
 
 
+@pytest.mark.long
 def test_when_a_refresh_is_killed_every_list_is_the_old_or_the_new_and_nothing_is_left(
     tmp_path: Path, family: Family
 ) -> None:
@@ -407,6 +409,7 @@ def test_when_a_hall_over_pipes_is_killed_nobody_outlives_it(tmp_path: Path, fam
     record("kills", "a hall over pipes, members running", HALLS)
 
 
+@pytest.mark.long
 def test_when_a_hall_over_http_is_killed_nobody_outlives_it_and_its_port_is_free(
     tmp_path: Path, family: Family
 ) -> None:
@@ -569,6 +572,7 @@ def test_a_listing_whose_second_reader_is_killed_is_the_same(tmp_path: Path, fam
     record("kills", "the second process that reads contexts", PIECES)
 
 
+@pytest.mark.long
 def test_a_second_reader_does_not_go_on_reading_for_one_who_is_gone(tmp_path: Path, family: Family) -> None:
     root = many_contexts(tmp_path / "project", "todos:\n" + "- Say it once.\n" * 30_000)
     with listing(family, root, tmp_path / "home") as process:
@@ -696,6 +700,7 @@ def test_the_group_of_a_server_ends_with_it_although_nobody_watches(tmp_path: Pa
     record("kills", "a watcher, then idleness ends the server", 1)
 
 
+@pytest.mark.long
 def test_a_hall_that_is_killed_while_it_ends_leaves_nobody(tmp_path: Path, family: Family) -> None:
     make_guild(tmp_path, family)
     for moment in moments("ending", PIECES):

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.faces.web.serving import HttpHall
-from tests.faults.scale import scaled
 from tests.guild.making import ZOO, make_member
 from tests.processes import free_port, is_listening, run_context
 from tests.waiting import wait_until
@@ -134,7 +133,7 @@ def everything_said(guild: Path, cwd: Path, env: dict[str, str]) -> bytes:
     """All that commands, the page, the log and the disk tell of the members of a guild."""
     said, names = [], sorted(os.listdir(guild))
     commands = [["guild", "refresh"], ["guild", "list", "--json"], ["doctor"]]
-    for name in names[:: scaled(4, 1, 1)]:
+    for name in names:
         commands += [["guild", "call", name, "echo"], ["call", f"{name}__echo"], ["guild", "why", name]]
     with ThreadPoolExecutor(4) as people:
         typed = people.map(lambda command: run_context(*command, "--guild", str(guild), cwd=cwd, env=env), commands)
@@ -156,6 +155,7 @@ def make_remote(guild: Path, url: str, name: str = "it", variable: str = "KEY") 
     (guild / name / "plugin.json").write_bytes(write_manifest(name, launch))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_no_value_that_http_cannot_carry_is_told(
     guild: Path, tmp_path: Path, home: dict[str, str], http_member: str
@@ -230,6 +230,7 @@ class _TellTale(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_what_the_sdk_quotes_of_an_answer_is_not_told(guild: Path, tmp_path: Path, home: dict[str, str]) -> None:
     with ExitStack() as servers:
@@ -244,6 +245,7 @@ def test_what_the_sdk_quotes_of_an_answer_is_not_told(guild: Path, tmp_path: Pat
     assert b"ret-V4lue" not in said
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_a_member_that_tells_its_own_secret_is_not_quoted(guild: Path, tmp_path: Path, home: dict[str, str]) -> None:
     for number, script in enumerate(TELL_TALES.values()):

@@ -26,6 +26,8 @@ FROM_NPM = INSTALLED / "npm" / "node_modules" / "@modelcontextprotocol"
 FROM_PYPI = INSTALLED / "venv" / "bin"
 CLIENT = Path(__file__).parent / "zoo" / "client.mjs"
 VERSION = "1.0.0"
+
+pytestmark = pytest.mark.long
 # Of those of server-everything one answers only as a task, and is not passed on.
 AS_TASK = "simulate-research-query"
 HOW_MANY = {"everything": 13, "filesystem": 14, "git": 12, "memory": 9, "time": 2}
