@@ -8,6 +8,10 @@ APT_INSTALL := $(AS_ROOT) apt-get update && $(AS_ROOT) apt-get install --yes --n
 PORT ?= 8321
 PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 PACKAGE := $(shell find src -type f ! -name '*.pyc')
+# Hundreds of processes are started, which need not compile the package anew each.
+unexport PYTHONDONTWRITEBYTECODE
+# Neighbours stay together, so that what the tests of a file share is made once.
+PARALLEL := --numprocesses auto --dist worksteal
 BENCHMARKS := startup stdio_calls caches contexts guild web
 
 .PHONY: help run quick test members clients browser shells pythons locales check dist docs bench bench-large $(BENCHMARKS:%=bench-%) torture mutants clean
@@ -15,7 +19,7 @@ BENCHMARKS := startup stdio_calls caches contexts guild web
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
 	@echo "make quick    run the tests that start no process, in under a minute"
-	@echo "make test     install what the tests need and run every test"
+	@echo "make test     install what the tests need and run the tests but for the longest; CI=1 runs every one, in full, and measures coverage"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make clients  install Claude Code, Codex and Gemini CLI, which some tests connect to the hall; without them these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
@@ -37,10 +41,10 @@ run: .venv/installed
 	@$(BIN)/python examples/run.py --port $(PORT) $(if $(ONCE),--once)
 
 quick: .venv/installed-dev
-	$(BIN)/python -m pytest -q --numprocesses auto -m "not slow"
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow"
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term-missing:skip-covered
+	$(BIN)/python -m pytest $(PARALLEL) $(if $(CI)$(CONTEXT_CI),--cov --cov-report=term-missing:skip-covered,-m "not long")
 
 members: .members/installed
 

@@ -3,6 +3,7 @@
 import codecs
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,12 @@ SLOW_FOLDERS = {"faults", "browser", "release", "contract"}
 STARTERS = {"subprocess", "tests.processes", "tests.faces.web.serving", "tests.guild.making", "tests.faces.cli.shells"}
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Run three tests on two cores: a good part of its time a test waits for a process."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that are not quick."""
     for item in items:
@@ -33,19 +40,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("homes")
+
+
 @pytest.fixture(autouse=True)
-def _no_configuration_of_the_developer(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def _no_configuration_of_the_developer(monkeypatch: pytest.MonkeyPatch, homes: Path) -> None:
     """Keep the developer's own settings out of every test, in subprocesses too."""
-    home = tmp_path_factory.mktemp("home")
-    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("HOME", tempfile.mkdtemp(dir=homes))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     # Without buffers, what is flushed too late would not be noticed.
     for name in [name for name in os.environ if name.startswith("CONTEXT_") or name == "PYTHONUNBUFFERED"]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Run coroutines of tests that are marked `anyio` as the hall does."""
+    return "asyncio"
 
 
 @pytest.fixture

@@ -47,6 +47,11 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 class RawServer:
     """`context serve`, or another server, as a subprocess that is spoken to in bytes."""
 

@@ -14,6 +14,8 @@ INSTALLED = Path(__file__).parents[2] / ".clients"
 PROGRAMS = INSTALLED / "node_modules" / ".bin"
 PATIENCE_SECONDS = 55
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _installed() -> None:

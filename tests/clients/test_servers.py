@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from contexthall.clients.register import CLIENTS, Client, Reach
 from contexthall.clients.servers import ConfiguredServer, server_of, servers_of
-from contexthall.clients.table import CLIENTS, Client, Reach
 
 
 @pytest.mark.parametrize("keys", ["mcpServers", "servers", "mcp_servers"])

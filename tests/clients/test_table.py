@@ -2,7 +2,7 @@
 
 import pytest
 
-from contexthall.clients.table import CLIENTS, Reach
+from contexthall.clients.register import CLIENTS, Reach
 
 LINUX, MAC = "linux", "darwin"
 HOME = {"HOME": "/home/me"}

@@ -15,16 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from tests.contexts.making import open_project, write_context, write_files
+from tests.contexts.making import open_project, quietly, write_context, write_files
 
-from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft import apply
 from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
 from contexthall.contexts.files import yaml_text
 from contexthall.contexts.files.schema import JSON_SCHEMA
 from contexthall.contexts.files.writing import readable_contents, rehash
 from contexthall.contexts.freshness.verdict import Contents
-from contexthall.contexts.project import Project
+from contexthall.contexts.project import Outcome, Project
 from contexthall.contexts.scan.directories import ScannedDirectory
 from contexthall.system.disk import Disk
 
@@ -39,10 +38,6 @@ SHOP = {
     "tests/test_orders.py": "def test_x(): ...\n",
     "web/index.ts": "export function show(o: {a: string}): void {}\n",
 }
-
-
-def quietly(_done: int, _total: int) -> None:
-    """Tell nobody how far it has come."""
 
 
 def init(project: Project, **choices: Any) -> Outcome:

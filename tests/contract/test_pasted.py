@@ -11,7 +11,7 @@ ELSEWHERE = {
     "make bench": "takes minutes and installs the peers that it measures",
     "make torture": "takes twenty minutes",
     "make mutants": "takes five minutes",
-    "make quick": "runs a part of what `make test` runs",
+    "make (quick|test)": "runs a part of what `make test CI=1` runs",
     "npm install": "needs a registry; `make members` installs the same servers, and tests talk to them",
     "python3 -m venv": "for what is then installed",
     r"\S+/pip install": "needs a package index; tests/release installs the wheel, `make members` the servers of others",
@@ -59,6 +59,7 @@ def first_fault(commands: list[Typed], directory: Path) -> str | None:
     return None
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)  # A document may have twenty commands, of which ten start a server.
 @pytest.mark.parametrize("document", [name for name, commands in DOCUMENTS.items() if any(map(is_run_here, commands))])
 def test_every_command_of_a_document_does_what_it_shows(document: str, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
-from mcp_types import TextContent
 from tests.caches.making import build_cache
+from tests.faces.mcp.sdk import text_of
 
 from contexthall import open_hall
 from contexthall.faces.mcp.server import HallServer
@@ -45,8 +45,6 @@ def test_a_time_out_is_told_as_each_tool_may(tmp_path: Path, name: str, argument
 
     async def ask() -> str:
         async with Client(server) as client:
-            (block,) = (await client.call_tool(name, arguments)).content
-            assert isinstance(block, TextContent)
-            return block.text
+            return text_of(await client.call_tool(name, arguments))
 
     assert json.loads(anyio.run(ask))["error"]["code"] == code

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.faults.scale import SEED
-from tests.guild.making import ZOO
+from tests.guild.making import ZOO, is_alive
 from tests.processes import CONTEXT, PATIENCE_SECONDS
 
 GONE_SECONDS = 5.0
@@ -57,7 +57,7 @@ class Family:
         self._marks.update(each for process in ours for each in known[process] if each.startswith(_MARK))
         commands = {process: arguments_of(process) for process in known}
         ours |= {process for process in known if self._marks.intersection(commands[process])}
-        return {each: b" ".join(commands[each]).decode(errors="replace") for each in ours if _is_running(each)}
+        return {each: b" ".join(commands[each]).decode(errors="replace") for each in ours if is_alive(each)}
 
     def find(self, *parts: str) -> list[int]:
         """Who has all of these in its command."""
@@ -102,13 +102,6 @@ def _entries(process: int, file: str) -> list[bytes]:
 
 def _processes() -> list[int]:
     return [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and int(entry) != os.getpid()]
-
-
-def _is_running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
-    except (OSError, IndexError):
-        return False
 
 
 def _kill(process: int) -> None:

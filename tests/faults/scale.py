@@ -1,10 +1,14 @@
-"""How long is a suite of faults? Bounded in every test run; `make torture` asks for the long form."""
+"""How much of a suite is done? A fair part where people test, all of it in CI, and far more by `make torture`."""
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
+from tests.machine import MUST_RUN
+
 Amount = TypeVar("Amount")
+Case = TypeVar("Case")
 
 IS_LONG: Final = os.environ.get("CONTEXT_TORTURE") == "1"
 SEED: Final = int(os.environ.get("CONTEXT_TORTURE_SEED", "8"))
@@ -12,9 +16,16 @@ SEED: Final = int(os.environ.get("CONTEXT_TORTURE_SEED", "8"))
 _REPORT: Final = os.environ.get("CONTEXT_TORTURE_REPORT", "")
 
 
-def scaled(bounded: Amount, long: Amount) -> Amount:
-    """Give how much of something a suite does."""
-    return long if IS_LONG else bounded
+def scaled(brief: Amount, full: Amount, long: Amount) -> Amount:
+    """Return how much of something a suite does: in `make test`, in CI and in `make torture`."""
+    if IS_LONG:
+        return long
+    return full if MUST_RUN else brief
+
+
+def sampled(cases: Sequence[Case], brief: int) -> Sequence[Case]:
+    """Return all cases, but in `make test` about so many at the most, evenly spread."""
+    return cases[:: scaled(len(cases) // brief + 1, 1, 1)]
 
 
 def record(suite: str, what: str, figure: str | int) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.caches.making import compile_folder, write_sources
 from tests.clients.making import CLAUDE_DESKTOP, FILES, of, reach_in, register_in, write_file
-from tests.contexts.making import write_files
+from tests.contexts.making import quietly, write_files
 from tests.faults.failing import (
     CRASHES,
     FAULTS,
@@ -37,22 +37,20 @@ from tests.faults.failing import (
     thinned,
     without_leftovers,
 )
-from tests.faults.scale import IS_LONG, record, scaled
+from tests.faults.scale import IS_LONG, record, sampled, scaled
 
 from contexthall.caches.build import builder
-from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft import drafting
 from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
 from contexthall.contexts.files.context_file import read_context
 from contexthall.contexts.files.writing import rehash
 from contexthall.contexts.freshness.ledger import Ledger
-from contexthall.contexts.project import Project
+from contexthall.contexts.project import Outcome, Project
 from contexthall.faces.cli.importing import written
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.lists.tool_lists import ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
-from contexthall.guild.manager import ALREADY_THERE, discover_guild_members
-from contexthall.guild.members.roster import Member
+from contexthall.guild.manager import ALREADY_THERE, Member, discover_guild_members
 from contexthall.hall import GuildChoice, open_hall
 from contexthall.system.disk import Disk
 
@@ -184,10 +182,6 @@ def project_at(root: Path, disk: Disk) -> Project:
 def told_by(outcome: Outcome) -> list[str]:
     is_well = outcome.agents in {"created", "updated", "unchanged", "left alone"}
     return [reason for _, reason in outcome.failed] + ([] if is_well else [outcome.agents])
-
-
-def quietly(_done: int, _total: int) -> None:
-    """Tell nobody how far it has come."""
 
 
 def init(root: Path, disk: Disk) -> list[str]:
@@ -384,7 +378,7 @@ def test_whatever_call_fails_the_state_is_the_old_or_the_new_one_and_the_next_ru
 ) -> None:
     trial, calm = trial_of(OPERATIONS[name], tmp_path)
     met, before = Counter[str](), descriptors()
-    for fault, place in thinned(calm.trace, FAULTS, every=scaled(5, 1)):
+    for fault, place in sampled([*thinned(calm.trace, FAULTS, every=scaled(5, 5, 1))], 50):
         restore(trial.root, trial.pristine, trial.before)
         world = World(fault, place)
         ending = trial.run(world.disk())
@@ -412,7 +406,7 @@ def test_whatever_happens_to_the_workers_the_state_is_the_old_or_the_new_one(
     trial, _ = trial_of(OPERATIONS[name], tmp_path)
     met, most = 0, 200
     for fault in (FULL, SHORT, *CRASHES):
-        for place in range(1, most, scaled(6, 1)):
+        for place in range(1, most, scaled(10, 6, 1)):
             restore(trial.root, trial.pristine, trial.before)
             world = World(fault, place, of_workers=True)
             ending = trial.run(world.disk())

@@ -9,7 +9,7 @@ import pytest
 from tests.caches.making import build_cache
 from tests.contexts.making import make_project, write_files
 from tests.faults.failing import BROKEN, BUSY, GONE, REFUSED, SHORT, Fault, World, attempt, descriptors, happenings
-from tests.faults.scale import IS_LONG, record
+from tests.faults.scale import IS_LONG, record, sampled
 
 from contexthall.caches.library import CacheRef, Library
 from contexthall.contexts.freshness.ledger import Ledger
@@ -123,7 +123,7 @@ def test_whatever_call_fails_the_answer_is_the_same_or_says_that_something_did(t
     expected = ask(tmp_path, calm.disk())
     assert "error" not in json.dumps(expected)
     world, met, before = World(), 0, descriptors()
-    for fault, place in happenings(calm.trace, faults):
+    for fault, place in sampled([*happenings(calm.trace, faults)], 40):
         world = World(fault, place)
         ending = attempt(lambda world=world: ask(tmp_path, world.disk()))  # type: ignore[misc] # bound at once
         told = f"call {place}, {calm.trace[place - 1]}, {fault}: {ending}"

@@ -33,7 +33,7 @@ PING = QUESTIONS[0]
 MOST_GROWTH = 96 << 20
 MOST_COPIES = 7
 """How often an answer stands in memory at once."""
-MUCH = scaled(100_000, 333_333)
+MUCH = scaled(100_000, 100_000, 333_333)
 HEAD = "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
 
 
@@ -132,6 +132,7 @@ def test_no_message_over_pipes_makes_the_hall_grow_beyond_bounds(home: Path) -> 
     asyncio.run(try_all())
 
 
+@pytest.mark.long
 def test_no_message_over_http_makes_the_hall_grow_beyond_bounds(home: Path) -> None:
     async def try_all() -> None:
         async with asyncio.timeout(55), served(home) as (url, watched):
@@ -155,7 +156,7 @@ def test_no_message_over_http_makes_the_hall_grow_beyond_bounds(home: Path) -> N
 
 def test_the_largest_answer_that_there_is_has_its_bound_too(home: Path) -> None:
     # A thousand times the question: each document comes with all its words.
-    query = "a " * scaled(5000, 16_000)
+    query = "a " * scaled(5000, 5000, 16_000)
     question = Question(
         "tools/call", {"name": "context.resolve", "arguments": {"cache": "many", "query": query, "budget": 99_999}}
     )

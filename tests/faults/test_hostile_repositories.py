@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.contexts.making import write_context, write_files
+from tests.contexts.making import quietly, write_context, write_files
 from tests.faults.scale import IS_LONG, record, scaled
 from tests.faults.traversal import SECRET
 from tests.processes import CONTEXT, run_context
@@ -196,7 +196,7 @@ def test_no_trap_makes_a_command_write_outside_or_run_anything(name: str, tmp_pa
     TRAPS[name](trap)
     before = everything(trap.outside)
     hall = open_hall(str(trap.repository))
-    for _ in range(scaled(1, 2)):
+    for _ in range(scaled(1, 1, 2)):
         for deed in DEEDS:
             try:
                 told = deed(hall)
@@ -209,13 +209,9 @@ def test_no_trap_makes_a_command_write_outside_or_run_anything(name: str, tmp_pa
         assert SECRET not in repr(everything(trap.repository))
 
 
-def _quietly(_done: int, _total: int) -> None:
-    pass
-
-
 DEEDS: tuple[Callable[[Hall], object], ...] = (
-    lambda hall: hall.init_contexts(full=True, dry_run=False, agents=True, progress=_quietly),
-    lambda hall: hall.regen_contexts(hall.project.places(), full=True, dry_run=False, agents=True, progress=_quietly),
+    lambda hall: hall.init_contexts(full=True, dry_run=False, agents=True, progress=quietly),
+    lambda hall: hall.regen_contexts(hall.project.places(), full=True, dry_run=False, agents=True, progress=quietly),
     lambda hall: [hall.rehash_context(place) for place in hall.project.places()],
     lambda hall: [hall.rehash_context(place) for place in ("lib", "src/again", "src/core/deep", "lib/outside")],
     lambda hall: hall.validate_contexts(strict=True),
@@ -322,7 +318,7 @@ def test_no_module_and_no_program_of_the_working_directory_is_run(program: tuple
     write_files(repository, {"src/b.py": "b = 1\n", "a.md": "a"})
     (repository / "guild").mkdir()
     lay_modules(repository, sentinel)
-    for command in scaled(COMMANDS[:3] + COMMANDS[-2:], COMMANDS):
+    for command in scaled(COMMANDS[:1] + COMMANDS[-1:], COMMANDS[:3] + COMMANDS[-2:], COMMANDS):
         ran = subprocess.run([*program, *command], cwd=repository, capture_output=True, timeout=30, check=False)
         assert ran.returncode in {0, 8}, (command, ran.stderr)
         assert not sentinel.exists(), (command, sentinel.read_text())

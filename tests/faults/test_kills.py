@@ -50,15 +50,15 @@ from contexthall.contexts.freshness import heads
 from contexthall.contexts.freshness.heads import MANY, SecondReader
 from contexthall.system import kernel
 
-BUILDS = scaled(3, 45)
-REBUILDS = scaled(4, 45)
-DRAFTS = scaled(2, 20)
-REFRESHES = scaled(1, 20)
-HALLS = scaled(1, 20)
-PIECES = scaled(1, 5)
+BUILDS = scaled(1, 3, 45)
+REBUILDS = scaled(2, 4, 45)
+DRAFTS = scaled(1, 2, 20)
+REFRESHES = scaled(1, 1, 20)
+HALLS = scaled(1, 1, 20)
+PIECES = scaled(1, 1, 5)
 SECOND_READER_SECONDS = 0.5
 
-pytestmark = pytest.mark.timeout(scaled(60, 240))
+pytestmark = pytest.mark.timeout(scaled(60, 60, 240))
 
 
 @pytest.fixture
@@ -278,6 +278,7 @@ def test_when_init_is_killed_every_context_is_whole_or_not_there_and_the_next_on
     kill_drafting(tmp_path, family, "init", lambda _: None)
 
 
+@pytest.mark.long
 def test_when_regen_is_killed_every_context_is_the_old_or_the_new_and_the_next_one_finishes(
     tmp_path: Path, family: Family
 ) -> None:
@@ -292,6 +293,7 @@ def test_when_regen_is_killed_every_context_is_the_old_or_the_new_and_the_next_o
 # A refresh of ten members:
 
 
+@pytest.mark.long
 def test_when_a_refresh_is_killed_every_list_is_the_old_or_the_new_and_nothing_is_left(
     tmp_path: Path, family: Family
 ) -> None:
@@ -407,6 +409,7 @@ def test_when_a_hall_over_pipes_is_killed_nobody_outlives_it(tmp_path: Path, fam
     record("kills", "a hall over pipes, members running", HALLS)
 
 
+@pytest.mark.long
 def test_when_a_hall_over_http_is_killed_nobody_outlives_it_and_its_port_is_free(
     tmp_path: Path, family: Family
 ) -> None:
@@ -569,6 +572,7 @@ def test_a_listing_whose_second_reader_is_killed_is_the_same(tmp_path: Path, fam
     record("kills", "the second process that reads contexts", PIECES)
 
 
+@pytest.mark.long
 def test_a_second_reader_does_not_go_on_reading_for_one_who_is_gone(tmp_path: Path, family: Family) -> None:
     root = many_contexts(tmp_path / "project", "todos:\n" + "- Say it once.\n" * 30_000)
     with listing(family, root, tmp_path / "home") as process:
@@ -643,7 +647,7 @@ def test_a_server_that_is_stopped_and_goes_on_answers_late(tmp_path: Path, famil
         assert len(servers(family)) == 1
 
 
-@pytest.mark.parametrize("number", scaled([signal.SIGKILL], [signal.SIGKILL, signal.SIGTERM]))
+@pytest.mark.parametrize("number", scaled([signal.SIGKILL], [signal.SIGKILL], [signal.SIGKILL, signal.SIGTERM]))
 @pytest.mark.parametrize("what", ["killed", "stopped"])
 def test_nobody_outlives_a_hall_whose_watchers_are_out_of_action(
     tmp_path: Path, family: Family, what: str, number: signal.Signals
@@ -696,6 +700,7 @@ def test_the_group_of_a_server_ends_with_it_although_nobody_watches(tmp_path: Pa
     record("kills", "a watcher, then idleness ends the server", 1)
 
 
+@pytest.mark.long
 def test_a_hall_that_is_killed_while_it_ends_leaves_nobody(tmp_path: Path, family: Family) -> None:
     make_guild(tmp_path, family)
     for moment in moments("ending", PIECES):
@@ -711,7 +716,7 @@ def test_a_hall_that_is_killed_while_it_ends_leaves_nobody(tmp_path: Path, famil
     record("kills", "a hall while it ends", PIECES)
 
 
-@pytest.mark.parametrize("in_flight", scaled([True], [True, False]))
+@pytest.mark.parametrize("in_flight", scaled([True], [True], [True, False]))
 def test_when_the_agent_is_killed_its_hall_ends_and_so_does_everybody(
     tmp_path: Path, family: Family, in_flight: bool
 ) -> None:

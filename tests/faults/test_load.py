@@ -52,11 +52,11 @@ def carried_out(work: Awaitable[None], seconds: int = 50) -> None:
     asyncio.run(within())
 
 
-@pytest.mark.timeout(scaled(60, 240))
+@pytest.mark.timeout(scaled(60, 60, 240))
 def test_many_clients_over_http_get_right_answers_only_and_leave_nothing_behind(home: Path) -> None:
     async def ask() -> None:
         questions = await right_answers(home)
-        tally, watched = await over_http(home, questions, clients=64, calls=scaled(320, 6400))
+        tally, watched = await over_http(home, questions, clients=64, calls=scaled(160, 320, 6400))
         assert tally.wrong == []
         assert tally.swaps
         assert tally.pings
@@ -65,20 +65,20 @@ def test_many_clients_over_http_get_right_answers_only_and_leave_nothing_behind(
         assert max(figures.threads for _, figures in watched.seen) <= MOST_WORKERS + OTHER_THREADS
         record("load", "calls over HTTP, all answers right", tally.answered)
 
-    carried_out(ask(), scaled(50, 230))
+    carried_out(ask(), scaled(50, 50, 230))
 
 
-@pytest.mark.timeout(scaled(60, 240))
+@pytest.mark.timeout(scaled(60, 60, 240))
 def test_pipelined_requests_are_all_answered_rightly(home: Path) -> None:
     async def ask() -> None:
         questions = await right_answers(home)
-        tally, watched = await over_pipes(home, questions, requests=scaled(800, 10_000))
+        tally, watched = await over_pipes(home, questions, requests=scaled(400, 800, 10_000))
         assert tally.wrong == []
-        assert tally.answered == scaled(800, 10_000)
+        assert tally.answered == scaled(400, 800, 10_000)
         assert max(figures.threads for _, figures in watched.seen) <= MOST_WORKERS + OTHER_THREADS
         record("load", "requests pipelined over stdio, all answers right", tally.answered)
 
-    carried_out(ask(), scaled(50, 230))
+    carried_out(ask(), scaled(50, 50, 230))
 
 
 def test_a_client_that_writes_everything_before_it_reads_anything_is_answered(home: Path) -> None:

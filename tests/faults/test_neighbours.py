@@ -3,14 +3,14 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from tests.caches.making import build_cache, compile_folder, library_of, write_sources
 from tests.clients.making import of, reach_in, register_in
 from tests.contexts.making import make_project, write_context, write_files
 from tests.faces.web.serving import HttpHall, RawSession
-from tests.faults.traversal import SECRET, plant_secret
+from tests.faults.traversal import SECRET, Ground, plant_secret
 from tests.processes import RawServer
 
 from contexthall.caches.library import CacheRef
@@ -21,18 +21,8 @@ from contexthall.system.disk import Disk
 MISSING = '{"error":{"code":"cache_missing","message":"Cache does not exist"}}'
 
 
-class Street(NamedTuple):
+class Street(Ground):
     """A project and a shelf that callers may read, and beside each of them and the cache root an evil neighbour."""
-
-    home: Path
-
-    @property
-    def hall(self) -> Path:
-        return self.home / "hall"
-
-    @property
-    def caches(self) -> Path:
-        return self.hall / ".context" / "caches"
 
     @property
     def shelf(self) -> Path:

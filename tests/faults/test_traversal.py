@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.caches.making import compile_folder, write_sources
+from tests.contexts.making import quietly
 from tests.faces.web.serving import HttpHall, RawSession
 from tests.faults.scale import IS_LONG, record, scaled
 from tests.faults.traversal import (
@@ -126,7 +127,7 @@ def test_no_form_leads_out_over_standard_input(ground: Ground) -> None:
     answers: dict[Asked, str] = {}
     with RawServer("--confine", cwd=ground.hall, env={"SECRET": SECRET}) as server:
         server.initialize()
-        missing = every_question((NOT_THERE,))[:: scaled(4, 1)]
+        missing = every_question((NOT_THERE,))[:: scaled(16, 4, 1)]
         for asked, result in ask_over_stdio(server, ground, [*every_question((THERE,)), *missing]):
             answers[asked] = json.dumps(result)
             check(asked, result, answers[asked])
@@ -141,7 +142,7 @@ def test_a_name_of_a_cache_leads_nowhere_else_even_where_nobody_is_confined(grou
     names = [argument for argument in CACHE_ARGUMENTS if argument.name == "cache"]
     relative = [asked for asked in every_question((THERE,)) if not asked[1].is_absolute]
     questions = [asked for asked in relative if asked[0] in names]
-    scopes = [asked for asked in relative if asked[0].name in {"scope", "under"}][:: scaled(3, 1)]
+    scopes = [asked for asked in relative if asked[0].name in {"scope", "under"}][:: scaled(9, 3, 1)]
     with RawServer(cwd=ground.hall) as server:
         server.initialize()
         for asked, result in ask_over_stdio(server, ground, [*questions, *scopes]):
@@ -165,7 +166,7 @@ def test_no_form_leads_out_over_http(ground: Ground) -> None:
     with HttpHall(cwd=ground.hall, env={"SECRET": SECRET}) as hall:
         session = RawSession(hall)
         session.initialize()
-        for asked in questions[:: scaled(5, 1)]:  # five and the length of the table have no factor in common
+        for asked in questions[:: scaled(17, 5, 1)]:  # which have no factor in common with the length of the table
             argument, form, leaf = asked
             call = argument.call(form, ground, leaf)
             if not is_unicode(call):  # which JSON over HTTP cannot carry
@@ -198,7 +199,7 @@ def test_no_form_leads_out_by_what_the_page_asks(ground: Ground) -> None:
     asked = 0
     with HttpHall(cwd=ground.hall, env={"SECRET": SECRET}) as hall:
         for path, (name, start, others, status) in API.items():
-            for form in FORMS[asked % 2 :: scaled(2, 1)]:
+            for form in FORMS[:: scaled(5, 2, 1)]:
                 spelt = [form.spell(ground, start, leaf) for leaf in (THERE, NOT_THERE)]
                 if not is_unicode(spelt) or len(spelt[0]) > 4000:  # which a URL cannot carry
                     continue
@@ -217,7 +218,7 @@ def test_no_form_leads_out_by_what_the_page_asks(ground: Ground) -> None:
 
 def test_a_document_is_found_by_its_id_and_by_no_path(ground: Ground) -> None:
     with HttpHall(cwd=ground.hall) as hall:
-        for form in FORMS[:: scaled(4, 1)]:
+        for form in FORMS[:: scaled(8, 4, 1)]:
             spelt = form.spell(ground, AT_CACHES, THERE)
             if is_unicode(spelt) and len(spelt) < 4000:
                 status, code, detail = hall.fails("/api/caches/document", cache="handbook", id=spelt)
@@ -249,7 +250,7 @@ def test_a_context_speaks_of_no_file_elsewhere(tmp_path: Path) -> None:
     context = ground.hall / ".context.yaml"
     written, before = context.read_text(), _tree(ground.outside)
     hall = open_hall(str(ground.hall))
-    for form in FORMS[:: scaled(3, 1)]:
+    for form in FORMS[:: scaled(9, 3, 1)]:
         spelt = json.dumps(form.spell(ground, AT_PROJECT, f"{THERE}/{SECRET}.md"))
         context.write_text(
             f"{written}files:\n  - name: {spelt}\n    purpose: x\nsubdirectories:\n  - name: {spelt}\n"
@@ -257,7 +258,7 @@ def test_a_context_speaks_of_no_file_elsewhere(tmp_path: Path) -> None:
         )
         report = hall.validate_contexts(strict=True)
         assert report.invalid, form.name
-        _attempt(lambda: hall.regen_contexts(["."], full=True, dry_run=False, agents=True, progress=_quietly))
+        _attempt(lambda: hall.regen_contexts(["."], full=True, dry_run=False, agents=True, progress=quietly))
         assert _tree(ground.outside) == before, form.name
 
 
@@ -274,10 +275,6 @@ def test_a_project_puts_its_caches_nowhere_else(tmp_path: Path) -> None:
 
 def _list_caches(ground: Ground) -> object:
     return open_hall(str(ground.hall), confine=True).caches.list_caches()
-
-
-def _quietly(_done: int, _total: int) -> None:
-    pass
 
 
 def _attempt(act: Callable[[], object]) -> object:
@@ -316,11 +313,11 @@ _CACHE = (
 
 
 def _init(hall: Hall) -> object:
-    return hall.init_contexts(full=True, dry_run=False, agents=True, progress=_quietly)
+    return hall.init_contexts(full=True, dry_run=False, agents=True, progress=quietly)
 
 
 def _regen(hall: Hall) -> object:
-    return hall.regen_contexts(["src/core", "src", "."], full=True, dry_run=False, agents=True, progress=_quietly)
+    return hall.regen_contexts(["src/core", "src", "."], full=True, dry_run=False, agents=True, progress=quietly)
 
 
 def _cached(hall: Hall, query: str) -> object:
@@ -351,13 +348,13 @@ DEEDS = (
 def test_a_symlink_that_is_put_there_at_any_moment_leads_nowhere(deed: Deed, tmp_path: Path) -> None:
     ground = _swapping_ground(tmp_path / "ground", is_new=deed.name == "init")
     inside, outside = _tree(ground.hall), _tree(ground.outside)
-    swapped = 0
+    swapped, stride = 0, scaled(2 * deed.stride, deed.stride, 1)
     for number, swap in enumerate(deed.swaps):
-        moment = number % scaled(deed.stride, 1)
+        moment = number % stride
         while _swapped_at(ground, deed, swap, moment):
             assert _tree(ground.outside) == outside, (swap, moment)
             _restore(ground.hall, swap, inside)
-            moment += scaled(deed.stride, 1)
+            moment += stride
             swapped += 1
         _restore(ground.hall, swap, inside)
     assert swapped > len(deed.swaps)
@@ -502,7 +499,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("kind", scaled(["a FIFO"], ["a FIFO", "zeroes without end", "a loop"]))
+@pytest.mark.parametrize("kind", scaled(["a FIFO"], ["a FIFO"], ["a FIFO", "zeroes without end", "a loop"]))
 def test_no_command_waits_for_what_stands_in_the_place_of_a_file(kind: str, tmp_path: Path) -> None:
     for number, (name, command) in enumerate(FILES.items()):
         ground = _swapping_ground(tmp_path / str(number), is_new=False)

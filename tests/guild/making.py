@@ -123,5 +123,5 @@ def is_alive(pid: int) -> bool:
     """Whether it runs: one that nobody has waited for yet does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
+    except (OSError, IndexError):
         return False

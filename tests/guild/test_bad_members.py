@@ -68,11 +68,6 @@ SAY_HELLO = """printf '%s\\n' "$1\""""
 FAULT = {"code": -7, "message": "no", "data": {"why": [1, None, {"deep": "er"}], "none": None}}
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @asynccontextmanager
 async def opened(tmp_path: Path, **environment: str) -> AsyncIterator[MCPManager]:
     """Open the guild in `tmp_path/guild`, to which a member that is well is added; at the end nothing runs."""

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from contexthall.guild.members.discovery import discover_guild_members
-from contexthall.guild.members.roster import Member
+from contexthall.guild.manager import Member, discover_guild_members
 from contexthall.system.disk import Disk
 
 

@@ -116,6 +116,7 @@ def serving(tmp_path: Path, reach: Begin) -> Iterator[RawServer]:
         yield server
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("make", "flags", "reach"), STAGES)
 def test_after_the_hall_was_killed_nothing_is_left(
     tmp_path: Path, make: Callable[..., None], flags: tuple[str, ...], reach: Begin
@@ -158,6 +159,7 @@ def test_a_server_that_does_not_even_listen_holds_up_no_end(tmp_path: Path) -> N
         wait_until(lambda: not family(tmp_path), GONE_SECONDS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_when_the_hall_ends_while_it_refreshes_nothing_is_left(tmp_path: Path, number: signal.Signals) -> None:
     for name in ("a", "b", "c"):

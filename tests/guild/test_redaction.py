@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -18,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.faces.web.serving import HttpHall
 from tests.guild.making import ZOO, make_member
-from tests.processes import free_port, run_context
+from tests.processes import free_port, is_listening, run_context
 from tests.waiting import wait_until
 
 from contexthall.guild.members.manifest import Launch, ManifestError, filled_in_headers, parse_manifest, write_manifest
@@ -120,11 +119,6 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
-def is_listening(port: int) -> bool:
-    with socket.socket() as knocking:
-        return knocking.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.fixture
 def http_member() -> Iterator[str]:
     """The address of a server that speaks MCP."""
@@ -161,6 +155,7 @@ def make_remote(guild: Path, url: str, name: str = "it", variable: str = "KEY") 
     (guild / name / "plugin.json").write_bytes(write_manifest(name, launch))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_no_value_that_http_cannot_carry_is_told(
     guild: Path, tmp_path: Path, home: dict[str, str], http_member: str
@@ -235,6 +230,7 @@ class _TellTale(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_what_the_sdk_quotes_of_an_answer_is_not_told(guild: Path, tmp_path: Path, home: dict[str, str]) -> None:
     with ExitStack() as servers:
@@ -249,6 +245,7 @@ def test_what_the_sdk_quotes_of_an_answer_is_not_told(guild: Path, tmp_path: Pat
     assert b"ret-V4lue" not in said
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_a_member_that_tells_its_own_secret_is_not_quoted(guild: Path, tmp_path: Path, home: dict[str, str]) -> None:
     for number, script in enumerate(TELL_TALES.values()):

@@ -5,7 +5,6 @@ What passes through the hall is compared with what the same server says when it 
 
 import json
 import re
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -15,8 +14,9 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters
+from tests.guild.making import write_cache
 from tests.machine import must_be_here
-from tests.processes import CONTEXT, PATIENCE_SECONDS, RawServer, free_port
+from tests.processes import CONTEXT, PATIENCE_SECONDS, RawServer, free_port, is_listening
 from tests.waiting import wait_until
 
 from contexthall.guild.members.manifest import parse_manifest
@@ -26,6 +26,8 @@ FROM_NPM = INSTALLED / "npm" / "node_modules" / "@modelcontextprotocol"
 FROM_PYPI = INSTALLED / "venv" / "bin"
 CLIENT = Path(__file__).parent / "zoo" / "client.mjs"
 VERSION = "1.0.0"
+
+pytestmark = pytest.mark.long
 # Of those of server-everything one answers only as a task, and is not passed on.
 AS_TASK = "simulate-research-query"
 HOW_MANY = {"everything": 13, "filesystem": 14, "git": 12, "memory": 9, "time": 2}
@@ -70,7 +72,7 @@ def make_guild(place: Path, cached: Definitions | None = None) -> Path:
         launch = {"command": "/bin/sh", "args": noting, "env": {"MEMORY_FILE_PATH": str(place / "memory.json")}}
         enrol(place / "guild" / name, name, {"mcp": launch})
         if cached is not None:
-            write_cache(place / "guild" / name, cached[name])
+            write_cache(place / "guild" / name, *cached[name])
     return place / "guild"
 
 
@@ -82,11 +84,6 @@ def enrol(directory: Path, name: str, more: Mapping[str, Any]) -> None:
 def enrol_over_http(directory: Path, note: Path) -> None:
     noting = ["-c", NOTING, str(note), "env", "PORT=${PORT}", *OVER_HTTP]
     enrol(directory, directory.name, {"transport": "http", "mcp": {"command": "/bin/sh", "args": noting}})
-
-
-def write_cache(directory: Path, tools: Sequence[Tool]) -> None:
-    cache = {"version": VERSION, "tools": tools, "cachedAt": "2026-01-02T03:04:05.678Z"}
-    (directory / "tools-cache.json").write_text(json.dumps(cache))
 
 
 def started(place: Path) -> dict[str, list[int]]:
@@ -307,7 +304,7 @@ def test_no_server_outlives_a_hall_that_is_killed(tmp_path: Path, definitions: D
     """Those that read from a pipe see it close; the one that speaks HTTP would not notice."""
     guild = make_guild(tmp_path, definitions)
     enrol_over_http(guild / "web", tmp_path / "started" / "web")
-    write_cache(guild / "web", definitions["everything"])
+    write_cache(guild / "web", *definitions["everything"])
     calls = {**errands(tmp_path), "web": errands(tmp_path)["everything"]}
     with serve(tmp_path, "--guild-refresh", "never") as hall:
         hall.initialize()
@@ -345,11 +342,6 @@ def test_the_typescript_client_accepts_what_the_hall_says(tmp_path: Path, defini
     assert told["results"][2]["structuredContent"] == {"content": "[FILE] a.txt"}
 
 
-def is_listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 def test_a_server_that_runs_elsewhere_is_reached_by_its_url_and_left_alone(
     tmp_path: Path, definitions: Definitions
 ) -> None:
@@ -367,7 +359,7 @@ def test_a_server_that_takes_its_port_from_the_environment_is_started_for_http(
 ) -> None:
     (tmp_path / "started").mkdir()
     enrol_over_http(tmp_path / "guild" / "web", tmp_path / "started" / "web")
-    write_cache(tmp_path / "guild" / "web", definitions["everything"])
+    write_cache(tmp_path / "guild" / "web", *definitions["everything"])
     asked = {"arguments": {"duration": 0.2, "steps": 2}, "_meta": {"progressToken": 7}}
     with serve(tmp_path, "--guild-refresh", "never") as hall:
         hall.initialize()

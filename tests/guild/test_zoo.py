@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.guild.making import is_alive
-from tests.processes import PATIENCE_SECONDS, RawServer
+from tests.processes import PATIENCE_SECONDS, RawServer, free_port, is_listening
 from tests.waiting import wait_until
 
 ZOO = Path(__file__).parent / "zoo"
@@ -164,9 +163,7 @@ def test_a_member_ends_cleanly_when_it_is_told_to(tmp_path: Path) -> None:
 
 
 def test_a_member_speaks_http(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = (sys.executable, str(ZOO / "http_member.py"), "--port", str(port), "--record", "record")
     with RawServer(cwd=tmp_path, command=command) as server:
         wait_until(lambda: is_listening(port))
@@ -178,11 +175,6 @@ def test_a_member_speaks_http(tmp_path: Path) -> None:
         assert server.wait() == 0
     pid = server.process.pid
     assert (tmp_path / "record").read_text() == f"started {pid}\ncall echo\nstopped {pid}\n"
-
-
-def is_listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def post(port: int, message: dict[str, Any]) -> dict[str, Any]:

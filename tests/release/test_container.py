@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from tests.release.making import REPOSITORY, supported_pythons
 
 from contexthall import __version__
@@ -59,6 +60,7 @@ def test_what_is_copied_is_there_and_nothing_else_is_sent_to_the_builder() -> No
     assert copied(image) == [(["--from=build", "/hall"], "/hall")]
 
 
+@pytest.mark.long
 def test_the_steps_of_the_build_stage_give_an_environment_with_the_command(tmp_path: Path) -> None:
     places = {place: tmp_path / place for place in PLACES}
     places["source"].mkdir()

@@ -40,6 +40,7 @@ def names_in(sdist: Path) -> set[str]:
         return {name.partition("/")[2] for name in archive.getnames()}
 
 
+@pytest.mark.long
 def test_another_place_and_other_surroundings_give_the_same_bytes(dist: Dist, tmp_path: Path) -> None:
     sources = checkout(tmp_path / "somewhere élse" / "İ")
     disguise(sources)
@@ -48,6 +49,7 @@ def test_another_place_and_other_surroundings_give_the_same_bytes(dist: Dist, tm
     assert dist_of(sources).digests == dist.digests
 
 
+@pytest.mark.long
 def test_the_sdist_makes_itself_again_and_the_wheel(dist: Dist, tmp_path: Path) -> None:
     with tarfile.open(dist.sdist) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -56,6 +58,7 @@ def test_the_sdist_makes_itself_again_and_the_wheel(dist: Dist, tmp_path: Path) 
     assert dist_of(sources).digests == dist.digests
 
 
+@pytest.mark.long
 def test_what_pip_makes_of_a_clone_is_the_wheel(dist: Dist, tmp_path: Path) -> None:
     """So `pip install .` installs what is tried below `.pythons`."""
     flags = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", str(tmp_path)]

@@ -11,11 +11,6 @@ pytestmark = pytest.mark.anyio
 CALLS, PINGS = 128, 128
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def call(number: int, method: str = "tools/call") -> types.JSONRPCRequest:
     return types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 import httpx2
@@ -16,6 +16,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.caches.making import build_cache
+from tests.faces.mcp.sdk import ERAS, Era, text_of
 from tests.faces.web.serving import ACCEPT, HttpHall, RawSession, failure
 from tests.guild.making import make_member, tool, write_cache
 from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, RawServer
@@ -24,14 +25,6 @@ from contexthall.core.catalog import Caller, Catalog
 from contexthall.faces.mcp.http import LARGE_BODY_BYTES, MOST_LARGE_BODIES, MOST_SESSIONS, HttpEndpoint
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.sessions import USED_SECONDS
-
-Era = Literal["legacy", "auto"]
-ERAS: tuple[Era, ...] = ("legacy", "auto")
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture
@@ -69,12 +62,6 @@ async def connected(hall: HttpHall, era: Era, token: str = "", **options: Any) -
             Client(streamable_http_client(f"{hall.url}/mcp", http_client=http), mode=era, **options) as client,
         ):
             yield client
-
-
-def text_of(result: types.CallToolResult) -> str:
-    (block,) = result.content
-    assert isinstance(block, types.TextContent)
-    return block.text
 
 
 def test_the_same_bytes_as_over_standard_input_and_output(home: Path) -> None:

@@ -3,13 +3,14 @@
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+from tests.faces.mcp.sdk import ERAS, Era, text_of
 
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, Catalog, JsonObject, Tool, ToolResult
 from contexthall.core.errors import CacheMissingError
@@ -17,14 +18,7 @@ from contexthall.faces.mcp.server import HallServer
 
 pytestmark = pytest.mark.anyio
 
-Era = Literal["legacy", "auto"]
-ERAS: tuple[Era, ...] = ("legacy", "auto")
 OBJECT: JsonObject = {"type": "object", "additionalProperties": False, "properties": {"text": {"type": "string"}}}
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture(params=ERAS)
@@ -57,12 +51,6 @@ async def connected_to(capability: Capability, *, era: Era, seconds: float = 5, 
     with anyio.fail_after(30):
         async with Client(server, mode=era, **client) as connection:
             yield connection
-
-
-def text_of(result: types.CallToolResult) -> str:
-    (block,) = result.content
-    assert isinstance(block, types.TextContent)
-    return block.text
 
 
 async def test_a_client_learns_who_serves_and_what_to_call_first(era: Era) -> None:

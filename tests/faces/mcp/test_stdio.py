@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,14 @@ def project(tmp_path: Path) -> Path:
     cache.mkdir(parents=True)
     (cache / "manifest.json").write_text('{"cache_version":"v","document_count":1}')
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
+    """A server that gets every bad line there is, one after the other."""
+    with RawServer(cwd=tmp_path_factory.mktemp("project")) as server:
+        server.initialize()
+        yield server
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -118,14 +127,12 @@ def test_the_sdks_own_client_connects(project: Path, mode: Any) -> None:
     ids=["malformed", "not UTF-8", "wrong jsonrpc", "batch", "20 MB", "deep"],
 )
 def test_a_bad_line_is_answered_and_the_next_request_still_works(
-    project: Path, line: bytes, code: int, identifier: int | None
+    patient: RawServer, line: bytes, code: int, identifier: int | None
 ) -> None:
-    with RawServer(cwd=project) as server:
-        server.initialize()
-        server.send(line)
-        answer = server.receive()
-        assert (answer["error"]["code"], answer["id"]) == (code, identifier)
-        assert server.request(8, "ping")["result"] == {}
+    patient.send(line)
+    answer = patient.receive()
+    assert (answer["error"]["code"], answer["id"]) == (code, identifier)
+    assert patient.request(8, "ping")["result"] == {}
 
 
 @pytest.mark.parametrize("method", ["tools/list", "tools/call"])

@@ -16,11 +16,6 @@ from contexthall.faces.web.events import MOST_WAITING, EventStreams
 from contexthall.guild.manager import MCPManager
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Page:
     """A reader of one stream, in memory."""
 

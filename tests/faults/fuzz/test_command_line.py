@@ -82,7 +82,7 @@ def outside(grounds: Path) -> set[Path]:
 def test_whatever_is_typed_ends_in_an_exit_code_of_the_contract(
     grounds: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    source, known, number = random.Random(SEED), [*commands()], scaled(150, 2000)
+    source, known, number = random.Random(SEED), [*commands()], scaled(50, 150, 2000)
     before = outside(grounds)
     for _ in range(number):
         words, command = source.choice(known)

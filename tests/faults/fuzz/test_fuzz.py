@@ -65,7 +65,7 @@ def examples(amount: int) -> Callable[[Any], Any]:
 
     def limited(test: Any) -> Any:
         chosen = settings(
-            max_examples=scaled(amount, amount * 10),
+            max_examples=scaled(amount // 4, amount, amount * 10),
             derandomize=not IS_LONG,
             database=None,
             deadline=None,

@@ -70,11 +70,6 @@ UNSOUND_STARTS: Mapping[str, Mapping[str, bytes]] = {
 }
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @asynccontextmanager
 async def opened(tmp_path: Path, scripts: Mapping[str, bytes]) -> AsyncIterator[MCPManager]:
     """Open a guild of one that plays `scripts` and one that is well."""
@@ -137,7 +132,7 @@ async def test_a_member_that_cannot_shake_hands_says_so_in_a_sentence(
 @pytest.mark.timeout(300)
 async def test_whatever_bytes_a_member_prints_its_calls_end_and_its_neighbour_answers(tmp_path: Path) -> None:
     """What was printed ends with a sound answer, so that a call may be answered wrongly and is never left alone."""
-    source, number = random.Random(SEED), scaled(40, 600)
+    source, number = random.Random(SEED), scaled(15, 40, 600)
     scripts = {f"random-{each}": mutated(source) + b"\n" + SOUND for each in range(number)}
     async with opened(tmp_path, scripts) as manager:
         for name in scripts:
