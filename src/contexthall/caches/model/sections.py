@@ -1,0 +1,182 @@
+"""The sections of a page: from one heading to the next, cut where they are long (`headings-1`). Pure.
+
+The sections of a page, in order, are the page, byte for byte.
+"""
+
+import os.path
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from contexthall.caches.model.front_matter import front_matter, title_in
+from contexthall.caches.model.headings import MARKDOWN, fences_of, headings_of
+from contexthall.caches.model.markdown import BYTE_ORDER_MARK, LINE_END, WHITE, Heading, is_blank
+from contexthall.core.text import lower
+
+MOST_BYTES = 6_000
+"""A section with more is cut."""
+
+_UNSEEN = re.compile(r"[ \x00-\x1f\x7f-\x9f]+")
+_NOT_IN_SLUGS = re.compile(r"[^\w\- ]")
+_SHOWN = re.compile(f"[^{WHITE}]")
+_TOP = "top"
+
+
+class Section(NamedTuple):
+    """A part of a page: where it is, where its heading's own lines are in it, and what it is called."""
+
+    slug: str
+    start: int
+    end: int
+    heading_start: int
+    heading_end: int
+    heading: str
+    level: int
+    crumbs: tuple[str, ...]
+
+
+class Page(NamedTuple):
+    """The text of a document, its title, the stem of its file's name, and its sections in order."""
+
+    text: str
+    title: str
+    stem: str
+    sections: tuple[Section, ...]
+
+    def content(self, section: Section) -> str:
+        return self.text[section.start : section.end]
+
+    def body(self, section: Section) -> str:
+        """Return what a section says besides its heading."""
+        return self.text[section.start : section.heading_start] + self.text[section.heading_end : section.end]
+
+    def full_title(self, section: Section) -> str:
+        """Return the way from the page's title to a section's heading."""
+        heading = () if section.heading in {"", self.title} else (section.heading,)
+        return " > ".join((self.title, *section.crumbs, *heading))
+
+
+def split(text: str, source: str) -> Page:
+    """Split the text of the document that was found at `source`."""
+    stem, suffix = os.path.splitext(source.rpartition("/")[2])
+    suffix = lower(suffix)
+    if is_blank(text.removeprefix(BYTE_ORDER_MARK)):
+        return Page(text, stem, stem, ())
+    front = front_matter(text) if suffix in MARKDOWN else None
+    body = (front and front.end) or int(text.startswith(BYTE_ORDER_MARK))
+    headings = headings_of(text, body, suffix)
+    title = _UNSEEN.sub(" ", title_in(front)).strip(" ") if front else ""
+    title = title or next((each.text for each in headings if each.text), "") or stem
+    cutter = _Cutter(text, lambda: fences_of(text, body, suffix))
+    slugs: set[str] = set()
+    sections = []
+    for heading, start, end, crumbs in _outline(text, headings, body, title):
+        for first, last in cutter.parts(heading, start, end):
+            lines = sorted((first, heading.start, last))[1], sorted((first, heading.end, last))[1]
+            slug = _free_slug(heading.text, slugs)
+            sections.append(Section(slug, first, last, *lines, heading.text, heading.level, crumbs))
+    return Page(text, title, stem, tuple(sections))
+
+
+def _outline(
+    text: str, headings: Sequence[Heading], body: int, title: str
+) -> Iterator[tuple[Heading, int, int, tuple[str, ...]]]:
+    """Yield the heading of each section, where the section begins and ends, and the headings above it."""
+    starts = [heading.start for heading in headings] + [len(text)]
+    if not headings or not is_blank(text[body : starts[0]]):
+        yield Heading(0, 0, 0, ""), 0, starts[0], ()
+    else:
+        starts[0] = 0
+    above: list[Heading] = []
+    for number, heading in enumerate(headings):
+        while above and above[-1].level >= heading.level:
+            above.pop()
+        crumbs = tuple(each.text for each in above if each.text not in {"", title})
+        yield heading, starts[number], starts[number + 1], crumbs
+        above.append(heading)
+
+
+def _free_slug(heading: str, taken: set[str]) -> str:
+    wanted = _NOT_IN_SLUGS.sub("", lower(heading.strip())).replace(" ", "-") or _TOP
+    slug, number = wanted, 2
+    while slug in taken:
+        slug, number = f"{wanted}-{number}", number + 1
+    taken.add(slug)
+    return slug
+
+
+class _Cutter:
+    """Cuts what is long, at the best place that keeps a part small."""
+
+    def __init__(self, text: str, find_fences: Callable[[], Sequence[range]]) -> None:
+        self._text = text
+        self._find_fences = find_fences
+
+    @cached_property
+    def _fences(self) -> Sequence[range]:
+        """Where code lies that is not cut at its blank lines, by ascending start."""
+        return self._find_fences()
+
+    def parts(self, heading: Heading, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield where the parts of a section begin and end."""
+        while self._limit(start) < end:
+            cut = self._past_blank_lines(self._cut(heading, start, end), end)
+            yield start, cut
+            start = cut
+        if start < end:
+            yield start, end
+
+    def _cut(self, heading: Heading, start: int, end: int) -> int:
+        """Return where to cut a section that is too long; its end, if it cannot be cut."""
+        limit = self._limit(start)
+        lines = [(at, after) for at, after in self._lines(start, limit + 2) if after <= limit]
+        line_end = lines[-1][1] if lines else start
+        # A part should show something besides its heading, and so should the rest.
+        for floor, ceiling in (self._shown(heading, start, end), (start, end)):
+            fitting = [(at, after) for at, after in lines if floor < after < ceiling]
+            blank = [after for at, after in fitting if self._is_blank(at, after) and not self._in_fence(at)]
+            flush = [after for after in blank if self._text[after] not in " \t"]
+            if chosen := flush or blank or [after for _, after in fitting]:
+                return chosen[-1]
+            if max(floor, line_end) < limit < ceiling:
+                return limit
+        return end
+
+    def _lines(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield where each line begins, and where its end ends."""
+        for match in LINE_END.finditer(self._text, start, min(end, len(self._text))):
+            yield start, match.end()
+            start = match.end()
+
+    def _limit(self, start: int) -> int:
+        """Return the last place at which a part is small enough."""
+        data = self._text[start : start + MOST_BYTES].encode()[:MOST_BYTES]
+        limit = start + len(data.decode("utf-8", "ignore"))
+        return limit - 1 if self._text[limit - 1 : limit + 1] == "\r\n" else limit
+
+    def _is_blank(self, start: int, end: int) -> bool:
+        return is_blank(self._text[start:end].removeprefix("" if start else BYTE_ORDER_MARK))
+
+    def _in_fence(self, at: int) -> bool:
+        number = bisect_right(self._fences, at, key=lambda fence: fence.start)
+        return number > 0 and at in self._fences[number - 1]
+
+    def _shown(self, heading: Heading, start: int, end: int) -> tuple[int, int]:
+        """Return where what is shown besides the heading begins, and where it ends at the latest."""
+        begin = start or int(self._text.startswith(BYTE_ORDER_MARK))
+        above = _SHOWN.search(self._text, begin, heading.start)
+        below = _SHOWN.search(self._text, max(begin, heading.end), end)
+        if above and not below:
+            return above.start(), start + len(self._text[start : heading.start].rstrip(WHITE))
+        first = above or below
+        return first.start() if first else end, end
+
+    def _past_blank_lines(self, cut: int, end: int) -> int:
+        """Return where to cut instead, if blank lines after a cut would be a part alone."""
+        shown = _SHOWN.search(self._text, cut, end)
+        if not shown:
+            return end
+        line = max((after for _, after in self._lines(cut, shown.start())), default=cut)
+        return line if line - cut >= MOST_BYTES else cut
