@@ -6,7 +6,7 @@ The sections of a page, in order, are the page, byte for byte.
 import os.path
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,16 +24,27 @@ _SHOWN = re.compile(f"[^{WHITE}]")
 _TOP = "top"
 
 
-class Section(NamedTuple):
-    """A part of a page: where it is, where its heading's own lines are in it, and what it is called."""
+class Part(NamedTuple):
+    """A part of a page: where it is, where its heading's own lines are in it, and that heading."""
 
-    slug: str
     start: int
     end: int
     heading_start: int
     heading_end: int
     heading: str
     level: int
+
+
+class Section(NamedTuple):
+    """A part of a page, with the names that follow from the others: its slug, and the headings above it."""
+
+    start: int
+    end: int
+    heading_start: int
+    heading_end: int
+    heading: str
+    level: int
+    slug: str
     crumbs: tuple[str, ...]
 
 
@@ -70,32 +81,35 @@ def split(text: str, source: str) -> Page:
     title = _UNSEEN.sub(" ", title_in(front)).strip(" ") if front else ""
     title = title or next((each.text for each in headings if each.text), "") or stem
     cutter = _Cutter(text, lambda: fences_of(text, body, suffix))
-    slugs: set[str] = set()
-    sections = []
-    for heading, start, end, crumbs in _outline(text, headings, body, title):
+    parts = []
+    for heading, start, end in _spans(text, headings, body):
         for first, last in cutter.parts(heading, start, end):
             lines = sorted((first, heading.start, last))[1], sorted((first, heading.end, last))[1]
-            slug = _free_slug(heading.text, slugs)
-            sections.append(Section(slug, first, last, *lines, heading.text, heading.level, crumbs))
-    return Page(text, title, stem, tuple(sections))
+            parts.append(Part(first, last, *lines, heading.text, heading.level))
+    return Page(text, title, stem, name_sections(title, parts))
 
 
-def _outline(
-    text: str, headings: Sequence[Heading], body: int, title: str
-) -> Iterator[tuple[Heading, int, int, tuple[str, ...]]]:
-    """Yield the heading of each section, where the section begins and ends, and the headings above it."""
+def name_sections(title: str, parts: Iterable[Part]) -> tuple[Section, ...]:
+    """Return the parts of a page with their names: a slug, and the headings above."""
+    named, above, slugs = [], list[Part](), set[str]()
+    for part in parts:
+        while above and above[-1].level >= part.level:
+            above.pop()
+        crumbs = tuple(each.heading for each in above if each.heading not in {"", title})
+        named.append(Section(*part, _free_slug(part.heading, slugs), crumbs))
+        above.append(part)
+    return tuple(named)
+
+
+def _spans(text: str, headings: Sequence[Heading], body: int) -> Iterator[tuple[Heading, int, int]]:
+    """Yield each heading, and where its section begins and ends."""
     starts = [heading.start for heading in headings] + [len(text)]
     if not headings or not is_blank(text[body : starts[0]]):
-        yield Heading(0, 0, 0, ""), 0, starts[0], ()
+        yield Heading(0, 0, 0, ""), 0, starts[0]
     else:
         starts[0] = 0
-    above: list[Heading] = []
     for number, heading in enumerate(headings):
-        while above and above[-1].level >= heading.level:
-            above.pop()
-        crumbs = tuple(each.text for each in above if each.text not in {"", title})
-        yield heading, starts[number], starts[number + 1], crumbs
-        above.append(heading)
+        yield heading, starts[number], starts[number + 1]
 
 
 def _free_slug(heading: str, taken: set[str]) -> str:

@@ -1,0 +1,112 @@
+"""The segments of a cache, asked as one: statistics are sums, sections and pages are numbered through. Pure."""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+from contexthall.caches.index.segment import PageRecord, Segment, SegmentSums, TermEntry
+from contexthall.caches.query.bm25f import Averages, FieldLengths, averages
+
+
+class FoundTerm(NamedTuple):
+    """Where a term is found in one segment: the segment's number, and what it says of the term."""
+
+    segment: int
+    entry: TermEntry
+
+
+class Segments:
+    """All segments of a cache."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self._segments = segments
+        self.first_section = [0, *accumulate(segment.sections for segment in segments)]
+        self.first_page = [0, *accumulate(segment.pages for segment in segments)]
+        sums = SegmentSums(*map(sum, zip(*(segment.sums for segment in segments), strict=True))) if segments else None
+        self.sections = self.first_section[-1]
+        self.pages = sums.pages if sums else 0
+        if sums and self.sections:
+            lengths = FieldLengths(sums.section_titles, sums.headings, sums.crumbs, sums.bodies)
+            self.section_averages: Averages = averages(lengths, self.sections)
+            self.page_averages: Averages = averages(lengths._replace(title=sums.page_titles), self.pages)
+
+    def find(self, term: str) -> list[FoundTerm]:
+        """Return where a term is found."""
+        found = ((number, segment.term(term)) for number, segment in enumerate(self._segments))
+        return [FoundTerm(number, entry) for number, entry in found if entry is not None]
+
+    @cached_property
+    def page(self) -> "array[int]":
+        """The page of every section."""
+        return self._column("page", self.first_page)
+
+    @cached_property
+    def heading(self) -> "array[int]":
+        return self._column("heading")
+
+    @cached_property
+    def crumbs(self) -> "array[int]":
+        return self._column("crumbs")
+
+    @cached_property
+    def body(self) -> "array[int]":
+        return self._column("body")
+
+    @cached_property
+    def json_cost(self) -> "array[int]":
+        return self._column("json_cost")
+
+    @cached_property
+    def text_cost(self) -> "array[int]":
+        return self._column("text_cost")
+
+    @cached_property
+    def size(self) -> "array[int]":
+        return self._column("size")
+
+    @cached_property
+    def title(self) -> "array[int]":
+        """How many terms the title of every page has."""
+        return array("I", [length for segment in self._segments for length in segment.titles])
+
+    @cached_property
+    def first(self) -> "array[int]":
+        """The first section of every page, and after the last."""
+        starts = zip(self._segments, self.first_section, strict=False)
+        return array("I", [base + first for segment, base in starts for first in segment.firsts] + [self.sections])
+
+    def sections_of(self, page: int) -> range:
+        return range(self.first[page], self.first[page + 1])
+
+    def lengths(self, section: int) -> FieldLengths:
+        """Return how many terms each field of a section has."""
+        title = self.title[self.page[section]]
+        return FieldLengths(title, self.heading[section], self.crumbs[section], self.body[section])
+
+    def page_lengths(self, page: int) -> FieldLengths:
+        """Return how many terms each field of a page has; crumbs do not count."""
+        sections = slice(self.first[page], self.first[page + 1])
+        return FieldLengths(self.title[page], sum(self.heading[sections]), 0, sum(self.body[sections]))
+
+    def record(self, page: int) -> PageRecord:
+        number = bisect_right(self.first_page, page) - 1
+        return self._segments[number].record(page - self.first_page[number])
+
+    def orders(self, page: int) -> tuple[int, list[bytes]]:
+        """Return in which segment a page is, and the codes of its terms."""
+        number = bisect_right(self.first_page, page) - 1
+        return number, self._segments[number].orders(page - self.first_page[number])
+
+    def files(self) -> list[str]:
+        return [file for segment in self._segments for file in segment.files()]
+
+    def _column(self, name: str, bases: Sequence[int] | None = None) -> "array[int]":
+        column = array("I")
+        for number, segment in enumerate(self._segments):
+            values: Sequence[int] = getattr(segment.columns, name)
+            base = bases[number] if bases else 0
+            column.extend([base + value for value in values] if base else values)
+        return column

@@ -1,0 +1,85 @@
+"""The terms of a text, as format 2 counts them: words, parts of names, pairs of ideographs, stems. Pure."""
+
+import re
+from functools import cache
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
+
+from contexthall.core.text import known, lower
+
+if TYPE_CHECKING:
+    from Stemmer import Stemmer
+
+_STOP_WORDS = """
+a an and are as at be but by can do does for from how i if in into is it its of on or that the their then there these
+they this to was what when where which who why will with you your
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+_WORD = re.compile(r"\w+")
+# Scripts that put no spaces between words.
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_STEMMED = re.compile(r"[a-z]{3,}")
+_MOST_KNOWN = 500_000
+
+
+class _Known(dict[str, tuple[str, ...]]):
+    """The terms of every word that was met, within a limit: most words are met again."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        found = self[word] = _terms_of(word)
+        return found
+
+
+_KNOWN = _Known()
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, in order."""
+    return _WORD.findall(known(text))
+
+
+def terms(text: str) -> list[str]:
+    """Return the terms of a text, in order."""
+    return list(chain.from_iterable(map(_KNOWN.__getitem__, words(text))))
+
+
+def terms_of(word: str) -> tuple[str, ...]:
+    """Return the terms of one word."""
+    return _KNOWN[word]
+
+
+def _terms_of(word: str) -> tuple[str, ...]:
+    if word.isascii() or not _UNSPACED.search(word):
+        return _spaced(word)
+    found: list[str] = []
+    at = 0
+    for run in _UNSPACED.finditer(word):
+        found += _spaced(word[at : run.start()])
+        found += map("".join, pairwise(run[0])) if len(run[0]) > 1 else run[0]
+        at = run.end()
+    return (*found, *_spaced(word[at:]))
+
+
+def _spaced(word: str) -> tuple[str, ...]:
+    if not word:
+        return ()
+    found = [lower(word)]
+    if "_" in word or any(map(str.isdigit, word)) or word[1:] != found[0][1:]:
+        parts = _PART.findall(word)
+        found += map(str.lower, parts if len(parts) > 1 else ())
+    return tuple(_stem(term) for term in found if term not in STOP_WORDS)
+
+
+def _stem(term: str) -> str:
+    return _stemmer().stemWord(term) if _STEMMED.fullmatch(term) else term
+
+
+@cache
+def _stemmer() -> "Stemmer":
+    from Stemmer import Stemmer  # noqa: PLC0415 - whoever asks a cache of format 1 needs none
+
+    return Stemmer("porter")

@@ -1,0 +1,102 @@
+"""The scorer `bm25f-1`: what a term is worth in a section and on its page, in integers. Pure.
+
+The contract gives the formulas (section 8). Fields are t (title and file stem), h (heading), c (crumbs), b (body).
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+BUILD_CONFIG = {"version": "2", "hash_algorithm": "sha256", "split": "headings-1", "scorer": "bm25f-1"}
+
+MOST_DECAYS = 8
+_SATURATION = 1228
+
+
+class FieldLengths(NamedTuple):
+    """Terms in each field: of one section or page, or of all of them together."""
+
+    title: int
+    heading: int
+    crumbs: int
+    body: int
+
+
+class Frequencies(NamedTuple):
+    """How often a term occurs in each field of a section or page."""
+
+    title: int = 0
+    heading: int = 0
+    crumbs: int = 0
+    body: int = 0
+
+
+class Averages(NamedTuple):
+    """The average length of each field, in sixteenths."""
+
+    title: int
+    heading: int
+    crumbs: int
+    body: int
+
+
+@lru_cache(maxsize=4096)
+def log2_16(number: int) -> int:
+    """Return the logarithm to base 2, in units of 2^-16, rounded down."""
+    whole = number.bit_length() - 1
+    rest = (number << 31) >> whole
+    result = whole << 16
+    for bit in range(15, -1, -1):
+        rest = rest * rest >> 31
+        if rest >= 1 << 32:
+            rest >>= 1
+            result |= 1 << bit
+    return result
+
+
+def idf(units: int, having: int) -> int:
+    """Return how rare a term is that `having` of `units` sections or pages have."""
+    return log2_16(2 * units + 2) - log2_16(2 * having + 1)
+
+
+def averages(total: FieldLengths, units: int) -> Averages:
+    return Averages(*(max(1, 16 * length // units) for length in total))
+
+
+def weight(factor: int, frequency: int, average: int, length: int) -> int:
+    """Return the weight of a term in a field."""
+    return 2048 * factor * frequency * average // (average + 16 * length)
+
+
+def saturated(rarity: int, weight: int) -> int:
+    """Return what a weight is worth: ever less the more there is of it."""
+    return rarity * weight // (weight + _SATURATION)
+
+
+def own_part(rarity: int, found: Frequencies, lengths: FieldLengths, average: Averages) -> int:
+    """Return what a term adds to the score of a section that has it."""
+    title = weight(1, found.title, average.title, lengths.title)
+    heading = weight(1, found.heading, average.heading, lengths.heading)
+    every = (
+        weight(4, found.title, average.title, lengths.title)
+        + weight(4, found.heading, average.heading, lengths.heading)
+        + weight(1, found.crumbs, average.crumbs, lengths.crumbs)
+        + weight(1, found.body, average.body, lengths.body)
+    )
+    return saturated(rarity, every) + saturated(rarity, title) + saturated(rarity, heading) * 8 // 16
+
+
+def page_part(rarity: int, found: Frequencies, lengths: FieldLengths, average: Averages) -> int:
+    """Return what a term adds to the score of every section of a page that has it."""
+    every = (
+        weight(4, found.title, average.title, lengths.title)
+        + weight(4, found.heading, average.heading, lengths.heading)
+        + weight(1, found.body, average.body, lengths.body)
+    )
+    return saturated(rarity, every) * 8 // 16
+
+
+def decayed(score: int, taken: int) -> int:
+    """Return what a section still counts if `taken` sections of its page were taken before it."""
+    for _ in range(min(taken, MOST_DECAYS)):
+        score = score * 14 // 16
+    return score
