@@ -122,18 +122,20 @@ class Cursor:
         self._at += length
         return self._data[self._at - length : self._at]
 
-    def numbers(self, count: int) -> Sequence[int]:
+    def rest(self) -> bytes:
+        return self.take(len(self._data) - self._at)
+
+    def numbers(self, count: int) -> "array[int]":
         """Read what `pack_numbers` wrote."""
         code = _WIDTHS[self.take(1)[0]]
-        data = self.take(count * array(code).itemsize)
-        return data if code == "B" else numbers(code, data)
+        return numbers(code, self.take(count * array(code).itemsize))
 
-    def ascending(self, count: int) -> Sequence[int]:
+    def ascending(self, count: int) -> "array[int]":
         """Read what `pack_ascending` wrote."""
         if self._data[self._at : self._at + 1] != bytes((_PATCHED,)):
             return array("I", accumulate(self.numbers(count)))
         self.take(1)
-        gaps = array("I", self.take(count))
+        gaps = array("I", [*self.take(count)])
         (patches,) = self.numbers(1)
         for at, high in zip(accumulate(self.numbers(patches)), self.numbers(patches), strict=True):
             gaps[at] += high << 8

@@ -16,9 +16,10 @@ import hashlib
 import struct
 import zlib
 from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from contexthall.caches.index.blocks import (
     BlockReader,
@@ -41,11 +42,13 @@ from contexthall.core import wire
 from contexthall.core.text import UNICODE
 
 _MAGIC = b"CHSEG001"
-_HEADER = struct.Struct("<8s16s32s3I6Q10Q")
+_HEADER = struct.Struct("<8s16s32s3I6Q12Q")
 _LEADS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC)
 _TERMS_PER_BUCKET = 8
 _LONGEST_INLINE = 64
 _FIELDS = 4
+_NUMBERS_PER_SECTION = 8
+_STRINGS_PER_PAGE = 5
 
 
 class Lines(NamedTuple):
@@ -63,6 +66,28 @@ class PageRecord(NamedTuple):
     page: Page
     lines: tuple[Lines, ...]
 
+    @classmethod
+    def read(cls, data: bytes, sections: int) -> Self:
+        """Read what `to_bytes` wrote."""
+        cursor = Cursor(data)
+        numbers = [cursor.numbers(sections) for _ in range(_NUMBERS_PER_SECTION)]
+        strings: Any = wire.parse(cursor.rest())
+        *listed, title, stem = strings[:_STRINGS_PER_PAGE]
+        headings = strings[_STRINGS_PER_PAGE:]
+        *places, levels = numbers[:5]
+        parts = [Part(*each) for each in zip(*places, headings, levels, strict=True)]
+        lines = tuple(Lines(*each) for each in zip(*numbers[5:], strict=True))
+        return cls(ListedDocument(*listed), Page("", title, stem, name_sections(title, parts)), lines)
+
+    def to_bytes(self) -> bytes:
+        sections = self.page.sections
+        numbers = zip(
+            *((*section[:4], section.level, *lines) for section, lines in zip(sections, self.lines, strict=True)),
+            strict=True,
+        )
+        strings = (*self.listed, self.page.title, self.page.stem, *(section.heading for section in sections))
+        return b"".join((*map(pack_numbers, numbers), wire.compact(strings).encode()))
+
     def item(self, number: int, text: str) -> Item:
         """Return a section as a reply shows it, from the page's text."""
         section, lines = self.page.sections[number], self.lines[number]
@@ -71,7 +96,10 @@ class PageRecord(NamedTuple):
 
 
 class SectionColumns(NamedTuple):
-    """Numbers of every section: its page, the lengths of its fields, its costs as JSON and text, its bytes."""
+    """Numbers of every section.
+
+    Its page, the lengths of its fields, its costs as JSON and text, its bytes, its place among its page's ids.
+    """
 
     page: Sequence[int]
     heading: Sequence[int]
@@ -80,6 +108,7 @@ class SectionColumns(NamedTuple):
     json_cost: Sequence[int]
     text_cost: Sequence[int]
     size: Sequence[int]
+    place: Sequence[int]
 
 
 class SegmentSums(NamedTuple):
@@ -162,33 +191,37 @@ class SegmentBuilder:
         self._count(0, number, named)
         record = PageRecord(listed, page, _lines(page))
         orders = [self._order(title)]
-        for place, section in enumerate(page.sections):
+        slugs = sorted(section.slug for section in page.sections)
+        for at, section in enumerate(page.sections):
             heading = terms(section.heading) if section.heading != page.title else []
             crumbs = [term for crumb in section.crumbs for term in terms(crumb)]
             body = terms(page.body(section))
             for field, found in enumerate((heading, crumbs, body), 1):
                 self._count(field, len(self._columns[0]), found)
             orders += (self._order(heading), self._order(body))
-            item = record.item(place, page.text)
+            item = record.item(at, page.text)
             numbers = (number, len(heading), len(crumbs), len(body), *item.costs(), len(item.content.encode()))
+            numbers += (bisect_left(slugs, section.slug),)
             for column, value in zip(self._columns, numbers, strict=True):
                 column.append(value)
         self._orders.append(pack_numbers([*map(len, orders)]) + b"".join(orders))
-        parts = [(*section[:6], *lines) for section, lines in zip(page.sections, record.lines, strict=True)]
-        self._records.append(wire.compact([listed, page.title, page.stem, parts]).encode())
+        self._records.append(record.to_bytes())
 
     def to_bytes(self) -> bytes:
         """Return the segment."""
         key = segment_key(self._listed)
         writer = BlockWriter(key, _HEADER)
         columns = writer.add(b"".join(map(pack_numbers, (*self._columns, self._titles, self._firsts))), "columns")
-        files = writer.add("\0".join(each.file for each in self._listed).encode(), "files")
+        ids, files = (writer.add("\0".join(each).encode(), name) for name, each in self._names())
         records = writer.add_table(self._records, "record")
         orders = writer.add_table(self._orders, "order")
         buckets = self._buckets(writer)
-        places = (*columns, *files, *records, *orders, *writer.add_table(buckets, "bucket"))
+        places = (*columns, *ids, *files, *records, *orders, *writer.add_table(buckets, "bucket"))
         counts = len(self._listed), len(self._columns[0]), len(buckets)
         return writer.finish(_MAGIC, UNICODE.encode(), key, *counts, *self._sums(), *places)
+
+    def _names(self) -> tuple[tuple[str, list[str]], ...]:
+        return ("ids", [each.id for each in self._listed]), ("files", [each.file for each in self._listed])
 
     def _sums(self) -> SegmentSums:
         counts = [len(self._sections_of(page)) for page in range(len(self._listed))]
@@ -231,15 +264,14 @@ class SegmentBuilder:
     def _postings(self, term: str) -> tuple[bytes, tuple[int, int]]:
         """Return where a term occurs, and how many sections and pages have it."""
         found = [field.get(term, ()) for field in self._fields]
-        data, sections = [pack_numbers([*map(len, found)])], set[int]()
-        for number, each in enumerate(found):
-            units = [value >> 32 for value in each]
-            if units:
-                data += (pack_ascending(units), pack_numbers([value & 0xFFFFFFFF for value in each]))
-            for unit in units:
-                sections.update(self._sections_of(unit) if number == 0 else (unit,))
-        pages = {self._columns[0][section] for section in sections}
-        return b"".join(data), (len(sections), len(pages))
+        data, units = [pack_numbers([*map(len, found)])], list[list[int]]()
+        for each in found:
+            units.append([value >> 32 for value in each])
+            if each:
+                data += (pack_ascending(units[-1]), pack_numbers([value & 0xFFFFFFFF for value in each]))
+        titled, *others = units
+        sections = {section for page in titled for section in self._sections_of(page)}.union(*others)
+        return b"".join(data), (len(sections), len(set(map(self._columns[0].__getitem__, sections))))
 
     def _sections_of(self, page: int) -> range:
         after = self._firsts[page + 1] if page + 1 < len(self._firsts) else len(self._columns[0])
@@ -258,7 +290,7 @@ class Segment:
                 raise IndexDamagedError("made for other pages or by another version")
             self.pages, self.sections, self._buckets, *sums = counts[:9]
             self.sums, places = SegmentSums(*sums), counts[9:]
-            columns, self._files, *tables = (Place(*places[at : at + 2]) for at in range(0, len(places), 2))
+            columns, self._ids, self._files, *tables = (Place(*places[at : at + 2]) for at in range(0, len(places), 2))
             counts = zip(tables, ("record", "order", "bucket"), (self.pages, self.pages, self._buckets), strict=True)
             self._records, self._orders, self._terms = (BlockTable(self._reader, *each) for each in counts)
             self._read_columns(Cursor(self._reader.read(columns, "columns")))
@@ -270,19 +302,25 @@ class Segment:
         if any(page >= self.pages for page in self.columns.page):
             raise IndexDamagedError("a section of no page")
 
+    def ids(self) -> list[str]:
+        """Return the ids of all pages."""
+        return self._strings(self._ids, "ids")
+
     def files(self) -> list[str]:
         """Return the files of all pages."""
+        return self._strings(self._files, "files")
+
+    def _strings(self, place: Place, name: str) -> list[str]:
         with well_formed():
-            return self._reader.read(self._files, "files").decode().split("\0") if self.pages else []
+            found = self._reader.read(place, name).decode().split("\0") if self.pages else []
+        if len(found) != self.pages:
+            raise IndexDamagedError(f"{name} of another number of pages")
+        return found
 
     def record(self, page: int) -> PageRecord:
         """Return what is recorded of a page."""
         with well_formed():
-            parsed: Any = wire.parse(self._records[page])
-            listed, title, stem, parts = parsed
-            sections = name_sections(title, [Part(*part[:6]) for part in parts])
-            lines = tuple(Lines(*part[6:]) for part in parts)
-            record = PageRecord(ListedDocument(*listed), Page("", title, stem, sections), lines)
+            record = PageRecord.read(self._records[page], self._count_sections(page))
         if not all(isinstance(part, str) for part in record.listed) or not stays_inside(record.listed.file):
             raise IndexDamagedError("no page, or one outside the cache")
         return record
@@ -291,8 +329,10 @@ class Segment:
         """Return the codes of a page's terms, in order: its title, then heading and body of each section."""
         with well_formed():
             cursor = Cursor(self._orders[page])
-            after = self.firsts[page + 1] if page + 1 < self.pages else self.sections
-            return [cursor.take(length) for length in cursor.numbers(1 + 2 * (after - self.firsts[page]))]
+            return [cursor.take(length) for length in cursor.numbers(1 + 2 * self._count_sections(page))]
+
+    def _count_sections(self, page: int) -> int:
+        return (self.firsts[page + 1] if page + 1 < self.pages else self.sections) - self.firsts[page]
 
     def term(self, term: str) -> TermEntry | None:
         """Return what the segment says of a term."""

@@ -68,6 +68,15 @@ class Segments:
         return self._column("size")
 
     @cached_property
+    def place(self) -> "array[int]":
+        return self._column("place")
+
+    @cached_property
+    def page_ids(self) -> list[str]:
+        """The id of every page."""
+        return [each for segment in self._segments for each in segment.ids()]
+
+    @cached_property
     def title(self) -> "array[int]":
         """How many terms the title of every page has."""
         return array("I", [length for segment in self._segments for length in segment.titles])
@@ -77,6 +86,22 @@ class Segments:
         """The first section of every page, and after the last."""
         starts = zip(self._segments, self.first_section, strict=False)
         return array("I", [base + first for segment, base in starts for first in segment.firsts] + [self.sections])
+
+    def is_before(self, section: int, other: int) -> bool:
+        """Return whether the id of one section is smaller than that of another."""
+        page, other_page = self.page[section], self.page[other]
+        if page == other_page:
+            return self.place[section] < self.place[other]
+        path, other_path = f"{self.page_ids[page]}#", f"{self.page_ids[other_page]}#"
+        if path.startswith(other_path) or other_path.startswith(path):
+            return self.id(section) < self.id(other)
+        return path < other_path
+
+    def id(self, section: int) -> str:
+        """Return the id of a section."""
+        page = self.page[section]
+        record = self.record(page)
+        return f"{record.listed.id}#{record.page.sections[section - self.first[page]].slug}"
 
     def sections_of(self, page: int) -> range:
         return range(self.first[page], self.first[page + 1])
@@ -108,5 +133,5 @@ class Segments:
         for number, segment in enumerate(self._segments):
             values: Sequence[int] = getattr(segment.columns, name)
             base = bases[number] if bases else 0
-            column.extend([base + value for value in values] if base else values)
+            column.extend(array("I", [base + value for value in values] if base else values))
         return column

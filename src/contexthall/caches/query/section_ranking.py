@@ -106,12 +106,6 @@ class SectionScorer:
         bonuses = self._bonuses(_pairs(found, values), values, [section for section, _ in best[:MOST_PAIRED]])
         return SectionRanking(self._order(best, bonuses), values, _words(query))
 
-    def id(self, section: int) -> str:
-        """Return the id of a section."""
-        page = self.segments.page[section]
-        record = self.segments.record(page)
-        return f"{record.listed.id}#{record.page.sections[section - self.segments.first[page]].slug}"
-
     def _values(self, term: str) -> TermValues | None:
         if term in self._kept:
             return self._kept[term]
@@ -167,7 +161,7 @@ class SectionScorer:
             if len(found) >= MOST_ORDERED or floor == 1:
                 break
             wanted *= 4
-        found.sort(key=lambda each: (-each[1], _Tie(self, each[0])))
+        found.sort(key=lambda each: (-each[1], _Tie(self.segments, each[0])))
         return found[:MOST_ORDERED]
 
     def _scores(self, values: Sequence[TermValues]) -> "array[int]":
@@ -211,7 +205,7 @@ class SectionScorer:
 
     def _order(self, best: Sequence[tuple[int, int]], bonuses: Mapping[int, int]) -> list[RankedSection]:
         """Take the best again and again; the more of a page were taken, the less its other sections count."""
-        heap = [(-score - bonuses.get(section, 0), _Tie(self, section), 0, score) for section, score in best]
+        heap = [(-score - bonuses.get(section, 0), _Tie(self.segments, section), 0, score) for section, score in best]
         heapify(heap)
         taken: dict[int, int] = {}
         order = []
@@ -230,14 +224,14 @@ class SectionScorer:
 class _Tie:
     """A section that is compared by its id, which is looked up only if scores are equal."""
 
-    __slots__ = ("_scorer", "section")
+    __slots__ = ("_segments", "section")
 
-    def __init__(self, scorer: SectionScorer, section: int) -> None:
-        self._scorer = scorer
+    def __init__(self, segments: Segments, section: int) -> None:
+        self._segments = segments
         self.section = section
 
     def __lt__(self, other: "_Tie") -> bool:
-        return self._scorer.id(self.section) < self._scorer.id(other.section)
+        return self._segments.is_before(self.section, other.section)
 
 
 class _Occurrences(NamedTuple):
