@@ -113,6 +113,13 @@ class CacheMissingError(HallError):
     usual_hint = "list what is there with `context caches`; --path DIR names a project other than the working directory"
 
 
+class DocumentMissingError(HallError):
+    code = "document_missing"
+    message = "Document does not exist"
+    exit_code = 10
+    usual_hint = "`context outline --cache CACHE` lists the ids of a cache"
+
+
 class CacheInvalidError(HallError):
     code = "cache_invalid"
     message = "Cache exists but is invalid"

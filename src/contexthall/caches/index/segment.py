@@ -66,6 +66,10 @@ class PageRecord(NamedTuple):
     page: Page
     lines: tuple[Lines, ...]
 
+    def ids(self) -> list[str]:
+        """Return the ids of the page's sections."""
+        return [f"{self.listed.id}#{section.slug}" for section in self.page.sections]
+
     @classmethod
     def read(cls, data: bytes, sections: int) -> Self:
         """Read what `to_bytes` wrote."""
@@ -81,10 +85,8 @@ class PageRecord(NamedTuple):
 
     def to_bytes(self) -> bytes:
         sections = self.page.sections
-        numbers = zip(
-            *((*section[:4], section.level, *lines) for section, lines in zip(sections, self.lines, strict=True)),
-            strict=True,
-        )
+        rows = [(*section[:4], section.level, *lines) for section, lines in zip(sections, self.lines, strict=True)]
+        numbers = ([row[at] for row in rows] for at in range(_NUMBERS_PER_SECTION))
         strings = (*self.listed, self.page.title, self.page.stem, *(section.heading for section in sections))
         return b"".join((*map(pack_numbers, numbers), wire.compact(strings).encode()))
 
@@ -177,7 +179,7 @@ class SegmentBuilder:
         self._records: list[bytes] = []
         self._orders: list[bytes] = []
         self._columns = [array("I") for _ in SectionColumns._fields]
-        self._titles, self._firsts = array("I"), array("I")
+        self._titles, self._firsts, self._sizes = array("I"), array("I"), array("I")
         self._fields = [defaultdict[str, "array[int]"](lambda: array("Q")) for _ in range(_FIELDS)]
 
     def add(self, listed: ListedDocument, page: Page) -> None:
@@ -188,6 +190,7 @@ class SegmentBuilder:
         self._listed.append(listed)
         self._titles.append(len(named))
         self._firsts.append(len(self._columns[0]))
+        self._sizes.append(len(page.text.encode()))
         self._count(0, number, named)
         record = PageRecord(listed, page, _lines(page))
         orders = [self._order(title)]
@@ -200,9 +203,9 @@ class SegmentBuilder:
                 self._count(field, len(self._columns[0]), found)
             orders += (self._order(heading), self._order(body))
             item = record.item(at, page.text)
-            numbers = (number, len(heading), len(crumbs), len(body), *item.costs(), len(item.content.encode()))
-            numbers += (bisect_left(slugs, section.slug),)
-            for column, value in zip(self._columns, numbers, strict=True):
+            lengths = len(heading), len(crumbs), len(body)
+            size, place = len(item.content.encode()), bisect_left(slugs, section.slug)
+            for column, value in zip(self._columns, (number, *lengths, *item.costs(), size, place), strict=True):
                 column.append(value)
         self._orders.append(pack_numbers([*map(len, orders)]) + b"".join(orders))
         self._records.append(record.to_bytes())
@@ -211,7 +214,9 @@ class SegmentBuilder:
         """Return the segment."""
         key = segment_key(self._listed)
         writer = BlockWriter(key, _HEADER)
-        columns = writer.add(b"".join(map(pack_numbers, (*self._columns, self._titles, self._firsts))), "columns")
+        columns = writer.add(
+            b"".join(map(pack_numbers, (*self._columns, self._titles, self._firsts, self._sizes))), "columns"
+        )
         ids, files = (writer.add("\0".join(each).encode(), name) for name, each in self._names())
         records = writer.add_table(self._records, "record")
         orders = writer.add_table(self._orders, "order")
@@ -248,7 +253,7 @@ class SegmentBuilder:
 
     def _bucket(self, bucket: list[str], writer: BlockWriter) -> bytes:
         names = [term.encode() for term in bucket]
-        payloads, places, sums = [], [], []
+        payloads, places, sums = [], list[int](), list[int]()
         for term in bucket:
             payload, having = self._postings(term)
             sums += having
@@ -291,14 +296,17 @@ class Segment:
             self.pages, self.sections, self._buckets, *sums = counts[:9]
             self.sums, places = SegmentSums(*sums), counts[9:]
             columns, self._ids, self._files, *tables = (Place(*places[at : at + 2]) for at in range(0, len(places), 2))
-            counts = zip(tables, ("record", "order", "bucket"), (self.pages, self.pages, self._buckets), strict=True)
-            self._records, self._orders, self._terms = (BlockTable(self._reader, *each) for each in counts)
+            names = (("record", self.pages), ("order", self.pages), ("bucket", self._buckets))
+            self._records, self._orders, self._terms = (
+                BlockTable(self._reader, place, *each) for place, each in zip(tables, names, strict=True)
+            )
             self._read_columns(Cursor(self._reader.read(columns, "columns")))
 
     def _read_columns(self, cursor: Cursor) -> None:
         self.columns = SectionColumns(*(cursor.numbers(self.sections) for _ in SectionColumns._fields))
         self.titles = cursor.numbers(self.pages)
         self.firsts = cursor.numbers(self.pages)
+        self.page_sizes = cursor.numbers(self.pages)
         if any(page >= self.pages for page in self.columns.page):
             raise IndexDamagedError("a section of no page")
 
@@ -351,7 +359,7 @@ class Segment:
             if not payload:
                 where = 2 * sum(not each for each in payloads[:at])
                 payload = self._reader.read(Place(*places[where : where + 2]), f"term {zlib.crc32(name)}")
-            return TermEntry(codes[at], *sums[2 * at : 2 * at + 2], *self._occurrences(Cursor(payload)))
+            return TermEntry(codes[at], sums[2 * at], sums[2 * at + 1], *self._occurrences(Cursor(payload)))
 
     def _occurrences(self, cursor: Cursor) -> list[Occurrences]:
         found = []
@@ -379,7 +387,8 @@ def _lines(page: Page) -> tuple[Lines, ...]:
 
     for section in page.sections:
         first = number(section.start)
-        body = number(section.heading_end) if section.heading_start < section.heading_end else first
+        has_heading = section.heading_start < section.heading_end
+        body = number(section.heading_end) + (text[section.heading_end - 1] not in "\r\n") if has_heading else first
         last = number(section.end) - (text[section.end - 1] in "\r\n")
         found.append(Lines(first, last, body))
     return tuple(found)

@@ -87,6 +87,11 @@ class Segments:
         starts = zip(self._segments, self.first_section, strict=False)
         return array("I", [base + first for segment, base in starts for first in segment.firsts] + [self.sections])
 
+    def page_size(self, page: int) -> int:
+        """Return how many bytes a page has."""
+        number = bisect_right(self.first_page, page) - 1
+        return int(self._segments[number].page_sizes[page - self.first_page[number]])
+
     def is_before(self, section: int, other: int) -> bool:
         """Return whether the id of one section is smaller than that of another."""
         page, other_page = self.page[section], self.page[other]

@@ -1,0 +1,147 @@
+"""Answers questions from the sections of a cache of format 2. Pure but for the segments and pages that it reads."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+
+from contexthall.caches.index.blocks import IndexDamagedError
+from contexthall.caches.index.segment import PageRecord
+from contexthall.caches.index.segments import Segments
+from contexthall.caches.model.document import Document
+from contexthall.caches.model.format import ListedDocument
+from contexthall.caches.model.items import Item, string_list
+from contexthall.caches.query.section_ranking import RankedSection, SectionRanking, SectionScorer
+from contexthall.caches.query.section_reading import Outline, OutlinedPage, OutlinedSection, Reading, outline, read
+from contexthall.caches.query.section_reply import (
+    MissedSection,
+    Question,
+    ResolvedSection,
+    SectionReply,
+    empty_reply_bytes,
+    pack,
+)
+from contexthall.core.errors import DocumentMissingError
+from contexthall.core.tokens import BYTES_PER_TOKEN
+
+ReadPage = Callable[[ListedDocument], Document]
+
+
+class SectionCache:
+    """The sections of a cache, and how its pages are read."""
+
+    def __init__(self, segments: Segments, read: ReadPage) -> None:
+        self.segments = segments
+        self.scorer = SectionScorer(segments)
+        self._read = read
+
+    def resolve(self, question: Question) -> SectionReply:
+        """Return the sections that answer a question, within its budget."""
+        ranking = self.scorer.rank(question.query)
+        unmatched = tuple(ranking.unmatched)
+        empty = empty_reply_bytes(question, len(ranking.order), unmatched)
+        cost = partial(self._text_cost if question.format == "text" else self._json_cost, ranking)
+        packed = pack(question, ranking.order, empty, cost, self._missed)
+        sections = tuple(
+            ResolvedSection(item, ranked.score, tuple(ranking.matched(ranked.section)))
+            for ranked, item in zip(packed.taken, self._items(packed.taken), strict=True)
+        )
+        skipped = tuple(map(self._missed, packed.skipped))
+        return SectionReply(question, len(ranking.order), unmatched, sections, skipped, packed.tokens_used)
+
+    def read(self, question: Question, neighbours: int = 0, start: str | None = None) -> Reading:
+        """Return a section and its neighbours, or a page from the section `start` on; the query is an id."""
+        found = self._as_section(question.query, neighbours) or self._as_page(question.query, start)
+        if found is None:
+            raise DocumentMissingError(question.query)
+        record, wanted = found
+        text = self._read(record.listed).content
+        return read(question, [record.item(number, text) for number in wanted], record.ids())
+
+    def _as_section(self, section_id: str, neighbours: int) -> tuple[PageRecord, Sequence[int]] | None:
+        """Return the page of a section, and the numbers of the section and its neighbours."""
+        number = self._page_numbers.get(section_id.rpartition("#")[0])
+        record = self.segments.record(number) if number is not None else None
+        if record is None or section_id not in record.ids():
+            return None
+        return record, _by_distance(record.ids().index(section_id), neighbours, len(record.ids()))
+
+    def _as_page(self, page_id: str, start: str | None) -> tuple[PageRecord, Sequence[int]] | None:
+        """Return a page, and the numbers of its sections from `start` on."""
+        number = self._page_numbers.get(page_id)
+        record = self.segments.record(number) if number is not None else None
+        if record is None or (start is not None and start not in record.ids()):
+            return None
+        return record, range(record.ids().index(start) if start is not None else 0, len(record.ids()))
+
+    def outline(
+        self, question: Question, under: str | None = None, depth: int | None = None, start: str | None = None
+    ) -> Outline:
+        """Return the headings of the pages under a page or folder, from the page `start` on."""
+        folder = (under or "").rstrip("/")
+        paths = sorted(
+            path for path in self._page_numbers if not folder or path == folder or path.startswith(f"{folder}/")
+        )
+        if (folder and not paths) or (start is not None and start not in paths):
+            raise DocumentMissingError(start or folder)
+        first = paths.index(start) if start is not None else 0
+        return outline(question, (under, depth), paths, first, lambda path: self._outlined(path, depth))
+
+    @cached_property
+    def _page_numbers(self) -> dict[str, int]:
+        return {page_id: number for number, page_id in enumerate(self.segments.page_ids)}
+
+    def _outlined(self, path: str, depth: int | None) -> OutlinedPage:
+        number = self._page_numbers[path]
+        record, sizes = self.segments.record(number), self.segments.size
+        first = self.segments.first[number]
+        sections = tuple(
+            OutlinedSection(
+                section_id, section.heading, section.level, lines[:2], lines.body, _tokens(sizes[first + at])
+            )
+            for at, (section_id, section, lines) in enumerate(
+                zip(record.ids(), record.page.sections, record.lines, strict=True)
+            )
+            if depth is None or section.level <= depth
+        )
+        return OutlinedPage(path, record.page.title, _tokens(self.segments.page_size(number)), sections)
+
+    def _json_cost(self, ranking: SectionRanking, ranked: RankedSection, _place: int, left: int) -> int | None:
+        cost = self.segments.json_cost[ranked.section] + len(str(ranked.score))
+        if cost + len('[""]') > left:
+            return None
+        cost += len(string_list(ranking.matched(ranked.section)).encode())
+        return cost if cost <= left else None
+
+    def _text_cost(self, _ranking: SectionRanking, ranked: RankedSection, place: int, left: int) -> int | None:
+        cost = self.segments.text_cost[ranked.section] + len(str(place))
+        return cost if cost <= left else None
+
+    def _missed(self, ranked: RankedSection) -> MissedSection:
+        return MissedSection(self.segments.id(ranked.section), _tokens(self.segments.size[ranked.section]))
+
+    def _items(self, taken: Sequence[RankedSection]) -> list[Item]:
+        """Read sections; their pages must have them as the index says."""
+        texts: dict[int, str] = {}
+        items = []
+        for ranked in taken:
+            section = ranked.section
+            page = self.segments.page[section]
+            record = self.segments.record(page)
+            if page not in texts:
+                texts[page] = self._read(record.listed).content
+            item = record.item(section - self.segments.first[page], texts[page])
+            if item.costs() != (self.segments.json_cost[section], self.segments.text_cost[section]):
+                raise IndexDamagedError(f"{item.id} is not what the index says")
+            items.append(item)
+        return items
+
+
+def _by_distance(at: int, neighbours: int, count: int) -> list[int]:
+    """Return a place and its neighbours, by distance, earlier first."""
+    places = [at]
+    for distance in range(1, min(neighbours, count) + 1):
+        places += [place for place in (at - distance, at + distance) if 0 <= place < count]
+    return places
+
+
+def _tokens(size: int) -> int:
+    return -(-size // BYTES_PER_TOKEN)

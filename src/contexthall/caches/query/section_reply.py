@@ -1,0 +1,189 @@
+"""What a query is answered with: the sections that fit into the budget, as JSON or as text. Pure.
+
+The budget counts the whole reply: what an item costs is known before it is read, and nothing may be over.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from json.encoder import encode_basestring as quoted
+from typing import Literal, NamedTuple, TypeAlias
+
+from contexthall.caches.model.document import VERSION_PREFIX
+from contexthall.caches.model.items import Item, on_one_line, string_list
+from contexthall.caches.query.section_ranking import RankedSection
+from contexthall.core.tokens import BYTES_PER_TOKEN
+
+ReplyFormat: TypeAlias = Literal["json", "text"]
+
+_MOST_SKIPPED = 5
+_MOST_CHANGED = 2**31 - 1
+_MARK_DIGITS = 8
+_SHORT_DIGITS = 12
+_FIRST_MISSED = len("did not fit: \n")
+_NEXT_MISSED = len(", ")
+
+
+class Freshness(NamedTuple):
+    """Whether a cache still says what its sources say, and how many of these changed."""
+
+    state: str = "unknown"
+    changed: int = 0
+
+    def __str__(self) -> str:
+        return f"stale ({self.changed} changed)" if self.state == "stale" else self.state
+
+
+class MissedSection(NamedTuple):
+    """A section that did not fit, and what its content costs."""
+
+    id: str
+    tokens: int
+
+    def json(self) -> str:
+        return f'{{"id":{quoted(self.id)},"tokens":{self.tokens}}}'
+
+    def text(self) -> str:
+        return f"{on_one_line(self.id)} ({self.tokens})"
+
+
+class ResolvedSection(NamedTuple):
+    """A section of a reply, its score, and the words of the query that it matches."""
+
+    item: Item
+    score: int
+    matched: tuple[str, ...]
+
+
+class Question(NamedTuple):
+    """What is asked of a cache of format 2, and of which cache: its name and version stand in a text."""
+
+    query: str
+    budget: int
+    format: ReplyFormat = "json"
+    name: str = ""
+    version: str = ""
+
+
+class SectionReply(NamedTuple):
+    """The answer to a question, as a value."""
+
+    question: Question
+    considered: int
+    unmatched: tuple[str, ...]
+    sections: tuple[ResolvedSection, ...]
+    skipped: tuple[MissedSection, ...]
+    tokens_used: int
+    freshness: Freshness = Freshness()
+
+    @property
+    def text(self) -> str:
+        """The reply in the form that was asked for."""
+        return self._as_text() if self.question.format == "text" else self._as_json()
+
+    def _as_json(self) -> str:
+        documents = [each.item.ranked_json(each.score, string_list(each.matched)) for each in self.sections]
+        return _json(self, len(self.sections), self.considered - len(self.sections), documents)
+
+    def _as_text(self) -> str:
+        mark = mark_for([each.item.content for each in self.sections])
+        items = [each.item.text(place, mark) for place, each in enumerate(self.sections, 1)]
+        return _text(self, len(self.sections), items)
+
+
+class Packed(NamedTuple):
+    """Which sections of an order are taken, which are named as skipped, and what the reply costs."""
+
+    taken: list[RankedSection]
+    skipped: list[RankedSection]
+    tokens_used: int
+
+
+def empty_reply_bytes(question: Question, considered: int, unmatched: Sequence[str]) -> int:
+    """Return what a reply costs before anything is in it."""
+    longest = Freshness("stale" if question.format == "text" else "unknown", _MOST_CHANGED)
+    reply = SectionReply(question, considered, tuple(unmatched), (), (), question.budget, longest)
+    text = _text(reply, considered, []) if question.format == "text" else _json(reply, considered, considered, [])
+    return len(text.encode())
+
+
+def pack(
+    question: Question,
+    order: Iterable[RankedSection],
+    empty: int,
+    cost: Callable[[RankedSection, int, int], int | None],
+    missed: Callable[[RankedSection], MissedSection],
+) -> Packed:
+    """Walk through an order, and take what fits.
+
+    `cost` returns what a section costs at a place in the reply, or None if that is more than what is left.
+    """
+    limit = BYTES_PER_TOKEN * question.budget
+    if empty > limit:
+        return Packed([], [], _tokens(empty))
+    left, taken, passed, skipped = limit - empty, list[RankedSection](), list[RankedSection](), list[RankedSection]()
+    for ranked in order:
+        price = cost(ranked, len(taken) + 1, left)
+        if price is not None:
+            left -= price
+            taken.append(ranked)
+        elif len(passed) < _MOST_SKIPPED:
+            passed.append(ranked)
+    for ranked in passed:
+        price = _missed_cost(question.format, missed(ranked), first=not skipped)
+        if price <= left:
+            left -= price
+            skipped.append(ranked)
+    return Packed(taken, skipped, _tokens(limit - left))
+
+
+def _missed_cost(form: ReplyFormat, missed: MissedSection, *, first: bool) -> int:
+    if form == "json":
+        return len(missed.json().encode()) + 1
+    return len(missed.text().encode()) + (_FIRST_MISSED if first else _NEXT_MISSED)
+
+
+def _tokens(size: int) -> int:
+    return -(-size // BYTES_PER_TOKEN)
+
+
+def _json(reply: SectionReply, selected: int, excluded: int, documents: Sequence[str]) -> str:
+    question, state = reply.question, reply.freshness
+    return (
+        f'{{"documents":[{",".join(documents)}],"selection":{{"query":{quoted(question.query)},'
+        f'"budget":{question.budget},"tokens_used":{reply.tokens_used},"documents_considered":{reply.considered},'
+        f'"documents_selected":{selected},"documents_excluded_by_budget":{excluded},'
+        f'"unmatched_terms":{string_list(reply.unmatched)},'
+        f'"skipped":[{",".join(each.json() for each in reply.skipped)}],'
+        f'"freshness":{{"state":"{state.state}","changed":{state.changed}}}}}}}\n'
+    )
+
+
+def _text(reply: SectionReply, selected: int, items: Sequence[str]) -> str:
+    question = reply.question
+    header = (
+        f"context {on_one_line(question.name)}@{short_version(question.version)} | "
+        f"query: {on_one_line(question.query)} | "
+        f"{selected} of {reply.considered} sections | {reply.tokens_used} of {question.budget} tokens | "
+        f"{reply.freshness}\n\n"
+    )
+    unmatched = f"no section has: {', '.join(reply.unmatched)}\n" if reply.unmatched else ""
+    skipped = f"did not fit: {', '.join(each.text() for each in reply.skipped)}\n" if reply.skipped else ""
+    return "".join((header, *items, unmatched, skipped))
+
+
+def short_version(version: str) -> str:
+    return version.removeprefix(VERSION_PREFIX)[:_SHORT_DIGITS]
+
+
+def mark_for(contents: Sequence[str]) -> str:
+    """Return a mark for the borders of items, which begins no line of their contents."""
+    digest = hashlib.sha256("".join(contents).encode())
+    while True:
+        digits = digest.hexdigest()
+        for at in range(0, len(digits), _MARK_DIGITS):
+            mark = digits[at : at + _MARK_DIGITS]
+            begins = re.compile(rf"(?:\A|[\r\n])=== {mark}")
+            if not any(begins.search(content) for content in contents):
+                return mark
+        digest = hashlib.sha256(digest.digest())
