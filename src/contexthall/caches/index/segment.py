@@ -34,7 +34,6 @@ from contexthall.caches.index.blocks import (
     well_formed,
 )
 from contexthall.caches.index.terms import terms
-from contexthall.caches.model.format import ListedDocument, stays_inside
 from contexthall.caches.model.items import Item
 from contexthall.caches.model.markdown import LINE_END
 from contexthall.caches.model.sections import Page, Part, name_sections
@@ -42,13 +41,12 @@ from contexthall.core import wire
 from contexthall.core.text import UNICODE
 
 _MAGIC = b"CHSEG001"
-_HEADER = struct.Struct("<8s16s32s3I6Q12Q")
+_HEADER = struct.Struct("<8s16s32s3I6Q10Q")
 _LEADS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC)
 _TERMS_PER_BUCKET = 8
 _LONGEST_INLINE = 64
 _FIELDS = 4
 _NUMBERS_PER_SECTION = 8
-_STRINGS_PER_PAGE = 5
 
 
 class Lines(NamedTuple):
@@ -62,13 +60,14 @@ class Lines(NamedTuple):
 class PageRecord(NamedTuple):
     """A page as a segment records it: without its text, but with the lines of its sections."""
 
-    listed: ListedDocument
+    id: str
+    version: str
     page: Page
     lines: tuple[Lines, ...]
 
     def ids(self) -> list[str]:
         """Return the ids of the page's sections."""
-        return [f"{self.listed.id}#{section.slug}" for section in self.page.sections]
+        return [f"{self.id}#{section.slug}" for section in self.page.sections]
 
     @classmethod
     def read(cls, data: bytes, sections: int) -> Self:
@@ -76,25 +75,26 @@ class PageRecord(NamedTuple):
         cursor = Cursor(data)
         numbers = [cursor.numbers(sections) for _ in range(_NUMBERS_PER_SECTION)]
         strings: Any = wire.parse(cursor.rest())
-        *listed, title, stem = strings[:_STRINGS_PER_PAGE]
-        headings = strings[_STRINGS_PER_PAGE:]
+        page_id, version, title, stem, *headings = strings
+        if not all(isinstance(string, str) for string in strings):
+            raise IndexDamagedError("no page")
         *places, levels = numbers[:5]
         parts = [Part(*each) for each in zip(*places, headings, levels, strict=True)]
         lines = tuple(Lines(*each) for each in zip(*numbers[5:], strict=True))
-        return cls(ListedDocument(*listed), Page("", title, stem, name_sections(title, parts)), lines)
+        return cls(page_id, version, Page("", title, stem, name_sections(title, parts)), lines)
 
     def to_bytes(self) -> bytes:
         sections = self.page.sections
         rows = [(*section[:4], section.level, *lines) for section, lines in zip(sections, self.lines, strict=True)]
         numbers = ([row[at] for row in rows] for at in range(_NUMBERS_PER_SECTION))
-        strings = (*self.listed, self.page.title, self.page.stem, *(section.heading for section in sections))
+        strings = (self.id, self.version, self.page.title, self.page.stem, *(section.heading for section in sections))
         return b"".join((*map(pack_numbers, numbers), wire.compact(strings).encode()))
 
     def item(self, number: int, text: str) -> Item:
         """Return a section as a reply shows it, from the page's text."""
         section, lines = self.page.sections[number], self.lines[number]
         title, content = self.page.full_title(section), text[section.start : section.end]
-        return Item(f"{self.listed.id}#{section.slug}", title, lines.first, lines.last, content)
+        return Item(f"{self.id}#{section.slug}", title, lines.first, lines.last, content)
 
 
 class SectionColumns(NamedTuple):
@@ -143,11 +143,11 @@ class TermEntry(NamedTuple):
     body: Occurrences
 
 
-def segment_key(listed: Iterable[ListedDocument]) -> bytes:
-    """Return what ties a segment to its pages."""
+def segment_key(pages: Iterable[tuple[str, str]]) -> bytes:
+    """Return what ties a segment to its pages, of which the ids and versions are given."""
     digest = hashlib.sha256(_MAGIC)
-    for each in listed:
-        digest.update(wire.compact(each).encode())
+    for page in pages:
+        digest.update(wire.compact(page).encode())
     return digest.digest()
 
 
@@ -175,24 +175,24 @@ class SegmentBuilder:
 
     def __init__(self) -> None:
         self._codes = _Codes()
-        self._listed: list[ListedDocument] = []
+        self._pages: list[tuple[str, str]] = []
         self._records: list[bytes] = []
         self._orders: list[bytes] = []
         self._columns = [array("I") for _ in SectionColumns._fields]
         self._titles, self._firsts, self._sizes = array("I"), array("I"), array("I")
         self._fields = [defaultdict[str, "array[int]"](lambda: array("Q")) for _ in range(_FIELDS)]
 
-    def add(self, listed: ListedDocument, page: Page) -> None:
+    def add(self, page_id: str, version: str, page: Page) -> None:
         """Count a page."""
-        number = len(self._listed)
+        number = len(self._pages)
         title = terms(page.title) if page.sections else []
         named = title + terms(page.stem) if page.sections else []
-        self._listed.append(listed)
+        self._pages.append((page_id, version))
         self._titles.append(len(named))
         self._firsts.append(len(self._columns[0]))
         self._sizes.append(len(page.text.encode()))
         self._count(0, number, named)
-        record = PageRecord(listed, page, _lines(page))
+        record = PageRecord(page_id, version, page, _lines(page))
         orders = [self._order(title)]
         slugs = sorted(section.slug for section in page.sections)
         for at, section in enumerate(page.sections):
@@ -210,26 +210,26 @@ class SegmentBuilder:
         self._orders.append(pack_numbers([*map(len, orders)]) + b"".join(orders))
         self._records.append(record.to_bytes())
 
+    @property
+    def key(self) -> bytes:
+        return segment_key(self._pages)
+
     def to_bytes(self) -> bytes:
         """Return the segment."""
-        key = segment_key(self._listed)
-        writer = BlockWriter(key, _HEADER)
+        writer = BlockWriter(self.key, _HEADER)
         columns = writer.add(
             b"".join(map(pack_numbers, (*self._columns, self._titles, self._firsts, self._sizes))), "columns"
         )
-        ids, files = (writer.add("\0".join(each).encode(), name) for name, each in self._names())
+        ids = writer.add("\0".join(page_id for page_id, _ in self._pages).encode(), "ids")
         records = writer.add_table(self._records, "record")
         orders = writer.add_table(self._orders, "order")
         buckets = self._buckets(writer)
-        places = (*columns, *ids, *files, *records, *orders, *writer.add_table(buckets, "bucket"))
-        counts = len(self._listed), len(self._columns[0]), len(buckets)
-        return writer.finish(_MAGIC, UNICODE.encode(), key, *counts, *self._sums(), *places)
-
-    def _names(self) -> tuple[tuple[str, list[str]], ...]:
-        return ("ids", [each.id for each in self._listed]), ("files", [each.file for each in self._listed])
+        places = (*columns, *ids, *records, *orders, *writer.add_table(buckets, "bucket"))
+        counts = len(self._pages), len(self._columns[0]), len(buckets)
+        return writer.finish(_MAGIC, UNICODE.encode(), self.key, *counts, *self._sums(), *places)
 
     def _sums(self) -> SegmentSums:
-        counts = [len(self._sections_of(page)) for page in range(len(self._listed))]
+        counts = [len(self._sections_of(page)) for page in range(len(self._pages))]
         section_titles = sum(length * count for length, count in zip(self._titles, counts, strict=True))
         headings, crumbs, bodies = map(sum, self._columns[1:4])
         return SegmentSums(sum(map(bool, counts)), sum(self._titles), section_titles, headings, crumbs, bodies)
@@ -295,7 +295,7 @@ class Segment:
                 raise IndexDamagedError("made for other pages or by another version")
             self.pages, self.sections, self._buckets, *sums = counts[:9]
             self.sums, places = SegmentSums(*sums), counts[9:]
-            columns, self._ids, self._files, *tables = (Place(*places[at : at + 2]) for at in range(0, len(places), 2))
+            columns, self._ids, *tables = (Place(*places[at : at + 2]) for at in range(0, len(places), 2))
             names = (("record", self.pages), ("order", self.pages), ("bucket", self._buckets))
             self._records, self._orders, self._terms = (
                 BlockTable(self._reader, place, *each) for place, each in zip(tables, names, strict=True)
@@ -312,26 +312,16 @@ class Segment:
 
     def ids(self) -> list[str]:
         """Return the ids of all pages."""
-        return self._strings(self._ids, "ids")
-
-    def files(self) -> list[str]:
-        """Return the files of all pages."""
-        return self._strings(self._files, "files")
-
-    def _strings(self, place: Place, name: str) -> list[str]:
         with well_formed():
-            found = self._reader.read(place, name).decode().split("\0") if self.pages else []
+            found = self._reader.read(self._ids, "ids").decode().split("\0") if self.pages else []
         if len(found) != self.pages:
-            raise IndexDamagedError(f"{name} of another number of pages")
+            raise IndexDamagedError("ids of another number of pages")
         return found
 
     def record(self, page: int) -> PageRecord:
         """Return what is recorded of a page."""
         with well_formed():
-            record = PageRecord.read(self._records[page], self._count_sections(page))
-        if not all(isinstance(part, str) for part in record.listed) or not stays_inside(record.listed.file):
-            raise IndexDamagedError("no page, or one outside the cache")
-        return record
+            return PageRecord.read(self._records[page], self._count_sections(page))
 
     def orders(self, page: int) -> list[bytes]:
         """Return the codes of a page's terms, in order: its title, then heading and body of each section."""

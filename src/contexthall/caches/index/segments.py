@@ -106,7 +106,7 @@ class Segments:
         """Return the id of a section."""
         page = self.page[section]
         record = self.record(page)
-        return f"{record.listed.id}#{record.page.sections[section - self.first[page]].slug}"
+        return f"{record.id}#{record.page.sections[section - self.first[page]].slug}"
 
     def sections_of(self, page: int) -> range:
         return range(self.first[page], self.first[page + 1])
@@ -129,9 +129,6 @@ class Segments:
         """Return in which segment a page is, and the codes of its terms."""
         number = bisect_right(self.first_page, page) - 1
         return number, self._segments[number].orders(page - self.first_page[number])
-
-    def files(self) -> list[str]:
-        return [file for segment in self._segments for file in segment.files()]
 
     def _column(self, name: str, bases: Sequence[int] | None = None) -> "array[int]":
         column = array("I")

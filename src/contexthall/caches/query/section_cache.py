@@ -6,8 +6,6 @@ from functools import cached_property, partial
 from contexthall.caches.index.blocks import IndexDamagedError
 from contexthall.caches.index.segment import PageRecord
 from contexthall.caches.index.segments import Segments
-from contexthall.caches.model.document import Document
-from contexthall.caches.model.format import ListedDocument
 from contexthall.caches.model.items import Item, string_list
 from contexthall.caches.query.section_ranking import RankedSection, SectionRanking, SectionScorer
 from contexthall.caches.query.section_reading import Outline, OutlinedPage, OutlinedSection, Reading, outline, read
@@ -22,7 +20,8 @@ from contexthall.caches.query.section_reply import (
 from contexthall.core.errors import DocumentMissingError
 from contexthall.core.tokens import BYTES_PER_TOKEN
 
-ReadPage = Callable[[ListedDocument], Document]
+ReadPage = Callable[[int, PageRecord], str]
+"""Returns the text of the page with this number, which must be the one that is recorded."""
 
 
 class SectionCache:
@@ -52,25 +51,26 @@ class SectionCache:
         found = self._as_section(question.query, neighbours) or self._as_page(question.query, start)
         if found is None:
             raise DocumentMissingError(question.query)
-        record, wanted = found
-        text = self._read(record.listed).content
+        number, record, wanted = found
+        text = self._read(number, record)
         return read(question, [record.item(number, text) for number in wanted], record.ids())
 
-    def _as_section(self, section_id: str, neighbours: int) -> tuple[PageRecord, Sequence[int]] | None:
+    def _as_section(self, section_id: str, neighbours: int) -> tuple[int, PageRecord, Sequence[int]] | None:
         """Return the page of a section, and the numbers of the section and its neighbours."""
         number = self._page_numbers.get(section_id.rpartition("#")[0])
-        record = self.segments.record(number) if number is not None else None
-        if record is None or section_id not in record.ids():
+        if number is None or section_id not in (record := self.segments.record(number)).ids():
             return None
-        return record, _by_distance(record.ids().index(section_id), neighbours, len(record.ids()))
+        return number, record, _by_distance(record.ids().index(section_id), neighbours, len(record.ids()))
 
-    def _as_page(self, page_id: str, start: str | None) -> tuple[PageRecord, Sequence[int]] | None:
+    def _as_page(self, page_id: str, start: str | None) -> tuple[int, PageRecord, Sequence[int]] | None:
         """Return a page, and the numbers of its sections from `start` on."""
         number = self._page_numbers.get(page_id)
-        record = self.segments.record(number) if number is not None else None
-        if record is None or (start is not None and start not in record.ids()):
+        if number is None:
             return None
-        return record, range(record.ids().index(start) if start is not None else 0, len(record.ids()))
+        record = self.segments.record(number)
+        if start is not None and start not in record.ids():
+            return None
+        return number, record, range(record.ids().index(start) if start is not None else 0, len(record.ids()))
 
     def outline(
         self, question: Question, under: str | None = None, depth: int | None = None, start: str | None = None
@@ -127,7 +127,7 @@ class SectionCache:
             page = self.segments.page[section]
             record = self.segments.record(page)
             if page not in texts:
-                texts[page] = self._read(record.listed).content
+                texts[page] = self._read(page, record)
             item = record.item(section - self.segments.first[page], texts[page])
             if item.costs() != (self.segments.json_cost[section], self.segments.text_cost[section]):
                 raise IndexDamagedError(f"{item.id} is not what the index says")

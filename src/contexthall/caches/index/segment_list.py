@@ -1,0 +1,62 @@
+"""Which segments a cache has: a small file of checksummed blocks beside the manifest, to which it belongs. Pure."""
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from contexthall.caches.index.blocks import (
+    BlockReader,
+    BlockTable,
+    BlockWriter,
+    IndexDamagedError,
+    Place,
+    Readable,
+    well_formed,
+)
+from contexthall.caches.model.format import stays_inside
+from contexthall.core import wire
+from contexthall.core.text import UNICODE
+
+_MAGIC = b"CHSEGS01"
+_HEADER = struct.Struct("<8s16s32sI2Q")
+
+
+class ListedSegment(NamedTuple):
+    """A segment: its file, its key, its bytes, and the files of its pages."""
+
+    file: str
+    key: bytes
+    size: int
+    pages: tuple[str, ...]
+
+
+def segment_file(key: bytes) -> str:
+    """Return the name of the file of a segment."""
+    return f"segment-{key.hex()[:12]}.bin"
+
+
+def to_bytes(segments: Sequence[ListedSegment], manifest_hash: bytes) -> bytes:
+    """Return the list of the segments that belong to a manifest."""
+    writer = BlockWriter(manifest_hash, _HEADER)
+    blocks = [wire.compact([each.file, each.key.hex(), str(each.size), *each.pages]).encode() for each in segments]
+    place = writer.add_table(blocks, "segment")
+    return writer.finish(_MAGIC, UNICODE.encode(), manifest_hash, len(segments), *place)
+
+
+def read(file: Readable, size: int, manifest_hash: bytes) -> list[ListedSegment]:
+    """Return the segments of a list that belongs to a manifest; IndexDamagedError if it does not, or is damaged."""
+    with well_formed():
+        reader = BlockReader(file, size, manifest_hash)
+        magic, unicode_version, key, count, *place = reader.header(_HEADER)
+        if magic != _MAGIC or key != manifest_hash or unicode_version.rstrip(b"\0") != UNICODE.encode():
+            raise IndexDamagedError("made for another cache or by another version")
+        table = BlockTable(reader, Place(*place), "segment", count)
+        return [_listed(table[number]) for number in range(count)]
+
+
+def _listed(block: bytes) -> ListedSegment:
+    strings: Any = wire.parse(block)
+    file, key, size, *pages = strings
+    if "/" in file or not all(map(stays_inside, (file, *pages))):
+        raise IndexDamagedError("a file outside the cache")
+    return ListedSegment(file, bytes.fromhex(key), int(size), tuple(pages))
