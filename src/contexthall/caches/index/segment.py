@@ -210,6 +210,10 @@ class SegmentBuilder:
         self._orders.append(pack_numbers([*map(len, orders)]) + b"".join(orders))
         self._records.append(record.to_bytes())
 
+    def __len__(self) -> int:
+        """Return how many pages were counted."""
+        return len(self._pages)
+
     @property
     def key(self) -> bytes:
         return segment_key(self._pages)
