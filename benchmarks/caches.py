@@ -36,7 +36,7 @@ from benchmarks.runner import (
 from contexthall import open_hall
 from contexthall.caches.library import CacheRef
 from contexthall.caches.query.ranking import Query
-from contexthall.caches.query.reader import OpenCache, open_cache
+from contexthall.caches.query.reader import OpenCache
 from contexthall.system.disk import Disk
 
 PART = "benchmarks.caches {count}"
@@ -122,7 +122,7 @@ def index_size(bench: Bench) -> list[Claim]:
 
 def ranking(bench: Bench) -> list[Claim]:
     """Rank in a process that has the cache open, in turns with SQLite."""
-    opened = open_cache(Disk(), str(bench.cache))
+    opened = OpenCache(Disk().enter(str(bench.cache)))
     claims: list[Claim] = []
     with closing(peers.sqlite_index(bench.corpus, bench.scratch / "fts5.db")) as connection:
         for kind, query in bench.queries.items():

@@ -112,7 +112,7 @@ class Hall:
         self._authority = Authority(settings, disk)
 
     def resolve(self, cache: AnyPath, query: str, *, budget: int) -> "Resolution":
-        """Return the documents of a cache that answer a query, whole, best first, within a budget of tokens.
+        """Return the documents or sections of a cache that answer a query, best first, within a budget of tokens.
 
         `cache` is a name below the cache root, or an absolute path. The answer is that of the tool `context.resolve`.
         """
@@ -264,12 +264,15 @@ class Hall:
         *,
         include: Sequence[str] = (),
         force: bool = False,
+        format: int = 1,  # noqa: A002 - as the option has it
         progress: "Progress | None" = None,
     ) -> "Built":
         """Compile the documents below `sources` into a cache; both are paths from the working directory."""
         from contexthall.caches.build.builder import CacheBuilder
+        from contexthall.caches.query.scorers import SCORERS, SECTIONS
 
-        builder = CacheBuilder(self._disk, created_at(os.environ, time.time), self.settings.working_directory)
+        at, here = created_at(os.environ, time.time), self.settings.working_directory
+        builder = CacheBuilder(self._disk, at, here, SECTIONS if format == 2 else SCORERS[0])  # noqa: PLR2004
         return builder.build(sources, cache, globs=tuple(include), force=force, progress=progress)
 
     def rehash_context(self, place: str) -> bool:

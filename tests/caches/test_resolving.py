@@ -23,7 +23,7 @@ from contexthall.caches.index.postings import DamagedPostingsError, PostingsRead
 from contexthall.caches.library import CacheRef, Library
 from contexthall.caches.model.format import POSTINGS
 from contexthall.caches.query.ranking import Query
-from contexthall.caches.query.reader import open_cache
+from contexthall.caches.query.reader import OpenCache
 from contexthall.caches.query.scorers import SCORERS
 from contexthall.core.errors import (
     CacheInvalidError,
@@ -230,7 +230,7 @@ def test_an_index_that_cannot_be_read_for_a_moment_is_used_again_after_it(
 def test_an_index_that_another_thread_finds_damaged_meanwhile_still_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))
+    cache = OpenCache(Disk().enter(str(build_cache(tmp_path, HANDBOOK))))
     index = cache._index
     assert index is not None
     look = index.match_table
@@ -246,7 +246,7 @@ def test_an_index_that_another_thread_finds_damaged_meanwhile_still_answers(
 
 
 def test_a_term_that_another_thread_lets_go_of_meanwhile_is_still_found(tmp_path: Path) -> None:
-    cache = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))
+    cache = OpenCache(Disk().enter(str(build_cache(tmp_path, HANDBOOK))))
 
     class Forgetful(dict[str, Any]):
         def __setitem__(self, word: str, term: Any) -> None:
@@ -260,7 +260,7 @@ def test_a_term_that_another_thread_lets_go_of_meanwhile_is_still_found(tmp_path
 def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = 20_000
     monkeypatch.setattr("contexthall.caches.index.postings._REMEMBERED_BYTES", limit)
-    cache = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))
+    cache = OpenCache(Disk().enter(str(build_cache(tmp_path, HANDBOOK))))
     assert cache._index is not None
     for number in range(100):
         cache._index.match_table([f"{number}" * 500, "rotate", "x" * 2 * limit])
@@ -269,7 +269,7 @@ def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypat
 
 def test_a_warm_index_knows_no_more_documents_than_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("contexthall.caches.index.postings._MOST_LISTED", 2)
-    index = open_cache(Disk(), str(build_cache(tmp_path, HANDBOOK)))._index
+    index = OpenCache(Disk().enter(str(build_cache(tmp_path, HANDBOOK))))._index
     assert index is not None
     for _ in range(2):
         assert [index.listed(number).id for number in range(len(HANDBOOK))] == sorted(map(str.lower, HANDBOOK))

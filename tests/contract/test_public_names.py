@@ -49,7 +49,8 @@ def test_the_public_names_are_these() -> None:
 
 
 def test_what_a_value_is_made_of_is_this() -> None:
-    document = ("id", "version", "content", "score", "tokens", "term_matches", "total_words")
+    document: tuple[str, ...] = ("id", "version", "content", "score", "tokens", "term_matches", "total_words")
+    document += ("title", "lines", "matched")
     assert contexthall.ResolvedDocument._fields == document
     resolution = ("documents", "query", "budget", "tokens_used", "documents_considered", "text")
     assert contexthall.Resolution._fields == resolution

@@ -12,10 +12,14 @@ from contexthall.caches.model.document import Document
 from contexthall.caches.model.format import MANIFEST
 from contexthall.caches.model.inspection import Inspection, inspect
 from contexthall.caches.model.verification import violations
+from contexthall.caches.query import section_explanation
 from contexthall.caches.query.explanation import Explanation, RankingPage, explanation_of, page_of
 from contexthall.caches.query.ranking import Query
-from contexthall.caches.query.reader import OpenCache, open_cache, open_postings, read_part
+from contexthall.caches.query.reader import OpenCache, open_postings, read_part
 from contexthall.caches.query.resolution import Resolution
+from contexthall.caches.query.section_explanation import SectionExplanation
+from contexthall.caches.query.section_reader import OpenSections, open_cache
+from contexthall.caches.query.section_reply import Question, ReplyFormat
 from contexthall.core.errors import (
     CacheInvalidError,
     CacheMissingError,
@@ -105,7 +109,7 @@ class Library:
         self._root_is_named = root_is_named
         self._working_directory = working_directory
         self._clock = clock
-        self._opened: dict[str, OpenCache] = {}
+        self._opened: dict[str, OpenCache | OpenSections] = {}
 
     def list_caches(self, root: str | None = None, *, may_read: MayRead = anyone) -> tuple[CacheEntry, ...]:
         """Return the directories in `root` by absolute path, or those in the library's own root by name."""
@@ -160,18 +164,24 @@ class Library:
             raise InvalidBudgetError(f"{budget} is not between 0 and {LARGEST_BUDGET}")
 
     @_retried_if_replaced
-    def resolve(self, cache: CacheRef, query: str, budget: int) -> Resolution:
-        """Return the documents that answer a query within a budget."""
+    def resolve(self, cache: CacheRef, query: str, budget: int, reply: ReplyFormat = "json") -> Resolution:
+        """Return the documents or sections that answer a query within a budget."""
         asked = self._asked(query, budget)
         opened = self._open(cache)
+        if isinstance(opened, OpenSections):
+            question = self._question(cache, opened, query, budget, reply)
+            return opened.ask(lambda sections: sections.resolve(question)).resolution()
         ranking = opened.rank(asked)
         return Resolution.of(ranking, map(opened.documents().read, ranking.listed))
 
     @_retried_if_replaced
-    def explain(self, cache: CacheRef, query: str, budget: int, document_id: str) -> Explanation:
+    def explain(self, cache: CacheRef, query: str, budget: int, document_id: str) -> Explanation | SectionExplanation:
         """Return where a document stands in a query's order, and why."""
         asked = self._asked(query, budget, slice(0, 0))
         opened = self._open(cache)
+        if isinstance(opened, OpenSections):
+            question = self._question(cache, opened, query, budget)
+            return opened.ask(lambda sections: section_explanation.explain(sections, question, document_id))
         number, document = _find(opened, document_id)
         return explanation_of(opened.rank(asked), number, document)
 
@@ -179,7 +189,11 @@ class Library:
     def places(self, cache: CacheRef, query: str, budget: int, offset: int, limit: int) -> RankingPage:
         """Return at most `limit` places of a query's order, the skipped documents among them, from `offset` on."""
         asked = self._asked(query, budget, slice(offset, offset + limit))
-        return page_of(self._open(cache).rank(asked))
+        opened = self._open(cache)
+        if isinstance(opened, OpenSections):
+            question, page = self._question(cache, opened, query, budget), slice(offset, offset + limit)
+            return opened.ask(lambda sections: section_explanation.places_of(sections, question, page))
+        return page_of(opened.rank(asked))
 
     @_retried_if_replaced
     def document(self, cache: CacheRef, document_id: str) -> SizedDocument:
@@ -219,12 +233,18 @@ class Library:
             return ()
         return tuple(name.removeprefix(TEMPORARY_PREFIX) for name in names if name.startswith(TEMPORARY_PREFIX))
 
+    def _question(
+        self, cache: CacheRef, opened: OpenSections, query: str, budget: int, reply: ReplyFormat = "json"
+    ) -> Question:
+        name = shown(os.path.basename(cache.path.rstrip("/")))
+        return Question(query, budget, reply, name, opened.version)
+
     def _asked(self, query: str, budget: int, page: slice | None = None) -> Query:
         self.check_query(query)
         self.check_budget(budget)
         return Query(query, budget, page)
 
-    def _open(self, cache: CacheRef) -> OpenCache:
+    def _open(self, cache: CacheRef) -> OpenCache | OpenSections:
         """Open a cache, or take it from the few that were opened last."""
         known = self._opened.get(cache.path)
         disk, path = self._reach(cache)
@@ -314,7 +334,7 @@ def _has_manifest(opened: Directory, name: str) -> bool:
     return False
 
 
-def _find(cache: OpenCache, document_id: str) -> tuple[int, Document]:
+def _find(cache: OpenCache | OpenSections, document_id: str) -> tuple[int, Document]:
     """Read a document; return its number as well."""
     for number, listed in enumerate(cache.listing().documents):
         if listed.id == document_id:

@@ -4,35 +4,42 @@ The new cache is written to a staging directory and renamed to the target once i
 old cache as it was, and the next build clears what was left in the staging directory.
 """
 
+import hashlib
 import os
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from itertools import accumulate, pairwise
+from typing import NamedTuple, TypeVar
 
-from contexthall.caches.build.compiler import BuildTask, Compiled, Run, compile_share, count_terms, merge
+from contexthall.caches.build.compiler import BuildTask, Share, WrittenDocument, compile_share, count_terms, merge
+from contexthall.caches.build.section_compiler import SectionShare, WrittenSegment, compile_sections
 from contexthall.caches.build.sources import DEFAULT_GLOBS, SourceFile, find_sources
 from contexthall.caches.build.staging import NEW, StagingDirectory, replaceable, staging_path
+from contexthall.caches.index import segment_list
 from contexthall.caches.index.match_table import Columns
 from contexthall.caches.index.postings import PARTS, PostingsWriter, bucket_count
+from contexthall.caches.index.segment_list import ListedSegment, segment_file
 from contexthall.caches.model.document import file_stem
 from contexthall.caches.model.format import (
     DOCUMENTS,
     INDEX,
     MANIFEST,
     POSTINGS,
+    SEGMENTS,
     ListedDocument,
     cache_version,
     index_json,
     manifest_json,
 )
-from contexthall.caches.query.scorers import SCORERS, Scorer
+from contexthall.caches.query.scorers import SCORERS, CacheFormat, SectionFormat
 from contexthall.core.errors import UsageError
 from contexthall.system import kernel
 from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk
-from contexthall.system.processes import run_parallel
+from contexthall.system.processes import Report, run_parallel
 
+Compiled = TypeVar("Compiled")
 Progress = Callable[[int, int], None]
 
 _WORTH_SHARING = 500
@@ -53,7 +60,7 @@ class CacheBuilder(NamedTuple):
     disk: Disk
     created_at: str
     working_directory: str = ""
-    scorer: Scorer = SCORERS[0]
+    scorer: CacheFormat = SCORERS[0]
 
     def build(
         self,
@@ -96,24 +103,44 @@ def _fill(task: BuildTask, sources: Sequence[SourceFile], created_at: str, progr
     new = os.path.join(task.staging.path, NEW)
     task.disk.make_directory(new)
     task.disk.make_directory(os.path.join(new, DOCUMENTS))
-    compiled, runs = _compile(task, sources, progress)
     cache = task.staging.enter(NEW)
-    names = _settle_names(cache.enter(DOCUMENTS), compiled)
+    if isinstance(task.scorer, SectionFormat):
+        pages = _in_shares(partial(compile_sections, task), sources, progress)
+        listed, manifest = _write_manifest(task, cache, sources, pages, created_at)
+        _write_segment_list(cache, manifest, listed, [segment for share in pages for segment in share.segments])
+    else:
+        shares = _in_shares(partial(compile_share, task, task.scorer), sources, progress)
+        listed, manifest = _write_manifest(task, cache, sources, shares, created_at)
+        _write_postings(cache, manifest, listed, shares, task.staging)
+    return Built(len(listed), cache_version(listed, task.scorer))
+
+
+def _write_manifest(
+    task: BuildTask,
+    cache: Directory,
+    sources: Sequence[SourceFile],
+    shares: Sequence[Share | SectionShare],
+    created_at: str,
+) -> tuple[list[ListedDocument], bytes]:
+    """Give the documents their names, and list them."""
+    written = [document for share in shares for document in share.documents]
+    names = _settle_names(cache.enter(DOCUMENTS), written)
     listed = [
         ListedDocument(source.id, document.version, f"{DOCUMENTS}/{name}")
-        for source, document, name in zip(sources, compiled, names, strict=True)
+        for source, document, name in zip(sources, written, names, strict=True)
     ]
     manifest = manifest_json(listed, task.scorer, created_at=created_at)
     cache.write(MANIFEST, manifest)
     cache.write(INDEX, index_json(listed))
-    columns = Columns.of(array("I", (each.tokens for each in compiled)), array("I", (each.words for each in compiled)))
-    _write_postings(cache, manifest, listed, columns, task.staging, runs)
-    return Built(len(listed), cache_version(listed, task.scorer))
+    return listed, manifest
 
 
-def _compile(
-    task: BuildTask, sources: Sequence[SourceFile], progress: Progress | None
-) -> tuple[list[Compiled], list[Run]]:
+def _in_shares(
+    compile_some: Callable[[Sequence[SourceFile], int, Report], Compiled],
+    sources: Sequence[SourceFile],
+    progress: Progress | None,
+) -> list[Compiled]:
+    """Compile the sources, in two processes if there are many."""
     done = 0
 
     def report(more: int) -> None:
@@ -124,12 +151,10 @@ def _compile(
 
     half = len(sources) // 2 if len(sources) >= _WORTH_SHARING else 0
     edges = [(0, half), (half, len(sources))] if half else [(0, len(sources))]
-    shares = [partial(compile_share, task, sources[start:end], start) for start, end in edges]
-    results = run_parallel(shares, report)
-    return [each for share in results for each in share.documents], [run for share in results for run in share.runs]
+    return run_parallel([partial(compile_some, sources[start:end], start) for start, end in edges], report)
 
 
-def _settle_names(files: Directory, compiled: Sequence[Compiled]) -> list[str]:
+def _settle_names(files: Directory, compiled: Sequence[WrittenDocument]) -> list[str]:
     """Rename the files of documents, and return their names; equal contents differ by a number, by ascending id."""
     sharing: Counter[str] = Counter()
     names = []
@@ -146,13 +171,11 @@ def _settle_names(files: Directory, compiled: Sequence[Compiled]) -> list[str]:
 
 
 def _write_postings(
-    cache: Directory,
-    manifest: bytes,
-    listed: Sequence[ListedDocument],
-    columns: Columns,
-    staging: Directory,
-    runs: Sequence[Run],
+    cache: Directory, manifest: bytes, listed: Sequence[ListedDocument], shares: Sequence[Share], staging: Directory
 ) -> None:
+    runs = [run for share in shares for run in share.runs]
+    costs = [cost for share in shares for cost in share.costs]
+    columns = Columns.of(array("I", (tokens for tokens, _ in costs)), array("I", (words for _, words in costs)))
     buckets = bucket_count(count_terms(staging, runs))
     file = cache.create(POSTINGS)
     assert file is not None
@@ -162,3 +185,14 @@ def _write_postings(
         for part in range(PARTS):
             writer.add_part(part, merge(staging, runs, part))
         writer.finish()
+
+
+def _write_segment_list(
+    cache: Directory, manifest: bytes, listed: Sequence[ListedDocument], segments: Sequence[WrittenSegment]
+) -> None:
+    edges = [0, *accumulate(segment.pages for segment in segments)]
+    entries = [
+        ListedSegment(segment_file(each.key), each.key, each.size, tuple(page.file for page in listed[start:end]))
+        for each, (start, end) in zip(segments, pairwise(edges), strict=True)
+    ]
+    cache.write(SEGMENTS, segment_list.to_bytes(entries, hashlib.sha256(manifest).digest()))

@@ -18,7 +18,7 @@ from contexthall.caches.build.staging import NEW, RUN_PREFIX
 from contexthall.caches.index.postings import PARTS, Postings, bucket_of
 from contexthall.caches.model.document import Document, file_stem, to_json, version_of
 from contexthall.caches.model.format import DOCUMENTS
-from contexthall.caches.query.scorers import Scorer
+from contexthall.caches.query.scorers import CacheFormat, Scorer
 from contexthall.core.errors import SourcesError
 from contexthall.core.tokens import tokens
 from contexthall.system.disk import Directory, Disk
@@ -29,13 +29,11 @@ _MOST_TERMS = 300_000
 _REPORT_EVERY = 64
 
 
-class Compiled(NamedTuple):
+class WrittenDocument(NamedTuple):
     """A document that has its file; `file` is the name it got, which another with the same content may have taken."""
 
     version: str
     file: str
-    tokens: int
-    words: int
 
 
 class Run(NamedTuple):
@@ -47,37 +45,42 @@ class Run(NamedTuple):
 
 
 class BuildTask(NamedTuple):
-    """What all shares of a build have in common: where to read, where to write, and whose terms are counted."""
+    """What all shares of a build have in common: where to read, where to write, and how documents are scored."""
 
     disk: Disk
     sources: str
     staging: Directory
-    scorer: Scorer
+    scorer: CacheFormat
 
 
 class Share(NamedTuple):
     """What came of a share: the documents in order, and the runs."""
 
-    documents: list[Compiled]
+    documents: list[WrittenDocument]
+    costs: list[tuple[int, int]]
+    """Tokens and words of each."""
     runs: list[Run]
 
 
-def compile_share(task: BuildTask, sources: Sequence[SourceFile], first: int, report: Report) -> Share:
+def compile_share(task: BuildTask, scorer: Scorer, sources: Sequence[SourceFile], first: int, report: Report) -> Share:
     """Compile `sources`, the first of which is document number `first`, into the documents of the staging directory."""
     staging, files = task.staging, task.staging.enter(NEW).enter(DOCUMENTS)
-    done: list[Compiled] = []
-    runs: list[Run] = []
+    share = Share([], [], [])
     postings = _PostingsBuffer()
     for number, source in enumerate(sources, first):
-        done.append(_compile(task, source, number, files, postings))
+        written, content = write_document(task, source, number, files)
+        found = scorer.terms(content)
+        postings.add(number, Counter(found))
+        share.documents.append(written)
+        share.costs.append((tokens(content.encode()), len(found)))
         if postings.is_full():
-            runs.append(postings.write(staging, f"{RUN_PREFIX}{first}-{len(runs)}"))
+            share.runs.append(postings.write(staging, f"{RUN_PREFIX}{first}-{len(share.runs)}"))
             postings = _PostingsBuffer()
-        if len(done) % _REPORT_EVERY == 0:
+        if len(share.documents) % _REPORT_EVERY == 0:
             report(_REPORT_EVERY)
-    runs.append(postings.write(staging, f"{RUN_PREFIX}{first}-{len(runs)}"))
-    report(len(done) % _REPORT_EVERY)
-    return Share(done, runs)
+    share.runs.append(postings.write(staging, f"{RUN_PREFIX}{first}-{len(share.runs)}"))
+    report(len(share.documents) % _REPORT_EVERY)
+    return share
 
 
 def count_terms(staging: Directory, runs: Sequence[Run]) -> int:
@@ -103,9 +106,8 @@ def _read_part(staging: Directory, run: Run, part: int) -> dict[bytes, bytes]:
     return terms
 
 
-def _compile(
-    task: BuildTask, source: SourceFile, number: int, files: Directory, postings: "_PostingsBuffer"
-) -> Compiled:
+def write_document(task: BuildTask, source: SourceFile, number: int, files: Directory) -> tuple[WrittenDocument, str]:
+    """Write the file of a document, and return its content as well."""
     data = task.disk.read(os.path.join(task.sources, source.path), follow=True)
     try:
         content = data.decode("utf-8")
@@ -123,9 +125,7 @@ def _compile(
     assert file is not None
     with file:
         file.write_all(to_json(Document(source.id, version, source.source, content)))
-    found = task.scorer.terms(content)
-    postings.add(number, Counter(found))
-    return Compiled(version, name, tokens(data), len(found))
+    return WrittenDocument(version, name), content
 
 
 class _PostingsBuffer:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from contexthall.caches.model.format import CACHE_NAMES, MANIFEST, read_head
+from contexthall.caches.model.format import MANIFEST, is_cache_name, read_head
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.system import kernel
 from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk, Entry
@@ -51,7 +51,7 @@ def replaceable(disk: Disk, target: str, *, force: bool) -> Identity | None:
 def _is_cache_or_empty(disk: Disk, target: str) -> bool:
     """Return whether nothing would be lost that a build cannot make; any directory may hold a manifest.json."""
     entries = disk.list(target)
-    if Entry(MANIFEST, "file") not in entries or not CACHE_NAMES.issuperset(entry.name for entry in entries):
+    if Entry(MANIFEST, "file") not in entries or not all(is_cache_name(entry.name) for entry in entries):
         return not entries
     return read_head(disk.read(os.path.join(target, MANIFEST))).complete
 

@@ -7,15 +7,16 @@ from itertools import pairwise
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple, TypeAlias
 
-from contexthall.caches.query.scorers import SCORERS, Scorer, scorer_for
+from contexthall.caches.query.scorers import SCORERS, CacheFormat, scorer_for
 from contexthall.core import wire
 from contexthall.core.errors import CacheInvalidError
 
 MANIFEST = "manifest.json"
 INDEX = "index.json"
 POSTINGS = "postings.bin"
+SEGMENTS = "segments.bin"
 DOCUMENTS = "documents"
-CACHE_NAMES = frozenset({MANIFEST, INDEX, POSTINGS, DOCUMENTS})
+_NAME = re.compile(r"manifest\.json|index\.json|postings\.bin|segments\.bin|segment-[0-9a-f]{12}\.bin|documents")
 
 _LARGEST_COUNT = 2**63 - 1
 _HEAD_BYTES = 1024
@@ -52,15 +53,20 @@ class CacheManifest(NamedTuple):
     """Why it cannot be believed."""
     lapses: tuple[str, ...] = ()
     """What is wrong besides, although no answer depends on it."""
-    scorer: Scorer | None = None
+    scorer: CacheFormat | None = None
     """The scorer that it names; None if that is not known here."""
 
 
 class Listing(NamedTuple):
     """What a manifest says that keeps its promises: the scorer, and the documents by ascending id."""
 
-    scorer: Scorer
+    scorer: CacheFormat
     documents: tuple[ListedDocument, ...]
+
+
+def is_cache_name(name: str) -> bool:
+    """Return whether a cache may have a file or directory of this name."""
+    return bool(_NAME.fullmatch(name))
 
 
 def read_head(manifest: bytes) -> ManifestHead:
@@ -87,7 +93,7 @@ def read_manifest(data: bytes) -> Listing:
     return Listing(manifest.scorer, manifest.documents)
 
 
-def scorer_in(manifest: bytes) -> Scorer | None:
+def scorer_in(manifest: bytes) -> CacheFormat | None:
     """Return the scorer that a manifest names in its first kilobyte: to parse all of a large one takes a second."""
     found = _HEAD_CONFIG.search(manifest, 0, _HEAD_BYTES)
     try:
@@ -116,7 +122,7 @@ def examine_manifest(data: bytes) -> CacheManifest:
     return CacheManifest(documents, tuple(faults), tuple(_lapses(fields, listed, documents)), scorer)
 
 
-def cache_version(documents: Iterable[ListedDocument], scorer: Scorer) -> str:
+def cache_version(documents: Iterable[ListedDocument], scorer: CacheFormat) -> str:
     """Return what identifies a cache: its configuration and its documents, by ascending id; no dates, no metadata."""
     digest = hashlib.sha256(wire.compact(scorer.build_config).encode())
     for document in documents:
@@ -124,7 +130,7 @@ def cache_version(documents: Iterable[ListedDocument], scorer: Scorer) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def manifest_json(documents: Sequence[ListedDocument], scorer: Scorer, *, created_at: str) -> bytes:
+def manifest_json(documents: Sequence[ListedDocument], scorer: CacheFormat, *, created_at: str) -> bytes:
     """Return a manifest as pretty JSON; formatted here, because a hundred thousand documents take json a second."""
     config = wire.pretty(scorer.build_config).replace("\n", "\n  ")
     entry = '    {{\n      "id": {},\n      "version": "{}",\n      "file": {}\n    }}'
@@ -176,7 +182,7 @@ def _repetitions(documents: Iterable[ListedDocument]) -> Iterator[str]:
 
 
 def _sum_faults(
-    fields: Mapping[str, object], entries: int, documents: Sequence[ListedDocument], scorer: Scorer
+    fields: Mapping[str, object], entries: int, documents: Sequence[ListedDocument], scorer: CacheFormat
 ) -> Iterator[str]:
     count = fields.get("document_count")
     if not _is_count(count) or count != entries:

@@ -4,10 +4,23 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
 from contexthall.caches.index.audit import Audit
+from contexthall.caches.index.blocks import IndexDamagedError, IndexUnreadError
 from contexthall.caches.index.postings import PostingsError
-from contexthall.caches.model.format import DOCUMENTS, INDEX, MANIFEST, CacheManifest, ListedDocument, examine_manifest
+from contexthall.caches.index.segment import SegmentBuilder
+from contexthall.caches.index.segment_list import ListedSegment
+from contexthall.caches.model.format import (
+    DOCUMENTS,
+    INDEX,
+    MANIFEST,
+    SEGMENTS,
+    CacheManifest,
+    ListedDocument,
+    examine_manifest,
+)
+from contexthall.caches.model.sections import split
 from contexthall.caches.query.reader import DocumentFiles, open_postings, read_part
-from contexthall.caches.query.scorers import SCORERS, Scorer
+from contexthall.caches.query.scorers import SCORERS, Scorer, SectionFormat
+from contexthall.caches.query.section_reader import open_segment, open_segment_list
 from contexthall.core import wire
 from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
 from contexthall.system.disk import Directory
@@ -19,8 +32,11 @@ def violations(cache: Directory, on_document: Callable[[], None] = lambda: None)
     yield from manifest.faults + manifest.lapses
     yield from _index_violations(cache, manifest.documents)
     if manifest.documents is not None:
-        scorer = manifest.scorer or SCORERS[0]
-        yield from _document_violations(cache, manifest.documents, scorer, on_document)
+        if isinstance(manifest.scorer, SectionFormat):
+            yield from _page_violations(cache, manifest.documents, on_document)
+        else:
+            scorer = manifest.scorer or SCORERS[0]
+            yield from _document_violations(cache, manifest.documents, scorer, on_document)
         yield from _orphans(cache, manifest.documents)
 
 
@@ -67,6 +83,45 @@ def _document_violations(
     except (PostingsError, CacheInvalidError, DiskError):
         return  # nobody believes it, so it need not be true
     yield from audit.violations(listed, index)
+
+
+def _page_violations(
+    cache: Directory, listed: Sequence[ListedDocument], on_document: Callable[[], None]
+) -> Iterator[str]:
+    """Yield what is wrong with the pages, and with the segments, which must be what the pages give."""
+    try:
+        segments = open_segment_list(cache, read_part(cache, MANIFEST))
+    except (IndexDamagedError, IndexUnreadError, CacheInvalidError, DiskError):
+        segments = []  # nobody believes them, so they need not be true
+    files, at = DocumentFiles(cache), 0
+    pages = tuple(file for segment in segments for file in segment.pages)
+    if segments and pages != tuple(each.file for each in listed):
+        yield f"{SEGMENTS} and the manifest do not list the same documents"
+        segments = []
+    for segment in segments or [ListedSegment("", b"", 0, tuple(each.file for each in listed))]:
+        counted: SegmentBuilder | None = SegmentBuilder()
+        for each in listed[at : at + len(segment.pages)]:
+            on_document()
+            try:
+                document = files.read(each)
+            except (CacheInvalidError, DiskError) as error:
+                counted = None
+                yield error.detail
+            else:
+                if counted is not None:
+                    counted.add(each.id, each.version, split(document.content, document.source))
+        at += len(segment.pages)
+        if counted is not None and segment.file and not _holds(cache, segment, counted):
+            yield f"{segment.file} says what its pages do not"
+
+
+def _holds(cache: Directory, segment: ListedSegment, counted: SegmentBuilder) -> bool:
+    """Return whether a segment is what its pages give; one that nobody believes need not be."""
+    try:
+        open_segment(cache, segment)
+        return read_part(cache, segment.file) == counted.to_bytes()
+    except (IndexDamagedError, IndexUnreadError, CacheInvalidError, DiskError):
+        return True
 
 
 def _orphans(cache: Directory, listed: Sequence[ListedDocument]) -> Iterator[str]:

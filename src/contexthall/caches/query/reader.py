@@ -4,9 +4,8 @@ Both ways give the same ranking.
 """
 
 import hashlib
-import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import countOf
 from typing import TypeAlias
 
@@ -18,15 +17,17 @@ from contexthall.caches.model.format import (
     DOCUMENTS,
     MANIFEST,
     POSTINGS,
+    SEGMENTS,
     ListedDocument,
     Listing,
     read_manifest,
     scorer_in,
 )
 from contexthall.caches.query.ranking import Query, Ranking
-from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError, PathMissingError
+from contexthall.caches.query.scorers import Scorer, SectionFormat
+from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
 from contexthall.core.tokens import tokens
-from contexthall.system.disk import Directory, Disk, Status, is_settled
+from contexthall.system.disk import Directory, Status, is_settled
 
 Clock: TypeAlias = Callable[[], int]
 
@@ -34,13 +35,27 @@ _MOST_FOLDERS = 8
 _MOST_KEPT_BYTES = 32 << 20
 
 
-class OpenCache:
+class CacheFiles:
     """A cache whose directory is open: it stays this very one, whatever its path comes to mean."""
 
     def __init__(self, directory: Directory) -> None:
-        self.signature = _signature(directory)
-        self._directory = directory
+        self.signature = signature_of(directory)
+        self.directory = directory
         self._kept: KeptDocuments | None = None
+
+    def documents(self) -> "DocumentFiles":
+        return DocumentFiles(self.directory, self._kept)
+
+    def keep_documents(self, clock: Clock) -> None:
+        """Keep the documents that are read from now on: this cache is asked more than once."""
+        self._kept = self._kept or KeptDocuments(clock)
+
+
+class OpenCache(CacheFiles):
+    """A cache whose documents are scored whole."""
+
+    def __init__(self, directory: Directory) -> None:
+        super().__init__(directory)
         try:
             self._index = _open_index(directory)
         except UnreadPostingsError:  # which may pass, so the next call opens this cache anew
@@ -58,39 +73,20 @@ class OpenCache:
             except UnreadPostingsError:
                 pass
         listing = self.listing()
+        assert not isinstance(listing.scorer, SectionFormat)
         terms = listing.scorer.terms(query.text)
-        table = _scan(self._directory, listing, terms)
+        table = _scan(self.directory, listing.documents, listing.scorer, terms)
         return Ranking.of(query, terms, listing.scorer, table, listing.documents.__getitem__)
 
     def listing(self) -> Listing:
         """Return what the manifest lists, which must keep its promises."""
-        return read_manifest(read_part(self._directory, MANIFEST))
-
-    def documents(self) -> "DocumentFiles":
-        return DocumentFiles(self._directory, self._kept)
-
-    def keep_documents(self, clock: Clock) -> None:
-        """Keep the documents that are read from now on: this cache is asked more than once."""
-        self._kept = self._kept or KeptDocuments(clock)
+        return read_manifest(read_part(self.directory, MANIFEST))
 
 
-def open_cache(disk: Disk, path: str, known: OpenCache | None = None, *, clock: Clock = time.time_ns) -> OpenCache:
-    """Open the cache at `path`; return `known`, if it is still the same."""
-    try:
-        directory = disk.enter(path)
-    except PathMissingError:
-        raise CacheMissingError(path) from None
-    if known is not None and known.signature == _signature(directory):
-        directory.close()
-        known.keep_documents(clock)
-        return known
-    return OpenCache(directory)
-
-
-def _signature(directory: Directory) -> tuple[object, ...]:
+def signature_of(directory: Directory) -> tuple[object, ...]:
     """Return what changes when the cache, its manifest, its index or its set of documents is replaced."""
     stamps: list[object] = [directory.status().identity]
-    for name in (MANIFEST, POSTINGS, DOCUMENTS):
+    for name in (MANIFEST, POSTINGS, SEGMENTS, DOCUMENTS):
         try:
             stamps.append(directory.look(name))
         except PathMissingError:
@@ -109,7 +105,7 @@ def read_part(cache: Directory, name: str) -> bytes:
 def open_postings(directory: Directory, manifest: bytes) -> PostingsReader:
     """Open the index that belongs to this manifest; a PostingsError if there is none that can be believed."""
     scorer = scorer_in(manifest)
-    if scorer is None:
+    if scorer is None or isinstance(scorer, SectionFormat):
         raise DamagedPostingsError("the manifest names no scorer that is known here")
     try:
         return PostingsReader(directory.open(POSTINGS), hashlib.sha256(manifest).digest(), scorer)
@@ -136,13 +132,13 @@ def _open_index(directory: Directory) -> PostingsReader | None:
     return index
 
 
-def _scan(directory: Directory, listing: Listing, terms: list[str]) -> MatchTable:
+def _scan(directory: Directory, documents: Sequence[ListedDocument], scorer: Scorer, terms: list[str]) -> MatchTable:
     """Read every document, and count."""
     files, wanted = DocumentFiles(directory), frozenset(terms)
     costs, totals, matches = array("Q"), array("Q"), array("Q")
-    for listed in listing.documents:
+    for listed in documents:
         content = files.read(listed).content
-        found = listing.scorer.terms(content)
+        found = scorer.terms(content)
         costs.append(tokens(content.encode()))
         totals.append(len(found))
         matches.append(countOf(map(wanted.__contains__, found), True))

@@ -11,16 +11,22 @@ from contexthall.core.wire import compact
 
 
 class ResolvedDocument(NamedTuple):
-    """A document that fits, whole, and what put it where it stands."""
+    """A document or section that fits, whole, and what put it where it stands."""
 
     id: str
     version: str
     content: str
     score: float
-    """The share of its words that are words of the query: `term_matches` of `total_words`."""
+    """In format 1 the share of its words that are words of the query: `term_matches` of `total_words`."""
     tokens: int
-    term_matches: int
-    total_words: int
+    term_matches: int = 0
+    total_words: int = 0
+    title: str = ""
+    """In format 2, the way from the page's title to the section's heading."""
+    lines: tuple[int, int] = (0, 0)
+    """In format 2, the first and last line of the section on its page."""
+    matched: tuple[str, ...] = ()
+    """In format 2, the words of the query that the section has."""
 
 
 class Resolution(NamedTuple):
@@ -31,7 +37,7 @@ class Resolution(NamedTuple):
     budget: int
     tokens_used: int
     documents_considered: int
-    """How many documents the cache has; what is not among `documents` did not fit."""
+    """How many documents the cache has, or sections the order; what is not among `documents` did not fit."""
     text: str
     """The answer of `context.resolve`, byte for byte."""
 

@@ -4,9 +4,10 @@ A cache's `build_config` names its scorer. Another scorer is one more module and
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from contexthall.caches.index.match_table import MatchTable
+from contexthall.caches.query import bm25f
 from contexthall.caches.query.frozen import FrozenScorer
 
 
@@ -30,10 +31,21 @@ class Scorer(Protocol):
         """Return a sentence that tells a person where a score comes from."""
 
 
+class SectionFormat(NamedTuple):
+    """Format 2, whose pages are scored by their sections: `bm25f.py` has its rules."""
+
+    build_config: Mapping[str, str] = bm25f.BUILD_CONFIG
+
+
+CacheFormat: TypeAlias = Scorer | SectionFormat
+"""How the documents of a cache are scored: whole, by a scorer, or by their sections."""
+
+SECTIONS = SectionFormat()
 SCORERS: tuple[Scorer, ...] = (FrozenScorer(),)
-"""All scorers; new caches are built for the first."""
+"""All scorers of whole documents; caches of format 1 are built for the first."""
 
 
-def scorer_for(build_config: object) -> Scorer | None:
+def scorer_for(build_config: object) -> CacheFormat | None:
     """Return the scorer that a `build_config` names; None if there is none."""
-    return next((scorer for scorer in SCORERS if scorer.build_config == build_config), None)
+    formats: tuple[CacheFormat, ...] = (SECTIONS, *SCORERS)
+    return next((each for each in formats if each.build_config == build_config), None)

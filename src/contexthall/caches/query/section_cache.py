@@ -46,6 +46,28 @@ class SectionCache:
         skipped = tuple(map(self._missed, packed.skipped))
         return SectionReply(question, len(ranking.order), unmatched, sections, skipped, packed.tokens_used)
 
+    def walk(self, question: Question) -> tuple[SectionRanking, list[tuple[RankedSection, bool, int]]]:
+        """Return a question's order: each section, whether it fits, and how many bytes were left before."""
+        ranking = self.scorer.rank(question.query)
+        empty = empty_reply_bytes(question, len(ranking.order), ranking.unmatched)
+        left, taken = BYTES_PER_TOKEN * question.budget - empty, 0
+        cost = self._text_cost if question.format == "text" else self._json_cost
+        walked = []
+        for ranked in ranking.order:
+            price = cost(ranking, ranked, taken + 1, left)
+            walked.append((ranked, price is not None, max(0, left)))
+            if price is not None:
+                left, taken = left - price, taken + 1
+        return ranking, walked
+
+    def sections_of(self, wanted: str) -> Sequence[int]:
+        """Return the number of a section by its id, or of all sections of a page; none if there is no such id."""
+        found = self._as_section(wanted, 0) or self._as_page(wanted, None)
+        if found is None:
+            return ()
+        page, _, numbers = found
+        return [self.segments.first[page] + number for number in numbers]
+
     def read(self, question: Question, neighbours: int = 0, start: str | None = None) -> Reading:
         """Return a section and its neighbours, or a page from the section `start` on; the query is an id."""
         found = self._as_section(question.query, neighbours) or self._as_page(question.query, start)

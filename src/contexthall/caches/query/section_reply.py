@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from contexthall.caches.model.document import VERSION_PREFIX
 from contexthall.caches.model.items import Item, on_one_line, string_list
+from contexthall.caches.query.resolution import Resolution, ResolvedDocument
 from contexthall.caches.query.section_ranking import RankedSection
 from contexthall.core.tokens import BYTES_PER_TOKEN
 
@@ -54,6 +55,13 @@ class ResolvedSection(NamedTuple):
     score: int
     matched: tuple[str, ...]
 
+    def resolved(self) -> ResolvedDocument:
+        item = self.item
+        values = (item.id, item.version, item.content, self.score, item.tokens)
+        return ResolvedDocument(
+            *values, title=item.title, lines=(item.first_line, item.last_line), matched=self.matched
+        )
+
 
 class Question(NamedTuple):
     """What is asked of a cache of format 2, and of which cache: its name and version stand in a text."""
@@ -80,6 +88,12 @@ class SectionReply(NamedTuple):
     def text(self) -> str:
         """The reply in the form that was asked for."""
         return self._as_text() if self.question.format == "text" else self._as_json()
+
+    def resolution(self) -> Resolution:
+        """Return the answer in the form that caches of both formats give."""
+        sections = tuple(section.resolved() for section in self.sections)
+        query, budget, *_ = self.question
+        return Resolution(sections, query, budget, self.tokens_used, self.considered, self.text)
 
     def _as_json(self) -> str:
         documents = [each.item.ranked_json(each.score, string_list(each.matched)) for each in self.sections]

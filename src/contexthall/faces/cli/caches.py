@@ -28,15 +28,23 @@ Examples:
 @directory_option("--sources", about="The folder of documents.", required=True)
 @directory_option("--cache", about="Where the cache shall be.", required=True)
 @click.option("--force", is_flag=True, help="Replace the cache that is there, in one step.")
+@click.option(
+    "--format",
+    type=click.Choice(["1", "2"]),
+    default="1",
+    show_default=True,
+    help="1 answers with whole documents, 2 with sections.",
+)
 @click.option("--include", multiple=True, metavar="GLOB", help="Files to take instead of *.md. Repeatable.")
-def build(sources: str, cache: str, force: bool, include: tuple[str, ...]) -> None:
+def build(sources: str, cache: str, force: bool, format: str, include: tuple[str, ...]) -> None:  # noqa: A002
     """Compile a folder of documents into a cache.
 
     A build succeeds whole or leaves nothing; with --force the old cache can be read until the new one takes its place.
     """
     begun = time.monotonic()
     with ProgressBar("building") as bar:
-        built = HallChoice().open().build_cache(sources, cache, include=include, force=force, progress=bar.show)
+        hall = HallChoice().open()
+        built = hall.build_cache(sources, cache, include=include, force=force, format=int(format), progress=bar.show)
     seconds = time.monotonic() - begun
     say(f"built {counted(built.document_count, 'document')}, version {built.cache_version}, in {seconds:.1f} s")
     if not built.document_count:
