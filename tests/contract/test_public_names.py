@@ -68,7 +68,7 @@ def test_what_is_called_takes_these_arguments() -> None:
         "invoke": ["self", "member", "tool", "arguments"],
         "guild_at_work": ["self"],
         "GuildAtWork.invoke": ["self", "member", "tool", "arguments"],
-        "build_cache": ["self", "sources", "cache", "include", "force", "progress"],
+        "build_cache": ["self", "sources", "cache", "include", "force", "format", "progress"],
     }
 
 

@@ -39,7 +39,7 @@ class Readable(Protocol):
     def read_at(self, offset: int, length: int) -> bytes: ...
 
 
-class Place(NamedTuple):
+class BlockPlace(NamedTuple):
     """Where a block is."""
 
     at: int
@@ -55,13 +55,13 @@ class BlockWriter:
         self._blocks: list[bytes] = []
         self._position = header.size + _DIGEST_BYTES
 
-    def add(self, payload: bytes, name: str) -> Place:
-        place = Place(self._position, len(payload))
+    def add(self, payload: bytes, name: str) -> BlockPlace:
+        place = BlockPlace(self._position, len(payload))
         self._blocks += (payload, _digest(payload, name, self._key))
         self._position += len(payload) + _DIGEST_BYTES
         return place
 
-    def add_table(self, blocks: Sequence[bytes], name: str) -> Place:
+    def add_table(self, blocks: Sequence[bytes], name: str) -> BlockPlace:
         """Add blocks that are found by their number."""
         places = [self.add(block, f"{name} {number}").at for number, block in enumerate(blocks)]
         return self.add(pack_numbers([*places, self._position]), name)
@@ -81,9 +81,9 @@ class BlockReader:
         self._key = key
 
     def header(self, form: struct.Struct) -> tuple[Any, ...]:
-        return form.unpack(self.read(Place(0, form.size), "header"))
+        return form.unpack(self.read(BlockPlace(0, form.size), "header"))
 
-    def read(self, place: Place, name: str) -> bytes:
+    def read(self, place: BlockPlace, name: str) -> bytes:
         if place.at < 0 or place.length < 0 or place.at + place.length + _DIGEST_BYTES > self._size:
             raise IndexDamagedError(f"{name} lies outside the file")
         try:
@@ -99,14 +99,14 @@ class BlockReader:
 class BlockTable:
     """Blocks that are found by their number."""
 
-    def __init__(self, reader: BlockReader, place: Place, name: str, count: int) -> None:
+    def __init__(self, reader: BlockReader, place: BlockPlace, name: str, count: int) -> None:
         self._reader = reader
         self._name = name
         self._places = Cursor(reader.read(place, name)).numbers(count + 1)
 
     def __getitem__(self, number: int) -> bytes:
         at, after = self._places[number], self._places[number + 1]
-        return self._reader.read(Place(at, after - at - _DIGEST_BYTES), f"{self._name} {number}")
+        return self._reader.read(BlockPlace(at, after - at - _DIGEST_BYTES), f"{self._name} {number}")
 
 
 class Cursor:

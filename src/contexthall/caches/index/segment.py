@@ -22,12 +22,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 from contexthall.caches.index.blocks import (
+    BlockPlace,
     BlockReader,
     BlockTable,
     BlockWriter,
     Cursor,
     IndexDamagedError,
-    Place,
     Readable,
     pack_ascending,
     pack_numbers,
@@ -36,7 +36,7 @@ from contexthall.caches.index.blocks import (
 from contexthall.caches.index.terms import terms
 from contexthall.caches.model.items import Item
 from contexthall.caches.model.markdown import LINE_END
-from contexthall.caches.model.sections import Page, Part, name_sections
+from contexthall.caches.model.sections import Page, PagePart, name_sections
 from contexthall.core import wire
 from contexthall.core.text import UNICODE
 
@@ -79,7 +79,7 @@ class PageRecord(NamedTuple):
         if not all(isinstance(string, str) for string in strings):
             raise IndexDamagedError("no page")
         *places, levels = numbers[:5]
-        parts = [Part(*each) for each in zip(*places, headings, levels, strict=True)]
+        parts = [PagePart(*each) for each in zip(*places, headings, levels, strict=True)]
         lines = tuple(Lines(*each) for each in zip(*numbers[5:], strict=True))
         return cls(page_id, version, Page("", title, stem, name_sections(title, parts)), lines)
 
@@ -131,7 +131,7 @@ class Occurrences(NamedTuple):
     counts: Sequence[int] = ()
 
 
-class TermEntry(NamedTuple):
+class SegmentTerm(NamedTuple):
     """What a segment says of a term: its code, how many sections and pages have it, and where."""
 
     code: bytes
@@ -299,7 +299,7 @@ class Segment:
                 raise IndexDamagedError("made for other pages or by another version")
             self.pages, self.sections, self._buckets, *sums = counts[:9]
             self.sums, places = SegmentSums(*sums), counts[9:]
-            columns, self._ids, *tables = (Place(*places[at : at + 2]) for at in range(0, len(places), 2))
+            columns, self._ids, *tables = (BlockPlace(*places[at : at + 2]) for at in range(0, len(places), 2))
             names = (("record", self.pages), ("order", self.pages), ("bucket", self._buckets))
             self._records, self._orders, self._terms = (
                 BlockTable(self._reader, place, *each) for place, each in zip(tables, names, strict=True)
@@ -336,7 +336,7 @@ class Segment:
     def _count_sections(self, page: int) -> int:
         return (self.firsts[page + 1] if page + 1 < self.pages else self.sections) - self.firsts[page]
 
-    def term(self, term: str) -> TermEntry | None:
+    def term(self, term: str) -> SegmentTerm | None:
         """Return what the segment says of a term."""
         name = term.encode()
         with well_formed():
@@ -352,8 +352,8 @@ class Segment:
             payload = payloads[at]
             if not payload:
                 where = 2 * sum(not each for each in payloads[:at])
-                payload = self._reader.read(Place(*places[where : where + 2]), f"term {zlib.crc32(name)}")
-            return TermEntry(codes[at], sums[2 * at], sums[2 * at + 1], *self._occurrences(Cursor(payload)))
+                payload = self._reader.read(BlockPlace(*places[where : where + 2]), f"term {zlib.crc32(name)}")
+            return SegmentTerm(codes[at], sums[2 * at], sums[2 * at + 1], *self._occurrences(Cursor(payload)))
 
     def _occurrences(self, cursor: Cursor) -> list[Occurrences]:
         found = []

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from contexthall.caches.index.blocks import (
+    BlockPlace,
     BlockReader,
     BlockTable,
     BlockWriter,
     IndexDamagedError,
-    Place,
     Readable,
     well_formed,
 )
@@ -50,7 +50,7 @@ def read(file: Readable, size: int, manifest_hash: bytes) -> list[ListedSegment]
         magic, unicode_version, key, count, *place = reader.header(_HEADER)
         if magic != _MAGIC or key != manifest_hash or unicode_version.rstrip(b"\0") != UNICODE.encode():
             raise IndexDamagedError("made for another cache or by another version")
-        table = BlockTable(reader, Place(*place), "segment", count)
+        table = BlockTable(reader, BlockPlace(*place), "segment", count)
         return [_listed(table[number]) for number in range(count)]
 
 

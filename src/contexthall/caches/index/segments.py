@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from contexthall.caches.index.segment import PageRecord, Segment, SegmentSums, TermEntry
+from contexthall.caches.index.segment import PageRecord, Segment, SegmentSums, SegmentTerm
 from contexthall.caches.query.bm25f import Averages, FieldLengths, averages
 
 
@@ -15,7 +15,7 @@ class FoundTerm(NamedTuple):
     """Where a term is found in one segment: the segment's number, and what it says of the term."""
 
     segment: int
-    entry: TermEntry
+    entry: SegmentTerm
 
 
 class Segments:

@@ -24,7 +24,7 @@ _SHOWN = re.compile(f"[^{WHITE}]")
 _TOP = "top"
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """A part of a page: where it is, where its heading's own lines are in it, and that heading."""
 
     start: int
@@ -85,13 +85,13 @@ def split(text: str, source: str) -> Page:
     for heading, start, end in _spans(text, headings, body):
         for first, last in cutter.parts(heading, start, end):
             lines = sorted((first, heading.start, last))[1], sorted((first, heading.end, last))[1]
-            parts.append(Part(first, last, *lines, heading.text, heading.level))
+            parts.append(PagePart(first, last, *lines, heading.text, heading.level))
     return Page(text, title, stem, name_sections(title, parts))
 
 
-def name_sections(title: str, parts: Iterable[Part]) -> tuple[Section, ...]:
+def name_sections(title: str, parts: Iterable[PagePart]) -> tuple[Section, ...]:
     """Return the parts of a page with their names: a slug, and the headings above."""
-    named, above, slugs = [], list[Part](), set[str]()
+    named, above, slugs = [], list[PagePart](), set[str]()
     for part in parts:
         while above and above[-1].level >= part.level:
             above.pop()

@@ -16,7 +16,7 @@ from operator import add
 from typing import NamedTuple, Self
 
 from contexthall.caches.index.match_table import numbers, packed
-from contexthall.caches.index.segment import TermEntry
+from contexthall.caches.index.segment import SegmentTerm
 from contexthall.caches.index.segments import FoundTerm, Segments
 from contexthall.caches.index.terms import terms, terms_of, words
 from contexthall.caches.query import bm25f
@@ -125,7 +125,7 @@ class SectionScorer:
         page_rarity = bm25f.idf(segments.pages, sum(each.entry.pages for each in found)) if segments.pages else 0
         having, own, touched, totals = array("I"), array("I"), array("I"), array("I")
         for number, entry in found:
-            occurrences = _Occurrences.of(entry, segments.first_section[number], segments.first_page[number])
+            occurrences = _TermCounts.of(entry, segments.first_section[number], segments.first_page[number])
             mine = occurrences.own_parts(rarity, segments)
             for section in sorted(mine):
                 having.append(section)
@@ -234,7 +234,7 @@ class _Tie:
         return self._segments.is_before(self.section, other.section)
 
 
-class _Occurrences(NamedTuple):
+class _TermCounts(NamedTuple):
     """Where a term occurs in a segment, by the numbers of the whole cache."""
 
     title: dict[int, int]
@@ -243,7 +243,7 @@ class _Occurrences(NamedTuple):
     body: dict[int, int]
 
     @classmethod
-    def of(cls, entry: TermEntry, section: int, page: int) -> Self:
+    def of(cls, entry: SegmentTerm, section: int, page: int) -> Self:
         """Return the occurrences in a segment whose first section and page have these numbers."""
         fields = (entry.title, page), (entry.heading, section), (entry.crumbs, section), (entry.body, section)
         return cls(*({base + unit: count for unit, count in zip(*each, strict=True)} for each, base in fields))

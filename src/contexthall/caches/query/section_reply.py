@@ -25,7 +25,7 @@ _FIRST_MISSED = len("did not fit: \n")
 _NEXT_MISSED = len(", ")
 
 
-class Freshness(NamedTuple):
+class SourcesState(NamedTuple):
     """Whether a cache still says what its sources say, and how many of these changed."""
 
     state: str = "unknown"
@@ -82,7 +82,7 @@ class SectionReply(NamedTuple):
     sections: tuple[ResolvedSection, ...]
     skipped: tuple[MissedSection, ...]
     tokens_used: int
-    freshness: Freshness = Freshness()
+    freshness: SourcesState = SourcesState()
 
     @property
     def text(self) -> str:
@@ -115,7 +115,7 @@ class Packed(NamedTuple):
 
 def empty_reply_bytes(question: Question, considered: int, unmatched: Sequence[str]) -> int:
     """Return what a reply costs before anything is in it."""
-    longest = Freshness("stale" if question.format == "text" else "unknown", _MOST_CHANGED)
+    longest = SourcesState("stale" if question.format == "text" else "unknown", _MOST_CHANGED)
     reply = SectionReply(question, considered, tuple(unmatched), (), (), question.budget, longest)
     text = _text(reply, considered, []) if question.format == "text" else _json(reply, considered, considered, [])
     return len(text.encode())

@@ -28,6 +28,7 @@ STATUSES = {
     "invalid_query": 400,
     "invalid_budget": 400,
     "cache_missing": 404,
+    "document_missing": 404,
     "cache_invalid": 409,
     "io_error": 500,
     "internal_error": 500,
