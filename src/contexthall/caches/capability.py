@@ -1,32 +1,76 @@
 """The tools that an agent sees of the caches, declared."""
 
-from contexthall.caches.library import LARGEST_BUDGET, Library
+import re
+from typing import Any
+
+from contexthall.caches.library import DEFAULT_BUDGET, LARGEST_BUDGET, Library
 from contexthall.core.catalog import LONGEST_PATH, READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
 from contexthall.core.errors import CacheMissingError, DiskError, InvalidBudgetError, InvalidQueryError
 from contexthall.core.paths import native
 
+_DIGITS = re.compile(r"[0-9]{1,19}")
 GUIDANCE = (
-    "Documents: call context.list_caches to see which compiled caches there are, then context.resolve with one of "
-    "them, a query in the words you expect in the text, and a budget in tokens: it gives whole documents, best first, "
-    "and says why. context.inspect_cache tells the version and size of a cache."
+    "Documents: ask context.resolve a natural question about one of the caches that context.list_caches names. It "
+    "answers with the sections that fit the budget. context.read gives the rest of a page, context.outline headings."
 )
 
 
-def _object(**properties: JsonObject) -> JsonObject:
-    """Return the schema of an object that has these properties, all of them and no others."""
-    required = list(properties)
-    return {"type": "object", "required": required, "additionalProperties": False, "properties": properties}
+def _object(*optional: str, **properties: JsonObject) -> JsonObject:
+    """Return the schema of an object that has these properties, all but the optional ones, and no others."""
+    required = [name for name in properties if name not in optional]
+    schema = {"type": "object", "required": required, "additionalProperties": False, "properties": properties}
+    return schema if required else {name: value for name, value in schema.items() if name != "required"}
 
+
+CACHE: JsonObject = {
+    "type": "string",
+    "description": "Name of a cache, as context.list_caches gives it, or its path",
+}
+BUDGET: JsonObject = {
+    "type": "integer",
+    "minimum": 0,
+    "maximum": LARGEST_BUDGET,
+    "default": DEFAULT_BUDGET,
+    "description": "Most tokens that the whole reply may cost, at four bytes a token",
+}
+FORMAT: JsonObject = {"type": "string", "enum": ["json", "text"], "description": "text costs a quarter less than json"}
 
 RESOLVE_INPUT = _object(
-    cache={"type": "string", "description": "Name of a cache, as context.list_caches gives it, or its path"},
-    query={"type": "string", "description": "Words that the documents should contain"},
-    budget={
+    "budget",
+    "format",
+    cache=CACHE,
+    query={"type": "string", "description": "A question in natural language, or words that the answer should have"},
+    budget=BUDGET,
+    format=FORMAT,
+)
+READ_INPUT = _object(
+    "neighbours",
+    "from",
+    "budget",
+    "format",
+    cache=CACHE,
+    id={"type": "string", "description": "Id of a section, or the path of a page, as context.resolve gives them"},
+    neighbours={
         "type": "integer",
         "minimum": 0,
-        "maximum": LARGEST_BUDGET,
-        "description": "Most tokens that the documents may cost together, at four bytes a token",
+        "description": "How many sections before and after it to add, the nearest first, as far as the budget goes",
     },
+    **{"from": {"type": "string", "description": "Of a page, the section to begin at: `next` of the reply before"}},
+    budget=BUDGET,
+    format=FORMAT,
+)
+OUTLINE_INPUT = _object(
+    "under",
+    "depth",
+    "from",
+    "budget",
+    "format",
+    cache=CACHE,
+    under={"type": "string", "description": "Path of a page or folder; without it, the whole cache"},
+    depth={"type": "integer", "minimum": 0, "description": "Deepest level of headings; without it, all"},
+    **{"from": {"type": "string", "description": "The page to begin at: `next` of the reply before"}},
+    budget=BUDGET,
+    format=FORMAT,
 )
 LIST_INPUT: JsonObject = {
     "type": "object",
@@ -47,28 +91,104 @@ INSPECT_OUTPUT = _object(
 
 def caches_capability(library: Library) -> Capability:
     """Return the tools that offer `library` to agents."""
-    tools = (_resolve_tool(library), _list_tool(library), _inspect_tool(library))
+    tools = (
+        _resolve_tool(library),
+        _read_tool(library),
+        _outline_tool(library),
+        _list_tool(library),
+        _inspect_tool(library),
+    )
     return Capability("caches", guidance=GUIDANCE, tools=tools)
 
 
 def _resolve_tool(library: Library) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         cache = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
-        return ToolResult.of_text(library.resolve(cache, arguments["query"], int(arguments["budget"])).text)
+        return ToolResult.of_text(library.resolve(cache, arguments["query"], **_limits(arguments)).text)
 
     return Tool(
         name="context.resolve",
-        title="Resolve context for a query",
+        title="Answer a question from documents",
         description=(
-            "Give the documents of a cache that answer a query, whole, best first, within a budget of tokens. "
-            "A document's score is the share of its words that are words of the query; each comes with its "
-            "score, its cost and the counts behind them. The same call gives the same bytes every time."
+            "Find what the documents of a cache say about a question: before you guess an API, an option or a "
+            "convention. Gives the sections that match best, whole, with their lines and why, within a budget of "
+            "tokens. A natural question is fine. Then context.read gives the rest of a page, and context.outline what "
+            "else there is. The same call gives the same bytes every time."
         ),
         input_schema=RESOLVE_INPUT,
         annotations=READ_ONLY,
         refusals={"query": InvalidQueryError, "budget": InvalidBudgetError},
+        accept=_budget_as_number,
         run=run,
     )
+
+
+def _read_tool(library: Library) -> Tool:
+    def run(arguments: JsonObject, caller: Caller) -> ToolResult:
+        cache = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
+        wanted = library.read(
+            cache,
+            arguments["id"],
+            neighbours=int(arguments.get("neighbours", 0)),
+            start=arguments.get("from"),
+            **_limits(arguments),
+        )
+        return ToolResult.of_text(wanted.text)
+
+    return Tool(
+        name="context.read",
+        title="Read on in a document",
+        description=(
+            "Read a section that context.resolve or context.outline named, with its neighbours, or a whole page by its "
+            "path, section by section, within a budget of tokens. `next` in the reply is where to go on."
+        ),
+        input_schema=READ_INPUT,
+        annotations=READ_ONLY,
+        refusals={"budget": InvalidBudgetError},
+        accept=_budget_as_number,
+        run=run,
+    )
+
+
+def _outline_tool(library: Library) -> Tool:
+    def run(arguments: JsonObject, caller: Caller) -> ToolResult:
+        cache = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
+        depth = arguments.get("depth")
+        outlined = library.outline(
+            cache,
+            arguments.get("under"),
+            depth=None if depth is None else int(depth),
+            start=arguments.get("from"),
+            **_limits(arguments),
+        )
+        return ToolResult.of_text(outlined.text)
+
+    return Tool(
+        name="context.outline",
+        title="Outline documents",
+        description=(
+            "List the headings of a cache, of a folder or of a page, with ids for context.read and what each section "
+            "costs: to see what there is before you ask. `next` in the reply is where to go on."
+        ),
+        input_schema=OUTLINE_INPUT,
+        annotations=READ_ONLY,
+        refusals={"budget": InvalidBudgetError},
+        accept=_budget_as_number,
+        run=run,
+    )
+
+
+def _limits(arguments: JsonObject) -> dict[str, Any]:
+    """Return how large a reply may be, and its form."""
+    return {"budget": int(arguments.get("budget", DEFAULT_BUDGET)), "reply": arguments.get("format", "json")}
+
+
+def _budget_as_number(arguments: JsonObject) -> JsonObject:
+    """Return arguments in which a budget that is spelt as a string of digits is a number."""
+    budget = arguments.get("budget")
+    if not isinstance(budget, str) or not _DIGITS.fullmatch(budget):
+        return arguments
+    return {**arguments, "budget": int(budget)}
 
 
 def _list_tool(library: Library) -> Tool:

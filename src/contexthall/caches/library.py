@@ -2,11 +2,12 @@
 
 import os.path
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
+from contexthall.caches.index.blocks import IndexDamagedError
 from contexthall.caches.index.postings import PostingsError
 from contexthall.caches.model.document import Document
 from contexthall.caches.model.format import MANIFEST
@@ -14,12 +15,17 @@ from contexthall.caches.model.inspection import Inspection, inspect
 from contexthall.caches.model.verification import violations
 from contexthall.caches.query import section_explanation
 from contexthall.caches.query.explanation import Explanation, RankingPage, explanation_of, page_of
+from contexthall.caches.query.joined import JoinedReply as JoinedReply  # noqa: PLC0414 - for the command line
+from contexthall.caches.query.joined import JoinedSection as JoinedSection  # noqa: PLC0414
+from contexthall.caches.query.joined import joined_reply
 from contexthall.caches.query.ranking import Query
 from contexthall.caches.query.reader import OpenCache, open_postings, read_part
 from contexthall.caches.query.resolution import Resolution
 from contexthall.caches.query.section_explanation import SectionExplanation
-from contexthall.caches.query.section_reader import OpenSections, open_cache
+from contexthall.caches.query.section_reader import OpenSections, open_cache, sections_of
+from contexthall.caches.query.section_reading import Outline, Reading
 from contexthall.caches.query.section_reply import Question, ReplyFormat
+from contexthall.caches.query.whole_documents import WholeDocuments
 from contexthall.core.errors import (
     CacheInvalidError,
     CacheMissingError,
@@ -38,6 +44,7 @@ Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
 LARGEST_BUDGET = 2**63 - 1
+DEFAULT_BUDGET = 4_000
 
 _MOST_OPEN = 4
 _MOST_SWAPS = 10
@@ -129,13 +136,17 @@ class Library:
         return CacheRef(os.path.join(self.root, *names), self._is_own)
 
     def find(self, path: str) -> CacheRef:
-        """Return the cache that a person means by `path`: from the working directory, else below the root."""
+        """Return the cache that a person means by `path`: one in the working directory, else below the root."""
         here = os.path.join(self._working_directory, path)
+        if path and self._disk.is_there(os.path.join(here, MANIFEST)):
+            return CacheRef(here)
+        # A directory of that name need not be the cache that is meant.
+        with suppress(CacheMissingError):
+            below = self.locate(path)
+            if self._disk.is_there(below.path):
+                return below
         if path and self._disk.is_there(here):
             return CacheRef(here)
-        below = self.locate(path)
-        if self._disk.is_there(below.path):
-            return below
         raise CacheMissingError(path)
 
     @_retried_if_replaced
@@ -174,6 +185,17 @@ class Library:
         ranking = opened.rank(asked)
         return Resolution.of(ranking, map(opened.documents().read, ranking.listed))
 
+    def ask(self, caches: Sequence[CacheRef], query: str, budget: int = DEFAULT_BUDGET) -> JoinedReply:
+        """Return the sections of several caches, of either format, that answer a query, as if they were one."""
+        self._asked(query, budget)
+        opened = [self._open(cache) for cache in caches]
+        names = [shown(os.path.basename(cache.path.rstrip("/"))) for cache in caches]
+        question = Question(query, budget, "text")
+        try:
+            return joined_reply(names, [sections_of(each) for each in opened], question)
+        except IndexDamagedError:
+            return joined_reply(names, [sections_of(each, again=True) for each in opened], question)
+
     @_retried_if_replaced
     def explain(self, cache: CacheRef, query: str, budget: int, document_id: str) -> Explanation | SectionExplanation:
         """Return where a document stands in a query's order, and why."""
@@ -194,6 +216,44 @@ class Library:
             question, page = self._question(cache, opened, query, budget), slice(offset, offset + limit)
             return opened.ask(lambda sections: section_explanation.places_of(sections, question, page))
         return page_of(opened.rank(asked))
+
+    @_retried_if_replaced
+    def read(
+        self,
+        cache: CacheRef,
+        document_id: str,
+        *,
+        neighbours: int = 0,
+        start: str | None = None,
+        budget: int = DEFAULT_BUDGET,
+        reply: ReplyFormat = "json",
+    ) -> Reading:
+        """Return a section with its neighbours, or a page from the section `start` on, as far as the budget goes."""
+        self._asked(document_id, budget)
+        opened = self._open(cache)
+        question = self._question(cache, opened, document_id, budget, reply)
+        if isinstance(opened, OpenSections):
+            return opened.ask(lambda sections: sections.read(question, neighbours, start))
+        return _whole(opened).read(question, neighbours, start)
+
+    @_retried_if_replaced
+    def outline(
+        self,
+        cache: CacheRef,
+        under: str | None = None,
+        *,
+        depth: int | None = None,
+        start: str | None = None,
+        budget: int = DEFAULT_BUDGET,
+        reply: ReplyFormat = "json",
+    ) -> Outline:
+        """Return the headings of pages, from the page `start` on, as far as the budget goes."""
+        self._asked(under or "", budget)
+        opened = self._open(cache)
+        question = self._question(cache, opened, under or "", budget, reply)
+        if isinstance(opened, OpenSections):
+            return opened.ask(lambda sections: sections.outline(question, under, depth, start))
+        return _whole(opened).outline(question, under, depth, start)
 
     @_retried_if_replaced
     def document(self, cache: CacheRef, document_id: str) -> SizedDocument:
@@ -234,10 +294,10 @@ class Library:
         return tuple(name.removeprefix(TEMPORARY_PREFIX) for name in names if name.startswith(TEMPORARY_PREFIX))
 
     def _question(
-        self, cache: CacheRef, opened: OpenSections, query: str, budget: int, reply: ReplyFormat = "json"
+        self, cache: CacheRef, opened: OpenCache | OpenSections, query: str, budget: int, reply: ReplyFormat = "json"
     ) -> Question:
         name = shown(os.path.basename(cache.path.rstrip("/")))
-        return Question(query, budget, reply, name, opened.version)
+        return Question(query, budget, reply, name, opened.version if reply == "text" else "")
 
     def _asked(self, query: str, budget: int, page: slice | None = None) -> Query:
         self.check_query(query)
@@ -332,6 +392,11 @@ def _has_manifest(opened: Directory, name: str) -> bool:
             if opened.look_below(name, MANIFEST).kind == "file":
                 return True
     return False
+
+
+def _whole(cache: OpenCache) -> WholeDocuments:
+    listed = {each.id: each for each in cache.listing().documents}
+    return WholeDocuments(listed, cache.documents().read)
 
 
 def _find(cache: OpenCache | OpenSections, document_id: str) -> tuple[int, Document]:

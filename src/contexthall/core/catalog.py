@@ -133,6 +133,8 @@ class Tool:
     """The coded error that a fault in an argument deserves, in the order in which arguments are judged."""
     failure: type[HallError] = InternalError
     """What is told when the tool runs out of time or fails in a way that nobody foresaw."""
+    accept: Callable[[JsonObject], JsonObject] = lambda arguments: arguments
+    """Returns arguments as they are meant, before they are judged."""
     original: JsonObject | None = None
     """The definition as another server gave it, which also judges the arguments; only the name is ours."""
     run: PlainRun | AsyncRun
@@ -245,6 +247,7 @@ class Catalog:
         self, tool: Tool, arguments: JsonObject, caller: Caller, *, run_plain: RunPlain | None = None
     ) -> ToolResult:
         """Call a tool that was found; every failure is a result."""
+        arguments = tool.accept(arguments)
 
         def run_here() -> ToolResult:
             # Judging takes its time with large arguments, so it is done where the work is.

@@ -22,7 +22,7 @@ class Segments:
     """All segments of a cache."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
-        self._segments = segments
+        self.all = segments
         self.first_section = [0, *accumulate(segment.sections for segment in segments)]
         self.first_page = [0, *accumulate(segment.pages for segment in segments)]
         sums = SegmentSums(*map(sum, zip(*(segment.sums for segment in segments), strict=True))) if segments else None
@@ -35,7 +35,7 @@ class Segments:
 
     def find(self, term: str) -> list[FoundTerm]:
         """Return where a term is found."""
-        found = ((number, segment.term(term)) for number, segment in enumerate(self._segments))
+        found = ((number, segment.term(term)) for number, segment in enumerate(self.all))
         return [FoundTerm(number, entry) for number, entry in found if entry is not None]
 
     @cached_property
@@ -74,23 +74,23 @@ class Segments:
     @cached_property
     def page_ids(self) -> list[str]:
         """The id of every page."""
-        return [each for segment in self._segments for each in segment.ids()]
+        return [each for segment in self.all for each in segment.ids()]
 
     @cached_property
     def title(self) -> "array[int]":
         """How many terms the title of every page has."""
-        return array("I", [length for segment in self._segments for length in segment.titles])
+        return array("I", [length for segment in self.all for length in segment.titles])
 
     @cached_property
     def first(self) -> "array[int]":
         """The first section of every page, and after the last."""
-        starts = zip(self._segments, self.first_section, strict=False)
+        starts = zip(self.all, self.first_section, strict=False)
         return array("I", [base + first for segment, base in starts for first in segment.firsts] + [self.sections])
 
     def page_size(self, page: int) -> int:
         """Return how many bytes a page has."""
         number = bisect_right(self.first_page, page) - 1
-        return int(self._segments[number].page_sizes[page - self.first_page[number]])
+        return int(self.all[number].page_sizes[page - self.first_page[number]])
 
     def is_before(self, section: int, other: int) -> bool:
         """Return whether the id of one section is smaller than that of another."""
@@ -123,16 +123,16 @@ class Segments:
 
     def record(self, page: int) -> PageRecord:
         number = bisect_right(self.first_page, page) - 1
-        return self._segments[number].record(page - self.first_page[number])
+        return self.all[number].record(page - self.first_page[number])
 
     def orders(self, page: int) -> tuple[int, list[bytes]]:
         """Return in which segment a page is, and the codes of its terms."""
         number = bisect_right(self.first_page, page) - 1
-        return number, self._segments[number].orders(page - self.first_page[number])
+        return number, self.all[number].orders(page - self.first_page[number])
 
     def _column(self, name: str, bases: Sequence[int] | None = None) -> "array[int]":
         column = array("I")
-        for number, segment in enumerate(self._segments):
+        for number, segment in enumerate(self.all):
             values: Sequence[int] = getattr(segment.columns, name)
             base = bases[number] if bases else 0
             column.extend(array("I", [base + value for value in values] if base else values))

@@ -6,6 +6,7 @@ Both ways give the same ranking.
 import hashlib
 from array import array
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from operator import countOf
 from typing import TypeAlias
 
@@ -20,6 +21,7 @@ from contexthall.caches.model.format import (
     SEGMENTS,
     ListedDocument,
     Listing,
+    read_head,
     read_manifest,
     scorer_in,
 )
@@ -42,6 +44,11 @@ class CacheFiles:
         self.signature = signature_of(directory)
         self.directory = directory
         self._kept: KeptDocuments | None = None
+
+    @cached_property
+    def version(self) -> str:
+        """What the manifest says that identifies the cache."""
+        return read_head(read_part(self.directory, MANIFEST)).cache_version
 
     def documents(self) -> "DocumentFiles":
         return DocumentFiles(self.directory, self._kept)

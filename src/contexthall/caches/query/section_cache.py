@@ -1,14 +1,24 @@
 """Answers questions from the sections of a cache of format 2. Pure but for the segments and pages that it reads."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from itertools import accumulate
 
 from contexthall.caches.index.blocks import IndexDamagedError
 from contexthall.caches.index.segment import PageRecord
 from contexthall.caches.index.segments import Segments
 from contexthall.caches.model.items import Item, string_list
 from contexthall.caches.query.section_ranking import RankedSection, SectionRanking, SectionScorer
-from contexthall.caches.query.section_reading import Outline, OutlinedPage, OutlinedSection, Reading, outline, read
+from contexthall.caches.query.section_reading import (
+    Outline,
+    OutlinedPage,
+    OutlinedSection,
+    Reading,
+    outline,
+    paths_under,
+    read,
+)
 from contexthall.caches.query.section_reply import (
     MissedSection,
     Question,
@@ -32,8 +42,23 @@ class SectionCache:
         self.scorer = SectionScorer(segments)
         self._read = read
 
+    @classmethod
+    def joined(cls, caches: Sequence["SectionCache"]) -> "SectionCache":
+        """Return the sections of several caches as those of one: their statistics are summed."""
+        firsts = [0, *accumulate(len(cache.segments.page_ids) for cache in caches)]
+
+        def read_page(number: int, record: PageRecord) -> str:
+            at = bisect_right(firsts, number) - 1
+            return caches[at]._read(number - firsts[at], record)  # noqa: SLF001 - of its own class
+
+        return cls(Segments([segment for cache in caches for segment in cache.segments.all]), read_page)
+
     def resolve(self, question: Question) -> SectionReply:
         """Return the sections that answer a question, within its budget."""
+        return self.resolve_sections(question)[0]
+
+    def resolve_sections(self, question: Question) -> tuple[SectionReply, list[RankedSection]]:
+        """Return the answer to a question, and the numbers of its sections."""
         ranking = self.scorer.rank(question.query)
         unmatched = tuple(ranking.unmatched)
         empty = empty_reply_bytes(question, len(ranking.order), unmatched)
@@ -44,7 +69,8 @@ class SectionCache:
             for ranked, item in zip(packed.taken, self._items(packed.taken), strict=True)
         )
         skipped = tuple(map(self._missed, packed.skipped))
-        return SectionReply(question, len(ranking.order), unmatched, sections, skipped, packed.tokens_used)
+        reply = SectionReply(question, len(ranking.order), unmatched, sections, skipped, packed.tokens_used)
+        return reply, packed.taken
 
     def walk(self, question: Question) -> tuple[SectionRanking, list[tuple[RankedSection, bool, int]]]:
         """Return a question's order: each section, whether it fits, and how many bytes were left before."""
@@ -98,13 +124,7 @@ class SectionCache:
         self, question: Question, under: str | None = None, depth: int | None = None, start: str | None = None
     ) -> Outline:
         """Return the headings of the pages under a page or folder, from the page `start` on."""
-        folder = (under or "").rstrip("/")
-        paths = sorted(
-            path for path in self._page_numbers if not folder or path == folder or path.startswith(f"{folder}/")
-        )
-        if (folder and not paths) or (start is not None and start not in paths):
-            raise DocumentMissingError(start or folder)
-        first = paths.index(start) if start is not None else 0
+        paths, first = paths_under(under, start, self._page_numbers)
         return outline(question, (under, depth), paths, first, lambda path: self._outlined(path, depth))
 
     @cached_property

@@ -5,7 +5,7 @@ Both ways give the same answers: what is counted anew is a segment too, in memor
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from contexthall.caches.index import segment_list
@@ -19,7 +19,6 @@ from contexthall.caches.model.format import (
     SEGMENTS,
     ListedDocument,
     Listing,
-    read_head,
     read_manifest,
     scorer_in,
 )
@@ -48,7 +47,6 @@ class OpenSections(CacheFiles):
     def __init__(self, directory: Directory, manifest: bytes) -> None:
         super().__init__(directory)
         self._manifest = manifest
-        self.version = read_head(manifest).cache_version
         self._sections: SectionCache | None = None
         try:
             self._sections = self._from_segments()
@@ -67,7 +65,7 @@ class OpenSections(CacheFiles):
                 self._sections = None
             except IndexUnreadError:
                 pass
-        return answer(self._from_pages())
+        return answer(count_pages(self, self.listing().documents))
 
     def listing(self) -> Listing:
         """Return what the manifest lists, which must keep its promises."""
@@ -86,18 +84,26 @@ class OpenSections(CacheFiles):
         segments = Segments([open_segment(self.directory, each) for each in listed])
         return SectionCache(segments, lambda number, record: self._read(_listed(record, files[number])))
 
-    def _from_pages(self) -> SectionCache:
-        """Count every page."""
-        documents, counted = self.listing().documents, SegmentBuilder()
-        for listed in documents:
-            document = self.documents().read(listed)
-            counted.add(listed.id, listed.version, split(document.content, document.source))
-        data = counted.to_bytes()
-        segments = Segments([Segment(MemoryFile(data), len(data), counted.key)])
-        return SectionCache(segments, lambda number, _record: self._read(documents[number]))
-
     def _read(self, listed: ListedDocument) -> str:
         return self.documents().read(listed).content
+
+
+def sections_of(cache: OpenCache | OpenSections, *, again: bool = False) -> SectionCache:
+    """Return the sections of a cache of either format; `again`, by counting every page."""
+    if isinstance(cache, OpenSections) and not again:
+        return cache.ask(lambda sections: sections)
+    return count_pages(cache, cache.listing().documents)
+
+
+def count_pages(cache: CacheFiles, documents: Sequence[ListedDocument]) -> SectionCache:
+    """Count every page, and return the sections."""
+    counted, files = SegmentBuilder(), cache.documents()
+    for listed in documents:
+        document = files.read(listed)
+        counted.add(listed.id, listed.version, split(document.content, document.source))
+    data = counted.to_bytes()
+    segments = Segments([Segment(MemoryFile(data), len(data), counted.key)])
+    return SectionCache(segments, lambda number, _record: files.read(documents[number]).content)
 
 
 def open_segment_list(directory: Directory, manifest: bytes) -> list[ListedSegment]:

@@ -3,13 +3,13 @@
 As in an answer to a query, the budget counts the whole reply, before which it is as long as it may become.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
 from contexthall.caches.model.items import Item, on_one_line
 from contexthall.caches.query.section_reply import Question, mark_for, short_version
-from contexthall.core.errors import InvalidBudgetError
+from contexthall.core.errors import DocumentMissingError, InvalidBudgetError
 from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.core.wire import compact
 
@@ -119,6 +119,15 @@ def outline(
     after = start + len(given)
     following = paths[after] if after < len(paths) else None
     return bare._replace(pages=tuple(given), next=following, tokens_used=_tokens(size))
+
+
+def paths_under(under: str | None, start: str | None, paths: Iterable[str]) -> tuple[list[str], int]:
+    """Return the paths of a page or of those in a folder, sorted, and the place of `start` among them."""
+    folder = (under or "").rstrip("/")
+    found = sorted(path for path in paths if not folder or path == folder or path.startswith(f"{folder}/"))
+    if (folder and not found) or (start is not None and start not in found):
+        raise DocumentMissingError(start or folder)
+    return found, found.index(start) if start is not None else 0
 
 
 def _check(question: Question, size: int, given: Sequence[object], wanted: Sequence[object]) -> None:

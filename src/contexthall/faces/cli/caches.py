@@ -5,17 +5,27 @@ from shlex import quote
 
 import click
 
+from contexthall.caches.library import DEFAULT_BUDGET
 from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
 from contexthall.core.wire import compact, indent, parse, pretty
 from contexthall.faces.cli.options import HallChoice, completed_by, directory_option, roots_options
-from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_json, print_lines, say
+from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_data, print_json, print_lines, say
 
-_CACHE = click.option(
+CACHE = click.option(
     "--cache",
     required=True,
     metavar="DIR",
     help="The cache: a path, or a name below the cache root.",
     shell_complete=completed_by("caches"),
+)
+
+
+BUDGET = click.option(
+    "--budget",
+    default=str(DEFAULT_BUDGET),
+    show_default=True,
+    metavar="TOKENS",
+    help="Most tokens that the answer may cost.",
 )
 
 
@@ -60,16 +70,16 @@ Examples:
   context resolve --cache handbook --query "rotate keys" --budget 4000
   context resolve --cache handbook --query keys --budget 400 --why-not keys.md"""
 )
-@_CACHE
+@CACHE
 @click.option("--query", required=True, metavar="TEXT", help="Words that the documents should contain.")
-@click.option("--budget", required=True, metavar="TOKENS", help="Most tokens that the documents may cost together.")
+@BUDGET
 @click.option(
     "--format",
     "layout",
-    type=click.Choice(["json", "pretty"]),
+    type=click.Choice(["json", "pretty", "text"]),
     default="json",
     show_default=True,
-    help="On one line, or on many.",
+    help="On one line, on many, or, of a cache of format 2, for reading.",
 )
 @click.option("--why-not", metavar="ID", help="Say instead, for people, what became of this document.")
 @roots_options
@@ -80,18 +90,21 @@ def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | Non
     """
     library = hall.open().caches
     library.check_query(query)
-    tokens = _whole_number(budget)
+    tokens = whole_number(budget)
     library.check_budget(tokens)
     directory = library.find(cache)
     if why_not is not None:
         print_lines(library.explain(directory, query, tokens, why_not).sentences(tokens))
         return
-    text = library.resolve(directory, query, tokens).text
-    print_json(text if layout == "json" else indent(text))
+    text = library.resolve(directory, query, tokens, "text" if layout == "text" else "json").text
+    if layout == "text" and not text.startswith("{"):
+        print_data(text)
+    else:
+        print_json(indent(text) if layout == "pretty" else text)
 
 
 @click.command(epilog="\b\nExample:\n  context verify --cache handbook")
-@_CACHE
+@CACHE
 @click.option("--json", "as_json", is_flag=True, help="Print the violations as JSON.")
 @roots_options
 def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
@@ -129,7 +142,7 @@ def caches(root: str | None, hall: HallChoice) -> None:
 
 
 @click.command
-@_CACHE
+@CACHE
 @roots_options
 def inspect(cache: str, hall: HallChoice) -> None:
     """Tell the version, document count and size of a cache.
@@ -140,7 +153,7 @@ def inspect(cache: str, hall: HallChoice) -> None:
     print_json(pretty(library.inspect(library.find(cache))._asdict()))
 
 
-def _whole_number(text: str) -> int:
+def whole_number(text: str) -> int:
     """Read a budget as the tool would: 4000 and 4000.0 are whole numbers."""
     try:
         number = parse(text.encode("utf-8", "replace"))

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from io import StringIO
-from typing import Self
+from typing import Any, Self
 
 import click
 
@@ -21,6 +21,14 @@ from contexthall.core.text import is_printable
 def print_data(text: str) -> None:
     """Print data as it is, in UTF-8 whatever the locale, with a newline at the end; nothing if it is empty."""
     _print(escaped(text) if _is_terminal() else text)
+
+
+def print_styled(pieces: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    """Print pieces of data, each in a style that only a terminal shows."""
+    if _is_terminal():
+        _print("".join(click.style(escaped(text), **style) for text, style in pieces))
+    else:
+        _print("".join(text for text, _ in pieces))
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -1,0 +1,148 @@
+"""`context ask`, `read` and `outline`: what the documents say, for people and scripts."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from contexthall.caches.library import JoinedReply, JoinedSection
+from contexthall.core.errors import CacheMissingError
+from contexthall.core.wire import indent
+from contexthall.faces.cli.caches import BUDGET, CACHE, whole_number
+from contexthall.faces.cli.options import HallChoice, completed_by, roots_options
+from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, print_styled, say
+
+_LAYOUT = click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["text", "json", "pretty"]),
+    default="text",
+    show_default=True,
+    help="For reading, on one line, or on many.",
+)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  context ask "How do I rotate keys?"
+  context ask "Which options does build have?" --cache handbook --budget 1000"""
+)
+@click.argument("question")
+@click.option(
+    "--cache",
+    "names",
+    multiple=True,
+    metavar="DIR",
+    help="A cache to ask, instead of all below the cache root. Repeatable.",
+    shell_complete=completed_by("caches"),
+)
+@BUDGET
+@roots_options
+def ask(question: str, names: tuple[str, ...], budget: str, hall: HallChoice) -> None:
+    """Answer a question from the documents, for a person.
+
+    Asks all caches of the root as if they were one, and shows the best sections with their sources.
+    """
+    library = hall.open().caches
+    library.check_query(question)
+    tokens = whole_number(budget)
+    library.check_budget(tokens)
+    found = [library.find(name) for name in names] or [
+        library.locate(entry.path) for entry in library.list_caches() if entry.has_manifest
+    ]
+    if not found:
+        raise CacheMissingError("there is no cache to ask", hint="build one: context build --sources DIR --cache DIR")
+    reply = library.ask(found, question, tokens)
+    print_styled(piece for section in reply.sections for piece in _shown(section))
+    say(_summary(reply, tokens))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  context read --cache handbook keys.md
+  context read --cache handbook keys.md#rotate --neighbours 1"""
+)
+@click.argument("document_id", metavar="ID")
+@CACHE
+@click.option("--neighbours", type=click.IntRange(min=0), default=0, metavar="N", help="Sections on each side to add.")
+@click.option("--from", "start", metavar="ID", help="Of a page, the section to begin at.")
+@BUDGET
+@_LAYOUT
+@roots_options
+def read(
+    document_id: str, cache: str, neighbours: int, start: str | None, budget: str, layout: str, hall: HallChoice
+) -> None:
+    """Read a section with its neighbours, or a whole page.
+
+    As far as the budget goes; `next` is where to go on. Prints the same as the tool context.read.
+    """
+    library = hall.open().caches
+    reply = library.read(
+        library.find(cache),
+        document_id,
+        neighbours=neighbours,
+        start=start,
+        budget=whole_number(budget),
+        reply="text" if layout == "text" else "json",
+    )
+    _print(reply.text, layout)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  context outline --cache handbook
+  context outline --cache handbook guides --depth 2"""
+)
+@click.argument("under", required=False)
+@CACHE
+@click.option("--depth", type=click.IntRange(min=0), metavar="N", help="Deepest level of headings.  [default: all]")
+@click.option("--from", "start", metavar="PAGE", help="The page to begin at.")
+@BUDGET
+@_LAYOUT
+@roots_options
+def outline(
+    under: str | None, cache: str, depth: int | None, start: str | None, budget: str, layout: str, hall: HallChoice
+) -> None:
+    """List the headings of a cache, of a folder or of a page.
+
+    As far as the budget goes; `next` is where to go on. Prints the same as the tool context.outline.
+    """
+    library = hall.open().caches
+    reply = library.outline(
+        library.find(cache),
+        under,
+        depth=depth,
+        start=start,
+        budget=whole_number(budget),
+        reply="text" if layout == "text" else "json",
+    )
+    _print(reply.text, layout)
+
+
+def _print(text: str, layout: str) -> None:
+    if layout == "text":
+        print_data(text)
+    else:
+        print_json(text if layout == "json" else indent(text))
+
+
+def _shown(section: JoinedSection) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a section for a person: what it is called, where it is from, and what it says."""
+    item = section.item
+    yield f"{on_one_line(item.title)}\n", {"bold": True}
+    where = f"{section.cache}: {item.id}, lines {item.first_line}-{item.last_line}"
+    yield f"{on_one_line(where)}\n", {"fg": "cyan"}
+    yield f"\n{item.content.rstrip()}\n\n", {}
+
+
+def _summary(reply: JoinedReply, budget: int) -> str:
+    fitting = f"{counted(len(reply.sections), 'section')} of {reply.considered:,}"
+    words = [f"{fitting}, {reply.tokens_used:,} of {budget:,} tokens"]
+    if reply.unmatched:
+        words.append(on_one_line(f"no section has: {', '.join(reply.unmatched)}"))
+    if reply.skipped:
+        words.append(on_one_line(f"did not fit: {', '.join(each.text() for each in reply.skipped)}"))
+    return "\n".join(words)
