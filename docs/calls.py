@@ -42,6 +42,18 @@ _FINGERPRINTS = {
     "changed.modified": "names of files with another content",
 }
 
+_NEXT = {
+    "properties": {
+        "selection": {
+            "properties": {
+                "next": {"type": "string or null"},
+                "under": {"type": "string or null"},
+                "depth": {"type": "integer or null"},
+            }
+        }
+    }
+}
+
 CALLS: dict[str, Shown] = {
     "context.resolve": Shown(
         calls=[
@@ -68,6 +80,51 @@ CALLS: dict[str, Shown] = {
             "selection.documents_excluded_by_budget": "how many were not",
             **_ERROR,
         },
+    ),
+    "context.read": Shown(
+        calls=[
+            {"cache": "handbook", "id": "security.md", "budget": 200},
+            {"cache": "handbook", "id": "cooking.md"},
+        ],
+        meanings={
+            "documents": "the sections that were read, in the order of their page",
+            "documents[].id": "the section's id; in a cache of format 1, the document's",
+            "documents[].version": "hash of its content",
+            "documents[].title": "title of the page, headings above, its own heading",
+            "documents[].lines": "its first and last line on the page",
+            "documents[].content": "its text, whole",
+            "documents[].tokens": "what its content costs",
+            "selection": "how far the budget went",
+            "selection.id": "the id, as it was given",
+            "selection.budget": "the budget, as it was given",
+            "selection.tokens_used": "what the reply costs",
+            "selection.next": "the section of that page that comes next, for `from`; null after the last",
+            **_ERROR,
+        },
+        schema=_NEXT,
+    ),
+    "context.outline": Shown(
+        calls=[{"cache": "handbook", "under": "runbooks"}],
+        meanings={
+            "pages": "pages with their headings, by path",
+            "pages[].page": "the page's path, which is its id",
+            "pages[].title": "its title",
+            "pages[].tokens": "what it costs",
+            "pages[].sections": "its sections, in order",
+            "pages[].sections[].id": "the section's id, for `context.read`",
+            "pages[].sections[].heading": "its heading; empty where there is none",
+            "pages[].sections[].level": "the level of the heading; 0 where there is none",
+            "pages[].sections[].lines": "its first and last line on the page",
+            "pages[].sections[].body_line": "the first line after its heading",
+            "pages[].sections[].tokens": "what it costs",
+            "selection": "how far the budget went",
+            "selection.under": "the page or folder, as it was given, or null",
+            "selection.depth": "the deepest level, as it was given, or null for all",
+            "selection.budget": "the budget",
+            "selection.tokens_used": "what the reply costs",
+            "selection.next": "the page that comes next, for `from`; null after the last",
+        },
+        schema=_NEXT,
     ),
     "context.list_caches": Shown(
         calls=[{}, {"root": f"{HOME}/caches"}, {"root": f"{HOME}/nowhere"}],

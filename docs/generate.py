@@ -168,7 +168,7 @@ def type_of(value: object) -> str:
         case list():
             return f"array of {type_of(value[0])}s" if value else "array"
         case _:
-            return {str: "string", int: "integer", float: "number", dict: "object"}[type(value)]
+            return {str: "string", int: "integer", float: "number", dict: "object", type(None): "null"}[type(value)]
 
 
 def at(schema: JsonObject, path: str) -> JsonObject:

@@ -208,7 +208,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"query": 5, "budget": -1, "cache": 5}, "invalid_query"),
     ({"budget": 1, "cache": "handbook"}, "invalid_query"),
     ({"query": "a", "budget": True, "cache": 5}, "invalid_budget"),
-    ({"query": "a", "cache": "handbook"}, "invalid_budget"),
+    ({"query": "a", "budget": "-4", "cache": "handbook"}, "invalid_budget"),
     ({"query": "a", "budget": 2**63, "cache": "handbook"}, "invalid_budget"),
     ({"query": "a", "budget": 1, "cache": "nowhere"}, "cache_missing"),
     ({"query": "a", "budget": 1, "cache": "empty"}, "cache_invalid"),
@@ -228,5 +228,8 @@ def test_faults_of_resolve_have_the_codes_of_the_contract(tmp_path: Path) -> Non
             assert json.loads(text)["error"]["code"] == code
         plain = call_over_mcp(server, "context.resolve", {"query": "a", "budget": 1})
         assert (plain["content"][0]["text"], plain["isError"]) == ("Missing argument 'cache'", True)
-        whole = call_over_mcp(server, "context.resolve", {"query": "a", "budget": 40.0, "cache": "handbook"})
-        assert whole["content"][0]["text"] == oracle.resolve(CORPUS, "a", 40)
+        for budget in (40.0, "40"):
+            whole = call_over_mcp(server, "context.resolve", {"query": "a", "budget": budget, "cache": "handbook"})
+            assert whole["content"][0]["text"] == oracle.resolve(CORPUS, "a", 40)
+        usual = call_over_mcp(server, "context.resolve", {"query": "a", "cache": "handbook"})
+        assert usual["content"][0]["text"] == oracle.resolve(CORPUS, "a", 4000)

@@ -19,8 +19,9 @@
     │   └── PathMissingError io_error        6  nothing is there
     ├── InternalError        internal_error  7  a time-out, or a mistake of ours
     ├── CheckFailedError     check_failed    8  a check that was asked for does not hold
-    └── ToolFailedError      tool_failed     9  a tool answered with an error that has no code
-        └── MemberError      tool_failed     9  a member of the guild could not be started, asked or understood
+    ├── ToolFailedError      tool_failed     9  a tool answered with an error that has no code
+    │   └── MemberError      tool_failed     9  a member of the guild could not be started, asked or understood
+    └── DocumentMissingError document_missing 10  a cache has no page or section of that id
 
 `message` is stable and free of paths, because it goes over the wire. `detail` says what exactly went wrong and `hint`
 what to type next; both are for people and never leave the machine. Only a MemberError's `detail` is told to agents too,
@@ -113,13 +114,6 @@ class CacheMissingError(HallError):
     usual_hint = "list what is there with `context caches`; --path DIR names a project other than the working directory"
 
 
-class DocumentMissingError(HallError):
-    code = "document_missing"
-    message = "Document does not exist"
-    exit_code = 10
-    usual_hint = "`context outline --cache CACHE` lists the ids of a cache"
-
-
 class CacheInvalidError(HallError):
     code = "cache_invalid"
     message = "Cache exists but is invalid"
@@ -192,6 +186,13 @@ class MemberError(ToolFailedError):
     def sentence(self) -> str:
         """What went wrong, for people."""
         return f"{self.detail} ({self.more})" if self.more else self.detail
+
+
+class DocumentMissingError(HallError):
+    code = "document_missing"
+    message = "Document does not exist"
+    exit_code = 10
+    usual_hint = "`context outline --cache CACHE` lists the ids of a cache"
 
 
 def _reworded(value: Any, reword: Callable[[str], str]) -> Any:  # noqa: ANN401 - whatever a server answered
