@@ -76,7 +76,8 @@ def test_a_project_root_must_be_a_directory(project: Path) -> None:
 
 def test_toolsets_choose_the_tools(project: Path) -> None:
     names = [tool.name for tool in open_hall(str(project), toolsets="caches").catalog.tools]
-    assert names == ["context.resolve", "context.list_caches", "context.inspect_cache"]
+    caches = ["context.list_caches", "context.inspect_cache"]
+    assert names == ["context.resolve", "context.read", "context.outline", *caches]
     assert open_hall(str(project), toolsets=["guild"]).catalog.tools == ()
 
 

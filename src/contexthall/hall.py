@@ -48,13 +48,14 @@ class GuildChoice(NamedTuple):
     guild_pin: Sequence[str] | None = None
 
 
-def open_hall(
+def open_hall(  # noqa: PLR0913 - one for each thing that can be chosen
     path: AnyPath | None = None,
     *,
     cache_root: AnyPath | None = None,
     toolsets: str | Sequence[str] | None = None,
     confine: bool | None = None,
     allow_root: AnyPath | Sequence[AnyPath] | None = None,
+    reply: str | None = None,
     guild: GuildChoice | AnyPath | None = None,
     disk: Disk | None = None,
 ) -> "Hall":
@@ -68,7 +69,7 @@ def open_hall(
     allowed = [allow_root] if isinstance(allow_root, str | os.PathLike) else allow_root
     roots = None if allowed is None else [os.fspath(root) for root in allowed]
     given = {"cache_root": _as_text(cache_root), "toolsets": toolsets, "confine": confine, "allow_root": roots}
-    given |= choice._asdict()
+    given |= {"reply": reply, **choice._asdict()}
     flags = {key: value for key, value in given.items() if value is not None}
     return Hall(load_settings(_as_text(path), flags, os.environ, disk), disk)
 
@@ -233,7 +234,7 @@ class Hall:
             if name == "caches":
                 from contexthall.caches.capability import caches_capability
 
-                yield caches_capability(self.caches)
+                yield caches_capability(self.caches, self.settings.reply)
             elif name == "contexts":
                 from contexthall.contexts.capability import contexts_capability
 

@@ -62,7 +62,7 @@ def test_what_a_value_is_made_of_is_this() -> None:
 def test_what_is_called_takes_these_arguments() -> None:
     taken = {name: [*inspect.signature(call).parameters] for name, call in CALLS.items()}
     assert taken == {
-        "open_hall": ["path", "cache_root", "toolsets", "confine", "allow_root", "guild", "disk"],
+        "open_hall": ["path", "cache_root", "toolsets", "confine", "allow_root", "reply", "guild", "disk"],
         "resolve": ["self", "cache", "query", "budget"],
         "query": ["self", "scope"],
         "invoke": ["self", "member", "tool", "arguments"],

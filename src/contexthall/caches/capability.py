@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from contexthall.caches.library import DEFAULT_BUDGET, LARGEST_BUDGET, Library
+from contexthall.caches.query.section_reply import ReplyFormat
 from contexthall.core.catalog import LONGEST_PATH, READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
 from contexthall.core.errors import CacheMissingError, DiskError, InvalidBudgetError, InvalidQueryError
 from contexthall.core.paths import native
@@ -89,22 +90,22 @@ INSPECT_OUTPUT = _object(
 )
 
 
-def caches_capability(library: Library) -> Capability:
-    """Return the tools that offer `library` to agents."""
+def caches_capability(library: Library, reply: ReplyFormat = "json") -> Capability:
+    """Return the tools that offer `library` to agents; `reply` is the form of answers where nobody asks for one."""
     tools = (
-        _resolve_tool(library),
-        _read_tool(library),
-        _outline_tool(library),
+        _resolve_tool(library, reply),
+        _read_tool(library, reply),
+        _outline_tool(library, reply),
         _list_tool(library),
         _inspect_tool(library),
     )
     return Capability("caches", guidance=GUIDANCE, tools=tools)
 
 
-def _resolve_tool(library: Library) -> Tool:
+def _resolve_tool(library: Library, reply: ReplyFormat) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         cache = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
-        return ToolResult.of_text(library.resolve(cache, arguments["query"], **_limits(arguments)).text)
+        return ToolResult.of_text(library.resolve(cache, arguments["query"], **_limits(arguments, reply)).text)
 
     return Tool(
         name="context.resolve",
@@ -123,7 +124,7 @@ def _resolve_tool(library: Library) -> Tool:
     )
 
 
-def _read_tool(library: Library) -> Tool:
+def _read_tool(library: Library, reply: ReplyFormat) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         cache = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
         wanted = library.read(
@@ -131,7 +132,7 @@ def _read_tool(library: Library) -> Tool:
             arguments["id"],
             neighbours=int(arguments.get("neighbours", 0)),
             start=arguments.get("from"),
-            **_limits(arguments),
+            **_limits(arguments, reply),
         )
         return ToolResult.of_text(wanted.text)
 
@@ -150,7 +151,7 @@ def _read_tool(library: Library) -> Tool:
     )
 
 
-def _outline_tool(library: Library) -> Tool:
+def _outline_tool(library: Library, reply: ReplyFormat) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         cache = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
         depth = arguments.get("depth")
@@ -159,7 +160,7 @@ def _outline_tool(library: Library) -> Tool:
             arguments.get("under"),
             depth=None if depth is None else int(depth),
             start=arguments.get("from"),
-            **_limits(arguments),
+            **_limits(arguments, reply),
         )
         return ToolResult.of_text(outlined.text)
 
@@ -178,9 +179,9 @@ def _outline_tool(library: Library) -> Tool:
     )
 
 
-def _limits(arguments: JsonObject) -> dict[str, Any]:
+def _limits(arguments: JsonObject, reply: ReplyFormat) -> dict[str, Any]:
     """Return how large a reply may be, and its form."""
-    return {"budget": int(arguments.get("budget", DEFAULT_BUDGET)), "reply": arguments.get("format", "json")}
+    return {"budget": int(arguments.get("budget", DEFAULT_BUDGET)), "reply": arguments.get("format", reply)}
 
 
 def _budget_as_number(arguments: JsonObject) -> JsonObject:

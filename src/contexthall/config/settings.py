@@ -33,6 +33,8 @@ class Settings:
     confine: bool = False
     allow_roots: tuple[str, ...] = ()
     tool_timeout_seconds: float = 30.0
+    reply: Literal["json", "text"] = "json"
+    """The form of answers from caches of format 2 where nobody asks for one."""
     user_cache: str = ""
     """Where things may be remembered that can be found out again; empty if there is no such place."""
     user_state: str = ""
@@ -164,6 +166,7 @@ _KEYS = {
     "confine": _Key("confine", _flag, trusted_only=True),
     "allow_root": _Key("allow_roots", _paths, trusted_only=True),
     "tool_timeout_secs": _Key("tool_timeout_seconds", _seconds, "CONTEXT_TOOL_TIMEOUT_SECS"),
+    "reply": _Key("reply", _one_of("json", "text"), "CONTEXT_REPLY"),
     "guild": _Key("guild", _path, "CONTEXT_GUILD", trusted_only=True),
     "guild_refresh": _Key("guild_refresh", _one_of("all", "stale", "never"), trusted_only=True),
     "guild_budget": _Key("guild_budget", _token_count, trusted_only=True),

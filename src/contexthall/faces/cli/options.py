@@ -18,6 +18,7 @@ class HallChoice(NamedTuple):
     toolsets: str | None = None
     confine: bool | None = None
     allow_root: tuple[str, ...] | None = None
+    reply: str | None = None
     guild: str | None = None
     guild_refresh: str | None = None
     guild_budget: int | None = None
@@ -31,6 +32,7 @@ class HallChoice(NamedTuple):
             toolsets=self.toolsets,
             confine=self.confine,
             allow_root=self.allow_root or None,
+            reply=self.reply,
             guild=GuildChoice(
                 self.guild, self.guild_refresh, self.guild_budget, self.guild_trust, self.guild_pin or None
             ),

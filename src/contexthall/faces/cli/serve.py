@@ -20,6 +20,11 @@ Examples:
 @click.option("--token", metavar="TEXT", help="What whoever asks over HTTP must know.")
 @hall_options
 @click.option(
+    "--reply",
+    type=click.Choice(["json", "text"]),
+    help="How caches of format 2 answer agents that do not say.  [default: json]",
+)
+@click.option(
     "--guild-refresh",
     type=click.Choice(["all", "stale", "never"]),
     help="Whose tool lists to refresh after the start.  [default: all]",
