@@ -19,6 +19,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, Self
 
 from contexthall.caches.index.blocks import (
@@ -43,6 +44,7 @@ from contexthall.core.text import UNICODE
 _MAGIC = b"CHSEG001"
 _HEADER = struct.Struct("<8s16s32s3I6Q10Q")
 _LEADS = (0xC0, 0xE0, 0xF0, 0xF8, 0xFC)
+_END_OF_FIELD = b"\xff"  # begins no code
 _TERMS_PER_BUCKET = 8
 _LONGEST_INLINE = 64
 _FIELDS = 4
@@ -129,6 +131,21 @@ class Occurrences(NamedTuple):
 
     units: Sequence[int] = ()
     counts: Sequence[int] = ()
+
+
+class TermOrder(NamedTuple):
+    """The codes of a page's terms, and where those of each field begin."""
+
+    edges: Sequence[int]
+    codes: bytes
+
+    def in_title(self, pair: bytes) -> bool:
+        """Return whether codes stand side by side in the title."""
+        return self.codes.find(pair, 0, self.edges[1]) >= 0
+
+    def in_section(self, pair: bytes, number: int) -> bool:
+        """Return whether codes stand side by side in the heading or the body of a section."""
+        return self.codes.find(pair, self.edges[2 * number + 1], self.edges[2 * number + 3]) >= 0
 
 
 class SegmentTerm(NamedTuple):
@@ -239,7 +256,7 @@ class SegmentBuilder:
         return SegmentSums(sum(map(bool, counts)), sum(self._titles), section_titles, headings, crumbs, bodies)
 
     def _order(self, found: list[str]) -> bytes:
-        return b"".join(map(self._codes.__getitem__, found))
+        return b"".join(map(self._codes.__getitem__, found)) + _END_OF_FIELD
 
     def _count(self, field: int, unit: int, found: list[str]) -> None:
         occurrences, base = self._fields[field], unit << 32
@@ -327,11 +344,12 @@ class Segment:
         with well_formed():
             return PageRecord.read(self._records[page], self._count_sections(page))
 
-    def orders(self, page: int) -> list[bytes]:
-        """Return the codes of a page's terms, in order: its title, then heading and body of each section."""
+    def orders(self, page: int) -> TermOrder:
+        """Return the codes of a page's terms, in order: of its title, then of heading and body of each section."""
         with well_formed():
             cursor = Cursor(self._orders[page])
-            return [cursor.take(length) for length in cursor.numbers(1 + 2 * self._count_sections(page))]
+            lengths = cursor.numbers(1 + 2 * self._count_sections(page))
+            return TermOrder([0, *accumulate(lengths)], cursor.rest())
 
     def _count_sections(self, page: int) -> int:
         return (self.firsts[page + 1] if page + 1 < self.pages else self.sections) - self.firsts[page]

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from contexthall.caches.index.segment import PageRecord, Segment, SegmentSums, SegmentTerm
+from contexthall.caches.index.segment import PageRecord, Segment, SegmentSums, SegmentTerm, TermOrder
 from contexthall.caches.query.bm25f import Averages, FieldLengths, averages
 
 
@@ -125,7 +125,7 @@ class Segments:
         number = bisect_right(self.first_page, page) - 1
         return self.all[number].record(page - self.first_page[number])
 
-    def orders(self, page: int) -> tuple[int, list[bytes]]:
+    def orders(self, page: int) -> tuple[int, TermOrder]:
         """Return in which segment a page is, and the codes of its terms."""
         number = bisect_right(self.first_page, page) - 1
         return number, self.all[number].orders(page - self.first_page[number])

@@ -95,8 +95,6 @@ def page_part(rarity: int, found: Frequencies, lengths: FieldLengths, average: A
     return saturated(rarity, every) * 8 // 16
 
 
-def decayed(score: int, taken: int) -> int:
-    """Return what a section still counts if `taken` sections of its page were taken before it."""
-    for _ in range(min(taken, MOST_DECAYS)):
-        score = score * 14 // 16
-    return score
+def decayed(score: int) -> int:
+    """Return what a section still counts after another one of its page was taken."""
+    return score * 14 // 16

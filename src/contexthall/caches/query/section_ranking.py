@@ -148,21 +148,26 @@ class SectionScorer:
     def _best(self, values: Sequence[TermValues]) -> list[tuple[int, int]]:
         """Return the best sections and their scores before pairs, ties by id."""
         scores = self._scores(values)
-        count, floor = len(scores), 0
-        sample = sorted(scores[:: max(1, count // _SAMPLE)], reverse=True)
-        wanted = MOST_ORDERED * len(sample) // max(1, count) + 4
+        sample = sorted(scores[:: max(1, len(scores) // _SAMPLE)], reverse=True)
+        wanted = MOST_ORDERED * len(sample) // max(1, len(scores)) + 4
         while True:
-            floor = max(1, sample[min(len(sample) - 1, wanted)]) if sample and wanted < len(sample) else 1
-            found = [
-                (section, scores[section])
-                for section in _reaching(scores, floor)
-                if any(value.own_of(section) for value in values)
-            ]
+            floor = max(1, sample[wanted]) if wanted < len(sample) else 1
+            found = self._counting(scores, floor, values)
             if len(found) >= MOST_ORDERED or floor == 1:
                 break
             wanted *= 4
-        found.sort(key=lambda each: (-each[1], _Tie(self.segments, each[0])))
-        return found[:MOST_ORDERED]
+        found.sort(key=lambda section: (-scores[section], _Tie(self.segments, section)))
+        return [(section, scores[section]) for section in found[:MOST_ORDERED]]
+
+    def _counting(self, scores: "array[int]", floor: int, values: Sequence[TermValues]) -> list[int]:
+        """Return the best sections that reach `floor` and count: enough of them, and all that tie with the last."""
+        found: list[int] = []
+        for section in sorted(_reaching(scores, floor), key=scores.__getitem__, reverse=True):
+            if len(found) >= MOST_ORDERED and scores[section] < scores[found[-1]]:
+                break
+            if any(value.own_of(section) for value in values):
+                found.append(section)
+        return found
 
     def _scores(self, values: Sequence[TermValues]) -> "array[int]":
         """Return the score of every section before pairs; where the own part is 0, it does not count."""
@@ -189,7 +194,7 @@ class SectionScorer:
         bonuses: dict[int, int] = {}
         coded: dict[int, list[tuple[bytes, int]]] = {}
         for page, group in groupby(sorted(sections), key=self.segments.page.__getitem__):
-            number, orders = self.segments.orders(page)
+            number, order = self.segments.orders(page)
             if number not in coded:
                 codes = {term: code for term, value in values.items() if (code := value.code_in(number))}
                 coded[number] = [
@@ -197,28 +202,40 @@ class SectionScorer:
                     for (first, second), gain in pairs.items()
                     if first in codes and second in codes
                 ]
+            first = self.segments.first[page]
+            titled = sum([gain for pair, gain in coded[number] if order.in_title(pair)])
+            others = [each for each in coded[number] if not titled or not order.in_title(each[0])]
             for section in group:
-                at = 1 + 2 * (section - self.segments.first[page])
-                fields = orders[0], orders[at], orders[at + 1]
-                bonuses[section] = sum(gain for pair, gain in coded[number] if any(pair in field for field in fields))
+                found = [gain for pair, gain in others if order.in_section(pair, section - first)]
+                bonuses[section] = titled + sum(found)
         return bonuses
 
     def _order(self, best: Sequence[tuple[int, int]], bonuses: Mapping[int, int]) -> list[RankedSection]:
         """Take the best again and again; the more of a page were taken, the less its other sections count."""
-        heap = [(-score - bonuses.get(section, 0), _Tie(self.segments, section), 0, score) for section, score in best]
+        pages: dict[int, list[RankedSection]] = {}
+        for section, score in best:
+            gain = bonuses.get(section, 0)
+            ranked = RankedSection(section, score + gain, score, gain)
+            pages.setdefault(self.segments.page[section], []).append(ranked)
+        heap = [self._head(sections, page) for page, sections in pages.items()]
         heapify(heap)
         taken: dict[int, int] = {}
         order = []
         while heap:
-            value, tie, decays, score = heappop(heap)
-            page = self.segments.page[tie.section]
-            if decays < (now := min(taken.get(page, 0), bm25f.MOST_DECAYS)):
-                full = score + bonuses.get(tie.section, 0)
-                heappush(heap, (-bm25f.decayed(full, now), tie, now, score))
-                continue
+            _, tie, page = heappop(heap)
+            rest = [ranked for ranked in pages[page] if ranked.section != tie.section]
+            order += [ranked for ranked in pages[page] if ranked.section == tie.section]
             taken[page] = taken.get(page, 0) + 1
-            order.append(RankedSection(tie.section, -value, score, bonuses.get(tie.section, 0)))
+            if taken[page] <= bm25f.MOST_DECAYS:
+                rest = [ranked._replace(score=bm25f.decayed(ranked.score)) for ranked in rest]
+            pages[page] = rest
+            if rest:
+                heappush(heap, self._head(rest, page))
         return order
+
+    def _head(self, sections: Sequence[RankedSection], page: int) -> tuple[int, "_Tie", int]:
+        """Return the best section of a page."""
+        return min((-ranked.score, _Tie(self.segments, ranked.section), page) for ranked in sections)
 
 
 class _Tie:
