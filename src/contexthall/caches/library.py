@@ -16,6 +16,7 @@ from contexthall.caches.query.explanation import Explanation, RankingPage, expla
 from contexthall.caches.query.ranking import Query
 from contexthall.caches.query.reader import OpenCache, open_cache, open_postings, read_part
 from contexthall.caches.query.resolution import Resolution
+from contexthall.core import limits
 from contexthall.core.errors import (
     CacheInvalidError,
     CacheMissingError,
@@ -34,9 +35,6 @@ Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
 LARGEST_BUDGET = 2**63 - 1
-
-_MOST_OPEN = 4
-_MOST_SWAPS = 10
 
 
 class CacheEntry(NamedTuple):
@@ -73,7 +71,7 @@ def _retried_if_replaced(
 
     @wraps(read)
     def retried(self: "Library", cache: CacheRef, /, *args: Arguments.args, **options: Arguments.kwargs) -> Answer:
-        for _ in range(_MOST_SWAPS):
+        for _ in range(limits.CACHE_SWAPS):
             before = self._identity(cache)
             try:
                 return read(self, cache, *args, **options)
@@ -231,7 +229,7 @@ class Library:
         opened = open_cache(disk, path, known, clock=self._clock)
         if opened is not known:
             self._opened.pop(cache.path, None)
-            for oldest in list(self._opened)[: 1 - _MOST_OPEN]:
+            for oldest in list(self._opened)[: 1 - limits.OPEN_CACHES]:
                 self._opened.pop(oldest, None)
             self._opened[cache.path] = opened
         return opened

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from contexthall.core import limits
 from contexthall.core.errors import SettingsError
 from contexthall.core.paths import absolute
 
@@ -32,7 +33,7 @@ class Settings:
     toolsets: tuple[str, ...] = TOOLSETS
     confine: bool = False
     allow_roots: tuple[str, ...] = ()
-    tool_timeout_seconds: float = 30.0
+    tool_timeout_seconds: float = limits.NATIVE_TOOL_SECONDS
     user_cache: str = ""
     """Where things may be remembered that can be found out again; empty if there is no such place."""
     user_state: str = ""
