@@ -28,7 +28,7 @@ help:
 	@echo "make locales  compile the locales, Turkish among them, that some tests want"
 	@echo "make check    lint, types, import rules, documentation"
 	@echo "make dist     build the sdist, and the wheel from it, into dist; the same bytes every time"
-	@echo "make docs     write the generated parts of docs/tools.md anew"
+	@echo "make docs     write the generated parts of docs/tools.md and docs/security.md anew"
 	@echo "make bench    run every benchmark against an installed wheel, and write the tables of docs/performance.md; bench-caches and so on run one"
 	@echo "make torture  break everything on purpose for about twenty minutes, and write what happened to docs/torture.md"
 	@echo "make mutants  plant mistakes in a copy of the tree, one at a time, and see that the tests notice each; ONLY=disk plants those about that"
@@ -66,7 +66,7 @@ check: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/contract/test_docs.py tests/contract/test_tool_reference.py tests/contract/test_performance_page.py
+	$(BIN)/python -m pytest -q tests/contract/test_docs.py tests/contract/test_limits.py tests/contract/test_tool_reference.py tests/contract/test_performance_page.py
 
 docs: .venv/installed-dev
 	$(BIN)/python -m docs.generate

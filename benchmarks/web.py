@@ -67,7 +67,7 @@ import anyio, mcp_types as types, uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from contexthall.faces.mcp.http import IDLE_SECONDS, MOST_BODY_BYTES, MOST_SESSIONS
+from contexthall.core import limits
 
 async def call(context, params):
     return types.CallToolResult(content=[types.TextContent(type="text", text="")])
@@ -83,9 +83,9 @@ async def main():
         security_settings=TransportSecuritySettings(
             enable_dns_rebinding_protection=True, allowed_hosts=[host], allowed_origins=["http://" + host]
         ),
-        session_idle_timeout=IDLE_SECONDS,
-        max_request_body_size=MOST_BODY_BYTES,
-        max_sessions=MOST_SESSIONS,
+        session_idle_timeout=limits.SESSION_IDLE_SECONDS,
+        max_request_body_size=limits.CLIENT_MESSAGE_BYTES,
+        max_sessions=limits.HTTP_SESSIONS,
     )
     how = dict(interface="asgi3", http="h11", ws="none", lifespan="off", log_config=None, log_level="critical")
     lean = dict(access_log=False, proxy_headers=False, server_header=False)

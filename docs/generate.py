@@ -3,7 +3,8 @@
     python -m docs.generate
 
 Inputs come from the catalog; answers from calls on copies of the examples, so that nothing is shown that is not so.
-Where and when it is run makes no difference: paths and dates are replaced. What a field means is in `calls.py`.
+Where and when it is run makes no difference: paths and dates are replaced. What a field means is in `calls.py`. The
+limits in `security.md` are written too (`limits.py`).
 """
 
 import asyncio
@@ -17,8 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from docs import limits
 from docs.calls import CALLS, HOME, JsonObject, Shown
-from docs.parts import parts, with_parts
+from docs.parts import parts, rewrite, table, with_parts
 
 from contexthall import open_hall
 from contexthall.core.catalog import Tool, ToolResult
@@ -185,8 +187,8 @@ def kind(schema: JsonObject) -> str:
         words = schema["items"].get("enum")
         return f"array of {_either(words)}" if words else f"array of {schema['items']['type']}s"
     lowest, highest = schema.get("minimum"), schema.get("maximum")
-    limits = "" if lowest is None else f", at least {lowest}" if highest is None else f", from {lowest} to {highest}"
-    return f"{schema.get('type', '')}{limits}"
+    bounds = "" if lowest is None else f", at least {lowest}" if highest is None else f", from {lowest} to {highest}"
+    return f"{schema.get('type', '')}{bounds}"
 
 
 def _either(words: Sequence[str]) -> str:
@@ -215,11 +217,6 @@ def spelt(value: Any, indent: str = "") -> str:
     return f"{begin}\n" + ",\n".join(f"{inner}{item}" for item in items) + f"\n{indent}{end}"
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [headers, ["---"] * len(headers), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
 def page(before: str, made: Mapping[str, str]) -> str:
     """Give the page with its parts made anew; LookupError for a part that nothing makes, or that it lacks."""
     if stale := [name for name in parts(before) if name not in made]:
@@ -231,6 +228,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         made = generated(Path(scratch).resolve())
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), made), encoding="utf-8")
+    rewrite(limits.PAGE, limits.written())
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ Pure, but for `rewrite`. All around the marks is somebody's own words, and stays
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _PART = re.compile(r"^<!-- (?P<name>[^\n]+?) -->\n(?P<text>.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE)
@@ -30,6 +30,11 @@ def with_parts(page: str, written: Mapping[str, str]) -> str:
         return f"<!-- {name} -->\n\n{written[name]}\n\n<!-- end -->" if name in written else found[0]
 
     return _PART.sub(spelt, page)
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headers, ["---"] * len(headers), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def rewrite(page: Path, written: Mapping[str, str]) -> None:

@@ -95,7 +95,7 @@ def test_one_and_two_workers_build_the_same_bytes(tmp_path: Path, monkeypatch: p
     two = tree(build_cache(tmp_path, corpus, name="two"))
     monkeypatch.setattr("contexthall.caches.build.builder._WORTH_SHARING", 10**9)
     one = tree(build_cache(tmp_path, corpus, name="one"))
-    monkeypatch.setattr("contexthall.caches.build.compiler._MOST_POSTINGS", 500)
+    monkeypatch.setattr("contexthall.core.limits.BUILD_POSTINGS", 500)
     many_runs = tree(build_cache(tmp_path, corpus, name="many"))
     assert one == two == many_runs
     for query in ("the", "the 7 299", "absent"):

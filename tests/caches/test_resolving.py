@@ -259,7 +259,7 @@ def test_a_term_that_another_thread_lets_go_of_meanwhile_is_still_found(tmp_path
 
 def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = 20_000
-    monkeypatch.setattr("contexthall.caches.index.postings._REMEMBERED_BYTES", limit)
+    monkeypatch.setattr("contexthall.core.limits.KEPT_TERMS_BYTES", limit)
     cache = OpenCache(Disk().enter(str(build_cache(tmp_path, HANDBOOK))))
     assert cache._index is not None
     for number in range(100):
@@ -268,7 +268,7 @@ def test_a_warm_index_remembers_no_more_than_its_limit(tmp_path: Path, monkeypat
 
 
 def test_a_warm_index_knows_no_more_documents_than_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contexthall.caches.index.postings._MOST_LISTED", 2)
+    monkeypatch.setattr("contexthall.core.limits.KEPT_LISTED_DOCUMENTS", 2)
     index = OpenCache(Disk().enter(str(build_cache(tmp_path, HANDBOOK))))._index
     assert index is not None
     for _ in range(2):

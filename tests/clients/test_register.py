@@ -12,8 +12,9 @@ import pytest
 from tests.clients.making import CODEX, CURSOR, FILES, of, reach_in, register_in, write_file
 
 from contexthall.clients import jsonc, toml_text
-from contexthall.clients.config_file import BACKUP_SUFFIX, MOST_BYTES
+from contexthall.clients.config_file import BACKUP_SUFFIX
 from contexthall.clients.register import CLIENTS, Client, Reach, Register
+from contexthall.core import limits
 from contexthall.core.errors import UsageError
 from contexthall.system.disk import Disk, Seen
 
@@ -168,7 +169,7 @@ def test_a_file_that_is_not_utf_8_or_too_large_is_refused(tmp_path: Path) -> Non
     file.write_bytes(b'{"a": "\xff"}')
     with pytest.raises(UsageError, match="not UTF-8"):
         register_in(tmp_path).connect(of("cursor"), reach_in(tmp_path))
-    file.write_bytes(b" " * (MOST_BYTES + 1))
+    file.write_bytes(b" " * (limits.CLIENT_FILE_BYTES + 1))
     with pytest.raises(UsageError, match="larger than 8 MiB"):
         register_in(tmp_path).connect(of("cursor"), reach_in(tmp_path))
 
@@ -388,7 +389,7 @@ def test_a_client_may_know_the_hall_from_another_file_of_its_own(tmp_path: Path)
 
 
 def test_a_file_that_is_never_written_may_be_as_large_and_odd_as_its_program_likes(tmp_path: Path) -> None:
-    (tmp_path / ".claude.json").write_bytes(b" " * (MOST_BYTES + 1))
+    (tmp_path / ".claude.json").write_bytes(b" " * (limits.CLIENT_FILE_BYTES + 1))
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor" / "mcp.json").write_text("{")
     assert set(states(tmp_path).values()) == {("absent", "")}

@@ -13,24 +13,13 @@ from tests.contract import oracle
 from tests.contract.markdown import REPOSITORY, anchors_in, blocks_in, documents, links_in, passages_in, text_of
 
 from contexthall import open_hall
-from contexthall.caches.query import ranking
-from contexthall.clients import config_file
-from contexthall.config import settings_files
 from contexthall.config.settings import _KEYS
-from contexthall.contexts.files import context_file, yaml_text
+from contexthall.contexts.files import context_file
 from contexthall.contexts.files.config import Config, read_config
 from contexthall.contexts.files.schema import JSON_SCHEMA
-from contexthall.contexts.scan import ignore
-from contexthall.core import catalog, lines, wire
 from contexthall.core.errors import CODES, HallError
-from contexthall.faces import workers
 from contexthall.faces.cli.table import COMMANDS, context
-from contexthall.faces.mcp import backlog, http
-from contexthall.faces.web import api, connections, events
-from contexthall.guild.lists import tools_cache
 from contexthall.guild.members import manifest
-from contexthall.guild.servers import process, transport
-from contexthall.system import disk
 
 DOCS = REPOSITORY / "docs"
 
@@ -40,10 +29,6 @@ def section(document: str, heading: str) -> str:
     found = [part for part in parts if part.split("\n", 1)[0] == heading]
     assert found, f"docs/{document} has no section {heading!r}"
     return found[0]
-
-
-def mebibytes(count: int) -> str:
-    return f"{count >> 20} MiB"
 
 
 def option_names(command: click.Command) -> list[str]:
@@ -211,42 +196,3 @@ def test_what_ci_runs_is_what_the_readme_says() -> None:
 def test_the_worked_example_of_the_cache_format_recomputes() -> None:
     version = oracle.cache_version({"hello.md": "Hello world", "goodbye.md": "Goodbye world"})
     assert version in text_of("docs/cache-format.md")
-
-
-BOUNDS = {
-    "a line over stdio, a body at `/mcp`": [
-        mebibytes(lines.MAXIMUM_LINE_BYTES),
-        mebibytes(http.MOST_BODY_BYTES),
-        f"{wire.MOST_VALUES:,} values",
-        f"{wire.MOST_LEVELS} levels",
-    ],
-    "a query": [f"{catalog.LONGEST_TEXT:,} characters"],
-    "a scope or a path that a native tool is given": [f"{catalog.LONGEST_PATH:,} characters"],
-    "a body at `/api`": [mebibytes(api.MOST_BODY_BYTES)],
-    "requests under way for a stdio client": [f"{backlog.MOST_UNDER_WAY};", mebibytes(backlog.MOST_WAITING_BYTES)],
-    "the answer of `context.resolve`": [mebibytes(ranking.MOST_CONTENT_BYTES), mebibytes(ranking.MOST_REPEATED_BYTES)],
-    "connections over HTTP": [f"{connections.MOST_CONNECTIONS},"],
-    "large bodies at `/mcp` that are worked on at a time": [f"{http.MOST_LARGE_BODIES},"],
-    "sessions at `/mcp`": [f"{http.MOST_SESSIONS};", f"{http.IDLE_SECONDS / 60:.0f} minutes"],
-    "event streams of pages": [f"{events.MOST_STREAMS}"],
-    "threads for native tools": [f"{workers.MOST_WORKERS} for agents", f"{workers.MOST_WORKERS} for pages"],
-    "a document, an index, any file that is read whole": [f"{disk.LARGEST_FILE >> 30} GiB"],
-    "a `.context.yaml`": [mebibytes(context_file.MOST_BYTES), f"{yaml_text.MOST_LEVELS} levels"],
-    "a `contexthall.toml`": [f"{settings_files.LARGEST_BYTES >> 10} KiB"],
-    "a client's file (`context connect`, `guild import`, `doctor`)": [
-        mebibytes(config_file.MOST_BYTES),
-        f"{wire.MOST_VALUES:,} values",
-        f"{config_file.MOST_LINES:,} lines of TOML",
-    ],
-    "an ignore rule": [f"{ignore._LONGEST_PATTERN:,} bytes", f"{ignore._MOST_EXPRESSIONS:,} rules"],
-    "a member's manifest": [mebibytes(manifest.LARGEST_BYTES)],
-    "a tools cache, the definitions that a server lists": [mebibytes(tools_cache.MOST_BYTES)],
-    "a member's message": [mebibytes(process.LONGEST_LINE), f"{transport._MOST_VALUES:,} values"],
-}
-
-
-@pytest.mark.parametrize("what", BOUNDS)
-def test_every_bound_in_the_security_model_is_that_of_the_code(what: str) -> None:
-    rows = [line for line in section("security.md", "Bounds").splitlines() if line.startswith(f"| {what} |")]
-    assert len(rows) == 1
-    assert [bound for bound in BOUNDS[what] if bound not in rows[0]] == []

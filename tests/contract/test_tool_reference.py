@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from docs.calls import Shown
-from docs.generate import PAGE, WIDTH, Answer, fields, generated, kind, outputs, page, spelt, table
-from docs.parts import parts, prose, with_parts
+from docs.generate import PAGE, WIDTH, Answer, fields, generated, kind, outputs, page, spelt
+from docs.parts import parts, prose, table, with_parts
 
 
 def answer(value: dict[str, Any]) -> Answer:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from contexthall.core.catalog import LONGEST_TEXT, Caller, Capability, Catalog, JsonObject, Tool, ToolResult
+from contexthall.core import limits
+from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, Tool, ToolResult
 from contexthall.core.errors import (
     CacheMissingError,
     DiskError,
@@ -95,9 +96,9 @@ def test_a_fault_in_an_argument_gets_the_code_it_deserves_first_come_first_serve
     "arguments",
     [
         {"budget": [0] * 10_001},
-        {"query": 5, "budget": 1, "cache": "x" * (LONGEST_TEXT + 1)},
-        {"query": "x" * (LONGEST_TEXT + 1), "budget": -1, "cache": "c"},
-        {**GOOD, "query": "x" * (LONGEST_TEXT + 1)},
+        {"query": 5, "budget": 1, "cache": "x" * (limits.QUERY_CHARACTERS + 1)},
+        {"query": "x" * (limits.QUERY_CHARACTERS + 1), "budget": -1, "cache": "c"},
+        {**GOOD, "query": "x" * (limits.QUERY_CHARACTERS + 1)},
     ],
     ids=["a long budget", "a long cache", "a long query before a bad budget", "a long query"],
 )
@@ -107,7 +108,10 @@ def test_what_is_too_long_changes_nothing_in_the_order_of_refusals(arguments: Js
 
 
 def test_only_an_argument_that_has_a_refusal_can_be_too_long() -> None:
-    for arguments in ({**GOOD, "query": "x" * LONGEST_TEXT}, {**GOOD, "cache": "x" * (LONGEST_TEXT + 1)}):
+    for arguments in (
+        {**GOOD, "query": "x" * limits.QUERY_CHARACTERS},
+        {**GOOD, "cache": "x" * (limits.QUERY_CHARACTERS + 1)},
+    ):
         assert not call(tool(input_schema=CLOSED, refusals=REFUSALS), arguments).is_error
 
 

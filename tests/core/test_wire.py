@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexthall.core.wire import MOST_LEVELS, compact, is_deep, parse, pretty
+from contexthall.core import limits
+from contexthall.core.wire import compact, is_deep, parse, pretty
 
 scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -61,9 +62,12 @@ def test_at_every_depth_json_is_read_or_refused() -> None:
 
 
 def test_how_deep_is_too_deep_depends_on_nobody_and_on_no_string() -> None:
-    assert parse(b"[" * MOST_LEVELS + b"]" * MOST_LEVELS)
+    assert parse(b"[" * limits.NESTED_LEVELS + b"]" * limits.NESTED_LEVELS)
     assert parse(b'["' + b"[{" * 999 + b'\\"[[", "\\\\", [' + b"[]," * 999 + b'"]"]]')
-    for deep in (b"[" * (MOST_LEVELS + 1) + b"]" * (MOST_LEVELS + 1), b'{"a":' * 999 + b"1" + b"}" * 999):
+    for deep in (
+        b"[" * (limits.NESTED_LEVELS + 1) + b"]" * (limits.NESTED_LEVELS + 1),
+        b'{"a":' * 999 + b"1" + b"}" * 999,
+    ):
         with pytest.raises(ValueError, match="nested too deeply"):
             parse(deep)
 
@@ -71,10 +75,10 @@ def test_how_deep_is_too_deep_depends_on_nobody_and_on_no_string() -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"[" * MOST_LEVELS + b"]" * MOST_LEVELS, False),
-        (b"[" * (MOST_LEVELS + 1) + b"]" * (MOST_LEVELS + 1), True),
-        (b"[]," * 1000 + b"[" * MOST_LEVELS, False),
-        (b"[]," * 1000 + b"[" * (MOST_LEVELS + 1), True),
+        (b"[" * limits.NESTED_LEVELS + b"]" * limits.NESTED_LEVELS, False),
+        (b"[" * (limits.NESTED_LEVELS + 1) + b"]" * (limits.NESTED_LEVELS + 1), True),
+        (b"[]," * 1000 + b"[" * limits.NESTED_LEVELS, False),
+        (b"[]," * 1000 + b"[" * (limits.NESTED_LEVELS + 1), True),
         (b"[" * 100 + b"]" * 10_000 + b"[" * 150, False),
         (b"[" * 100 + b"]" * 101 + b"[" * 200, False),
     ],

@@ -21,12 +21,11 @@ from tests.faults.scale import record, scaled
 from tests.guild.making import make_http_member, make_member, tool, write_cache
 from uvicorn.server import ServerState
 
-from contexthall.core.catalog import LONGEST_PATH
-from contexthall.core.wire import MOST_VALUES, has_too_many_values
-from contexthall.faces.mcp.sessions import UNUSED_SECONDS, USED_SECONDS, Sessions
+from contexthall.core import limits
+from contexthall.core.wire import has_too_many_values
+from contexthall.faces.mcp.sessions import Sessions
 from contexthall.faces.web import connections
 from contexthall.faces.web.connections import BoundedConnection
-from contexthall.faces.web.events import MOST_STREAMS
 from contexthall.hall import open_hall
 
 PING = QUESTIONS[0]
@@ -62,14 +61,14 @@ MESSAGES: dict[str, Callable[[], bytes]] = {
     "lists": lambda: call("query_context", '{"scope":"","filter":[' + "[]," * (15 * MUCH) + "[]]}"),
     "numbers": lambda: call("query_context", '{"scope":"","filter":[' + "1," * (20 * MUCH) + "1]}"),
     "as many numbers as may be": lambda: call(
-        "query_context", '{"scope":"","filter":[' + "1," * (MOST_VALUES - 9) + "1]}"
+        "query_context", '{"scope":"","filter":[' + "1," * (limits.JSON_VALUES - 9) + "1]}"
     ),
     "as many names as may be": lambda: call(
-        "query_context", '{"scope":"","filter":[' + '"x",' * (MOST_VALUES - 9) + "1]}"
+        "query_context", '{"scope":"","filter":[' + '"x",' * (limits.JSON_VALUES - 9) + "1]}"
     ),
     "unknown arguments": lambda: call("context.list_caches", json.dumps(dict.fromkeys(map(str, range(3 * MUCH)), 1))),
     "as many unknown arguments as may be": lambda: call(
-        "context.list_caches", json.dumps(dict.fromkeys(map(str, range(MOST_VALUES - 9)), 1))
+        "context.list_caches", json.dumps(dict.fromkeys(map(str, range(limits.JSON_VALUES - 9)), 1))
     ),
     "brackets": lambda: b"[" * (45 * MUCH),
     "nested objects": lambda: b'{"a":' * (9 * MUCH),
@@ -106,7 +105,9 @@ def test_what_is_longer_than_any_path_is_refused_and_not_repeated(
     tool_name: str, argument: str, refusal: str, tmp_path: Path
 ) -> None:
     hall = open_hall(str(tmp_path))
-    result = asyncio.run(hall.catalog.call(tool_name, {argument: "/a" * (LONGEST_PATH // 2 + 1)}, hall.caller))
+    result = asyncio.run(
+        hall.catalog.call(tool_name, {argument: "/a" * (limits.PATH_CHARACTERS // 2 + 1)}, hall.caller)
+    )
     assert (result.is_error, refusal in result.text, len(result.text) < 200) == (True, True, True)
 
 
@@ -353,8 +354,8 @@ def test_so_many_connections_are_served_as_many_more_are_told_and_the_rest_turne
 
 @pytest.mark.parametrize("most", [1, 3])
 def test_the_bound_on_connections_is_exact(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", most)
-    monkeypatch.setattr(connections, "SURPLUS_SECONDS", 60.0)
+    monkeypatch.setattr(limits, "HTTP_CONNECTIONS", most)
+    monkeypatch.setattr(limits, "HTTP_SURPLUS_SECONDS", 60.0)
     request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
     async def begin() -> None:
@@ -386,7 +387,7 @@ def test_only_so_many_pages_listen_and_one_that_leaves_makes_room(home: Path) ->
                 writer.write(request)
                 return await reader.readline(), writer
 
-            pages = [await page() for _ in range(MOST_STREAMS)]
+            pages = [await page() for _ in range(limits.EVENT_STREAMS)]
             assert {status for status, _ in pages} == {b"HTTP/1.1 200 OK\r\n"}
             status, late = await page()
             assert b" 503 " in status
@@ -411,16 +412,16 @@ def test_a_session_that_is_left_makes_room_first_and_one_in_use_never_does() -> 
             pass
     with sessions.opening():
         assert sessions.to_end() is None
-        now += UNUSED_SECONDS
+        now += limits.UNUSED_SESSION_SECONDS
         assert sessions.to_end() == "left"
         sessions.note_ended("left")
         assert sessions.to_end() is None
         with sessions.opening():
             assert sessions.to_end() is None
-            now += USED_SECONDS
+            now += limits.USED_SESSION_SECONDS
             with sessions.used("used"):
                 assert sessions.to_end() is None
-            now += USED_SECONDS
+            now += limits.USED_SESSION_SECONDS
             assert sessions.to_end() == "used"
 
 
@@ -450,14 +451,14 @@ async def answering(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.mark.parametrize(
     ("patience", "said"),
     [
-        ("HEAD_SECONDS", ""),
-        ("HEAD_SECONDS", "GET / HT"),
-        ("BODY_SECONDS", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx"),
-        ("BODY_SECONDS", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nx"),
+        ("HTTP_HEAD_SECONDS", ""),
+        ("HTTP_HEAD_SECONDS", "GET / HT"),
+        ("HTTP_BODY_SECONDS", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx"),
+        ("HTTP_BODY_SECONDS", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nx"),
     ],
 )
 def test_whoever_does_not_end_its_request_is_let_go(monkeypatch: pytest.MonkeyPatch, patience: str, said: str) -> None:
-    monkeypatch.setattr(connections, patience, 0.1)
+    monkeypatch.setattr(limits, patience, 0.1)
 
     async def begin() -> None:
         async with listening(answering) as (url, state):
@@ -479,7 +480,7 @@ async def echoing_nothing(scope: Scope, receive: Receive, send: Send) -> None:
 def test_whoever_does_not_end_a_request_that_it_sent_with_the_one_before_is_let_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connections, "BODY_SECONDS", 0.1)
+    monkeypatch.setattr(limits, "HTTP_BODY_SECONDS", 0.1)
     said = "GET /mcp HTTP/1.1\r\nHost: x\r\n\r\nPOST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
 
     async def begin() -> None:
@@ -491,7 +492,7 @@ def test_whoever_does_not_end_a_request_that_it_sent_with_the_one_before_is_let_
 
 
 def test_whoever_reads_nothing_of_its_answer_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "READING_SECONDS", 0.2)
+    monkeypatch.setattr(limits, "HTTP_READING_SECONDS", 0.2)
 
     async def begin() -> None:
         async with listening(answering) as (url, state):
@@ -506,7 +507,7 @@ def test_whoever_reads_nothing_of_its_answer_is_let_go(monkeypatch: pytest.Monke
 
 
 def test_one_connection_too_many_is_told_so_and_the_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(limits, "HTTP_CONNECTIONS", 1)
     request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
     async def begin() -> None:

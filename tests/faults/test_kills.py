@@ -46,8 +46,8 @@ from tests.processes import CONTEXT, HANDSHAKE_2025, PATIENCE_SECONDS, RawServer
 from tests.waiting import wait_until
 
 from contexthall.caches.library import CacheRef
-from contexthall.contexts.freshness import heads
 from contexthall.contexts.freshness.heads import MANY, SecondReader
+from contexthall.core import limits
 from contexthall.system import kernel
 
 BUILDS = scaled(1, 3, 45)
@@ -587,7 +587,7 @@ def test_a_second_reader_that_somebody_has_stopped_is_not_waited_for(
     tmp_path: Path, family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(TOKEN, family.token)
-    monkeypatch.setattr(heads, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(limits, "READER_SECONDS", 0.5)
     with SecondReader() as second:
         for number in range(MANY):
             second.ask_for(str(tmp_path / str(number)))

@@ -30,8 +30,8 @@ from tests.guild.making import make_member, tool, write_cache
 from tests.processes import RawServer
 from tests.waiting import until
 
-from contexthall.faces.mcp.backlog import MOST_UNDER_WAY
-from contexthall.faces.workers import MOST_WORKERS, Workers
+from contexthall.core import limits
+from contexthall.faces.workers import Workers
 
 PING = QUESTIONS[0]
 # Beside those that work: the loop's own, and one for each member's process that is waited for.
@@ -62,7 +62,7 @@ def test_many_clients_over_http_get_right_answers_only_and_leave_nothing_behind(
         assert tally.pings
         # At the end all have left, but for the pipes to two members and the connections that idle for a moment.
         assert watched.seen[-1][1].descriptors < 64
-        assert max(figures.threads for _, figures in watched.seen) <= MOST_WORKERS + OTHER_THREADS
+        assert max(figures.threads for _, figures in watched.seen) <= limits.TOOL_THREADS + OTHER_THREADS
         record("load", "calls over HTTP, all answers right", tally.answered)
 
     carried_out(ask(), scaled(50, 50, 230))
@@ -75,7 +75,7 @@ def test_pipelined_requests_are_all_answered_rightly(home: Path) -> None:
         tally, watched = await over_pipes(home, questions, requests=scaled(400, 800, 10_000))
         assert tally.wrong == []
         assert tally.answered == scaled(400, 800, 10_000)
-        assert max(figures.threads for _, figures in watched.seen) <= MOST_WORKERS + OTHER_THREADS
+        assert max(figures.threads for _, figures in watched.seen) <= limits.TOOL_THREADS + OTHER_THREADS
         record("load", "requests pipelined over stdio, all answers right", tally.answered)
 
     carried_out(ask(), scaled(50, 50, 230))
@@ -123,7 +123,7 @@ def test_a_log_that_nobody_reads_holds_up_nobody(tmp_path: Path) -> None:
 def test_over_pipes_a_ping_overtakes_calls_and_a_cancelled_call_never_gets_its_turn(home: Path) -> None:
     async def ask() -> None:
         async with Pipe.opened(home) as pipe:
-            slow = [pipe.send(SLOW) for _ in range(2 * MOST_UNDER_WAY)]
+            slow = [pipe.send(SLOW) for _ in range(2 * limits.REQUESTS_UNDER_WAY)]
             ping = pipe.send(PING)
             assert (await pipe.receive())["id"] == ping
             last = pipe.send(QUESTIONS[3])
@@ -146,13 +146,13 @@ def test_over_pipes_pings_are_answered_while_every_place_for_a_call_is_taken(tmp
 
     async def ask() -> None:
         async with Pipe.opened(tmp_path) as pipe:
-            for _ in range(MOST_UNDER_WAY + waiting):
+            for _ in range(limits.REQUESTS_UNDER_WAY + waiting):
                 pipe.send(SLOW)
-            await until(lambda: calls_begun() == MOST_UNDER_WAY)
+            await until(lambda: calls_begun() == limits.REQUESTS_UNDER_WAY)
             for _ in range(3):
                 async with asyncio.timeout(20):
                     assert (await pipe.ask(PING))["result"] == {}
-            assert calls_begun() == MOST_UNDER_WAY
+            assert calls_begun() == limits.REQUESTS_UNDER_WAY
 
     carried_out(ask())
 
@@ -167,13 +167,13 @@ def test_over_pipes_a_call_that_waits_is_cancelled_though_all_before_it_go_on(tm
 
     async def ask() -> None:
         async with Pipe.opened(tmp_path) as pipe:
-            first, *_, waiting = [pipe.send(SLOW) for _ in range(MOST_UNDER_WAY + 1)]
-            await until(lambda: calls_begun() == MOST_UNDER_WAY)
+            first, *_, waiting = [pipe.send(SLOW) for _ in range(limits.REQUESTS_UNDER_WAY + 1)]
+            await until(lambda: calls_begun() == limits.REQUESTS_UNDER_WAY)
             for number in (waiting, first):  # the second makes room
                 pipe.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
             async with asyncio.timeout(20):
                 assert (await pipe.ask(QUESTIONS[3]))["result"]
-            assert calls_begun() == MOST_UNDER_WAY
+            assert calls_begun() == limits.REQUESTS_UNDER_WAY
 
     carried_out(ask())
 

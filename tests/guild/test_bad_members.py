@@ -232,7 +232,7 @@ async def test_a_server_that_prints_rubbish_between_its_answers_is_understood(tm
 async def test_after_failures_a_server_is_left_alone_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contexthall.guild.servers.supervisor._FIRST_PAUSE_SECONDS", 20.0)
+    monkeypatch.setattr("contexthall.core.limits.FIRST_BACK_OFF_SECONDS", 20.0)
     make_member(tmp_path / "guild", "bad", "--exit", "4", "--record", str(tmp_path / "record"))
     async with opened(tmp_path) as manager:
         first, second, third = [(await failure(manager)).detail for _ in range(3)]
@@ -270,7 +270,7 @@ async def test_a_list_that_is_refused_or_never_ends_is_an_error_but_calls_are_an
     tmp_path: Path, flags: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """REQ-MCP-TOOL-20: what is wrong with the list keeps nobody from calling."""
-    monkeypatch.setattr("contexthall.guild.servers.connection._MOST_PAGES", 500)
+    monkeypatch.setattr("contexthall.core.limits.LISTED_PAGES", 500)
     make_member(tmp_path / "guild", "bad", *flags)
     write_cache(tmp_path / "guild" / "bad", tool("echo"))
     async with opened(tmp_path) as manager:
@@ -286,7 +286,7 @@ async def test_a_list_that_is_refused_or_never_ends_is_an_error_but_calls_are_an
 async def test_pages_that_come_to_more_than_can_be_kept_are_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contexthall.guild.servers.connection.MOST_BYTES", 2000)
+    monkeypatch.setattr("contexthall.core.limits.TOOLS_CACHE_BYTES", 2000)
     make_member(tmp_path / "guild", "bad", "--tools", "40", "--page-size", "5")
     async with opened(tmp_path) as manager:
         await manager.refresh_tool_caches()

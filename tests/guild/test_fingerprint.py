@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from contexthall.guild.members import fingerprint as module
 from contexthall.guild.members.fingerprint import fingerprint
 from contexthall.guild.members.manifest import Launch, MemberManifest
 from contexthall.guild.members.roster import Member
@@ -164,7 +163,7 @@ def test_a_member_without_directory_or_manifest_has_one_all_the_same(server: Pat
 
 
 def test_of_too_many_files_those_next_to_the_top_count(server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_FILES", 3)
+    monkeypatch.setattr("contexthall.core.limits.FINGERPRINT_FILES", 3)
     (server / "a").mkdir()
     for name in ("a/1", "a/2", "lib/0"):
         (server / name).write_text("x")

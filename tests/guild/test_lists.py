@@ -22,9 +22,9 @@ from tests.guild.making import (
 from tests.processes import run_context
 from tests.waiting import until
 
+from contexthall.core import limits
 from contexthall.core.catalog import Caller, Catalog
 from contexthall.core.errors import MemberError
-from contexthall.guild import manager as manager_module
 from contexthall.guild.capability import guild_capability
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import MCPManager, Member
@@ -32,8 +32,8 @@ from contexthall.guild.manager import MCPManager, Member
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_LOOK_SECONDS", "_ANSWER_SECONDS", "_LIST_SECONDS", "_ANNOUNCED_SECONDS"):
-        monkeypatch.setattr(manager_module, name, 0.01)
+    for name in ("LIST_POLL_SECONDS", "LIST_ANSWER_SECONDS", "FIRST_LIST_SECONDS", "ANNOUNCEMENT_SECONDS"):
+        monkeypatch.setattr(limits, name, 0.01)
 
 
 @asynccontextmanager

@@ -210,7 +210,7 @@ def test_a_crash_is_an_error_and_the_next_call_starts_anew(guild: Path) -> None:
 
 
 def test_a_member_that_keeps_failing_is_tried_ever_less_often(guild: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contexthall.guild.servers.supervisor._FIRST_PAUSE_SECONDS", 3.0)
+    monkeypatch.setattr("contexthall.core.limits.FIRST_BACK_OFF_SECONDS", 3.0)
     make_member(guild, "echo")
     factory = FakeFactory()
     factory.failure = RuntimeError("no licence")
@@ -231,7 +231,7 @@ def test_a_member_that_keeps_failing_is_tried_ever_less_often(guild: Path, monke
 def test_a_member_that_has_failed_five_thousand_times_fails_in_the_same_words(
     guild: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contexthall.guild.servers.supervisor._LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("contexthall.core.limits.LAST_BACK_OFF_SECONDS", 0.0)
     make_member(guild, "echo")
     factory = FakeFactory()
     factory.failure = RuntimeError("no licence")
@@ -274,7 +274,7 @@ def test_a_server_that_says_that_its_tools_changed_is_asked_again(guild: Path) -
 def test_one_that_says_so_at_every_start_is_not_started_over_and_over(
     guild: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contexthall.guild.manager._ANNOUNCED_SECONDS", 0.001)
+    monkeypatch.setattr("contexthall.core.limits.ANNOUNCEMENT_SECONDS", 0.001)
     make_member(guild, "echo")
 
     class Eager(FakeFactory):
@@ -461,8 +461,8 @@ def test_a_cache_that_somebody_else_changed_is_flagged_too(guild: Path, memory: 
 
 
 def test_what_another_process_approves_is_heeded(guild: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contexthall.guild.manager._LOOK_SECONDS", 0.01)
-    monkeypatch.setattr("contexthall.guild.manager._LIST_SECONDS", 0.0)
+    monkeypatch.setattr("contexthall.core.limits.LIST_POLL_SECONDS", 0.01)
+    monkeypatch.setattr("contexthall.core.limits.FIRST_LIST_SECONDS", 0.0)
     make_member(guild, "echo")
 
     async def work() -> None:

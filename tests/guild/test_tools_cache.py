@@ -10,14 +10,9 @@ from typing import Any
 
 import pytest
 
+from contexthall.core import limits
 from contexthall.guild.lists.memory import MemberRecord
-from contexthall.guild.lists.tools_cache import (
-    MOST_BYTES,
-    CachedTools,
-    ToolsCaches,
-    parse,
-    render,
-)
+from contexthall.guild.lists.tools_cache import CachedTools, ToolsCaches, parse, render
 from contexthall.guild.members.manifest import Launch, MemberManifest
 from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk, is_temporary
@@ -145,7 +140,7 @@ def test_the_tools_of_the_very_file_that_is_remembered_are_the_remembered_ones(t
         (text_of(tools=[ECHO, ECHO]), 'tool "echo" is left out: another tool has that name'),
         (text_of(tools=[{"name": "x", "inputSchema": {}}]), 'the tool "x" has no description'),
         (text_of(tools=[{**ECHO, "description": None}]), 'the tool "echo" has no description'),
-        (b" " * (MOST_BYTES + 1), f"it is larger than {MOST_BYTES} bytes"),
+        (b" " * (limits.TOOLS_CACHE_BYTES + 1), f"it is larger than {limits.TOOLS_CACHE_BYTES} bytes"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -5,7 +5,8 @@ from typing import Any
 
 from contexthall.caches.library import DEFAULT_BUDGET, LARGEST_BUDGET, Library
 from contexthall.caches.query.section_reply import ReplyFormat
-from contexthall.core.catalog import LONGEST_PATH, READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
+from contexthall.core import limits
+from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
 from contexthall.core.errors import CacheMissingError, DiskError, InvalidBudgetError, InvalidQueryError
 from contexthall.core.paths import native
 
@@ -235,6 +236,6 @@ def _inspect_tool(library: Library) -> Tool:
 
 def _path(text: str) -> str:
     """Return an argument as a path; what is longer than any path leads nowhere."""
-    if len(text) > LONGEST_PATH:
+    if len(text) > limits.PATH_CHARACTERS:
         raise CacheMissingError("its path is longer than any")
     return native(text)

@@ -26,6 +26,7 @@ from contexthall.caches.query.section_reader import OpenSections, open_cache, se
 from contexthall.caches.query.section_reading import Outline, Reading
 from contexthall.caches.query.section_reply import Question, ReplyFormat
 from contexthall.caches.query.whole_documents import WholeDocuments
+from contexthall.core import limits
 from contexthall.core.errors import (
     CacheInvalidError,
     CacheMissingError,
@@ -45,9 +46,6 @@ Answer = TypeVar("Answer")
 
 LARGEST_BUDGET = 2**63 - 1
 DEFAULT_BUDGET = 4_000
-
-_MOST_OPEN = 4
-_MOST_SWAPS = 10
 
 
 class CacheEntry(NamedTuple):
@@ -84,7 +82,7 @@ def _retried_if_replaced(
 
     @wraps(read)
     def retried(self: "Library", cache: CacheRef, /, *args: Arguments.args, **options: Arguments.kwargs) -> Answer:
-        for _ in range(_MOST_SWAPS):
+        for _ in range(limits.CACHE_SWAPS):
             before = self._identity(cache)
             try:
                 return read(self, cache, *args, **options)
@@ -311,7 +309,7 @@ class Library:
         opened = open_cache(disk, path, known, clock=self._clock)
         if opened is not known:
             self._opened.pop(cache.path, None)
-            for oldest in list(self._opened)[: 1 - _MOST_OPEN]:
+            for oldest in list(self._opened)[: 1 - limits.OPEN_CACHES]:
                 self._opened.pop(oldest, None)
             self._opened[cache.path] = opened
         return opened

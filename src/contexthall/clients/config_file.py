@@ -11,15 +11,13 @@ from typing import Any, NamedTuple, Protocol
 
 from contexthall.clients import jsonc, toml_text
 from contexthall.clients.change import object_at
+from contexthall.core import limits
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
-from contexthall.core.wire import MOST_VALUES, has_too_many_values
+from contexthall.core.wire import has_too_many_values
 from contexthall.system import safe_write
 from contexthall.system.disk import Directory, Disk
 
 BACKUP_SUFFIX = ".before-context-hall"
-MOST_BYTES = 8 << 20
-MOST_LINES = 20_000
-"""Of a TOML file; JSON is bounded by its values."""
 
 
 class _FileSyntax(Protocol):
@@ -133,15 +131,15 @@ class ConfigFile:
 
     def _bytes(self, real: str) -> bytes | None:
         try:
-            _, data = self._disk.read_small(real, MOST_BYTES)
+            _, data = self._disk.read_small(real, limits.CLIENT_FILE_BYTES)
         except PathMissingError:
             return None
-        if len(data) > MOST_BYTES:
-            raise self._refused(f"it is larger than {MOST_BYTES >> 20} MiB")
+        if len(data) > limits.CLIENT_FILE_BYTES:
+            raise self._refused(f"it is larger than {limits.CLIENT_FILE_BYTES >> 20} MiB")
         if self._language is jsonc and has_too_many_values(data):
-            raise self._refused(f"it has more than {MOST_VALUES:,} values")
-        if self._language is toml_text and data.count(b"\n") > MOST_LINES:
-            raise self._refused(f"it has more than {MOST_LINES:,} lines")
+            raise self._refused(f"it has more than {limits.JSON_VALUES:,} values")
+        if self._language is toml_text and data.count(b"\n") > limits.CLIENT_FILE_LINES:
+            raise self._refused(f"it has more than {limits.CLIENT_FILE_LINES:,} lines")
         return data
 
     def _real(self) -> str:

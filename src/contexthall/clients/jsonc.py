@@ -21,7 +21,7 @@ from contexthall.clients.change import (
     with_value,
     without_value,
 )
-from contexthall.core import wire
+from contexthall.core import limits, wire
 
 _SPACE: Final = " \t\r\n"
 _BYTE_ORDER_MARK: Final = "\ufeff"
@@ -267,7 +267,7 @@ def _check_depth(bare: str) -> None:
     depth = 0
     for found in _TOKEN.finditer(bare):
         depth += _STEPS.get(found[0], 0)
-        if depth > wire.MOST_LEVELS:
+        if depth > limits.NESTED_LEVELS:
             raise error_at(bare, found.start(), "nested too deeply")
 
 

@@ -12,12 +12,8 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from contexthall.clients.change import Edit, Edits, Number, TextError, apply_edits, error_at, with_value, without_value
+from contexthall.core import limits
 
-_MOST_LEVELS: Final = 128
-# The time that tomllib takes grows with the square of the parts of a key.
-_MOST_PARTS: Final = 32
-# Python reads no longer number, and TOML has none.
-_LONGEST_WORD: Final = 4000
 _SPACE: Final = " \t\r\n"
 _BYTE_ORDER_MARK: Final = "\ufeff"
 # A string matches even if it has no end, so no character is looked at twice and the time is linear.
@@ -87,8 +83,8 @@ def _check_size(text: str) -> None:
         part = found[0]
         depth += _STEPS.get(part, 0)
         dots = 0 if part in _BETWEEN_KEYS else dots + (part == ".")
-        is_word = part[0] not in "\"'#"
-        if depth > _MOST_LEVELS or dots >= _MOST_PARTS or (is_word and len(part) > _LONGEST_WORD):
+        is_long = part[0] not in "\"'#" and len(part) > limits.TOML_WORD_CHARACTERS
+        if depth > limits.NESTED_LEVELS or dots >= limits.TOML_KEY_PARTS or is_long:
             raise error_at(text, found.start(), "nested too deeply, or too long a key or number")
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from contexthall.core import limits
 from contexthall.core.errors import SettingsError
 from contexthall.core.paths import absolute
 
@@ -32,7 +33,7 @@ class Settings:
     toolsets: tuple[str, ...] = TOOLSETS
     confine: bool = False
     allow_roots: tuple[str, ...] = ()
-    tool_timeout_seconds: float = 30.0
+    tool_timeout_seconds: float = limits.NATIVE_TOOL_SECONDS
     reply: Literal["json", "text"] = "json"
     """The form of answers from caches of format 2 where nobody asks for one."""
     user_cache: str = ""

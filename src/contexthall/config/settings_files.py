@@ -6,11 +6,11 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from contexthall.config.settings import SETTINGS_FILE, Settings, SettingsFile, resolve, user_directory
+from contexthall.core import limits
 from contexthall.core.errors import HallError, PathMissingError, SettingsError, UsageError
 from contexthall.core.paths import absolute
 from contexthall.system.disk import Disk
 
-LARGEST_BYTES, _MOST_DOTS = 1 << 16, 1000
 _OUR_VARIABLES = "CONTEXT_"
 _T = TypeVar("_T")
 
@@ -105,8 +105,7 @@ def _read_file(directory: str, disk: Disk, *, trusted: bool) -> SettingsFile | N
         return None
     import tomllib
 
-    # The time that tomllib takes grows with the square of the parts of a key, and no setting has any.
-    if len(data) > LARGEST_BYTES or any(line.count(b".") > _MOST_DOTS for line in data.splitlines()):
+    if len(data) > limits.SETTINGS_BYTES or any(line.count(b".") > limits.SETTINGS_DOTS for line in data.splitlines()):
         raise SettingsError(f"{path}: too large to be settings", hint="mend the file or remove it")
     try:
         values = tomllib.loads(data.decode("utf-8"))

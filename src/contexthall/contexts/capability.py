@@ -7,7 +7,8 @@ from typing import TypeAlias
 from contexthall.contexts.answers import ContextListing, ContextReading, FreshnessReport, failed_listing, sentence
 from contexthall.contexts.files.schema import FILTERABLE
 from contexthall.contexts.project import MISSING, STATES, Project, Projects, Selection
-from contexthall.core.catalog import LONGEST_PATH, READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
+from contexthall.core import limits
+from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
 from contexthall.core.errors import ScopeError
 from contexthall.core.paths import native
 from contexthall.core.text import quoted
@@ -106,8 +107,8 @@ def _run(projects: Projects, answer: Answer, arguments: JsonObject, caller: Call
     """Answer from the project that is named."""
     for name, value in arguments.items():
         # No path is longer, and an answer repeats what was asked, more than once.
-        if isinstance(value, str) and len(value) > LONGEST_PATH:
-            complaint = f"Invalid argument {quoted(name)}: longer than {LONGEST_PATH} characters"
+        if isinstance(value, str) and len(value) > limits.PATH_CHARACTERS:
+            complaint = f"Invalid argument {quoted(name)}: longer than {limits.PATH_CHARACTERS} characters"
             return ToolResult.of_text(complaint, is_error=True)
     root = projects.root_of(native(replace_lone_surrogates(arguments["path"])) if "path" in arguments else None)
     told = answer(projects.open(root, caller.may_read), root, arguments).to_json()

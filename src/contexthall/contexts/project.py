@@ -26,13 +26,13 @@ from contexthall.contexts.answers import (
     sentence,
 )
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
-from contexthall.contexts.files.context_file import MOST_BYTES
 from contexthall.contexts.files.schema import FILTERABLE, chosen
 from contexthall.contexts.files.yaml_text import Value, finite, write
 from contexthall.contexts.freshness.heads import FAULTS, Head, SecondReader, read_context_of, read_head
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.freshness.verdict import FRESH, MISSING, STALE, STATES, add_up, changes, judge, read_contents
 from contexthall.contexts.scan.directories import ROOT, Census, ScannedDirectory, count, look_at_one, walk
+from contexthall.core import limits
 from contexthall.core.errors import (
     ContextCorruptError,
     ContextMissingError,
@@ -68,8 +68,6 @@ __all__ = [
 FIELDS = FILTERABLE
 as_yaml = write
 
-_MOST_PROJECTS = 8
-
 
 class Overview(NamedTuple):
     """A project as it was seen: every directory, which of them are kept, and what there is to say of those."""
@@ -92,7 +90,7 @@ class Projects:
         self._memory = memory
         self._clock = clock
         # What was learnt about the last few projects saves work.
-        self._open = lru_cache(maxsize=_MOST_PROJECTS)(self._new)
+        self._open = lru_cache(maxsize=limits.OPEN_PROJECTS)(self._new)
 
     def root_of(self, path: str | None) -> str:
         """Return which project root `path` names."""
@@ -208,7 +206,7 @@ class Project:
     def config(self) -> Config:
         """Read the project's configuration; SettingsError says what is wrong with it."""
         try:
-            _, data = self.disk.read_small(os.path.join(self.base, CONFIG_FILE), MOST_BYTES)
+            _, data = self.disk.read_small(os.path.join(self.base, CONFIG_FILE), limits.CONTEXT_FILE_BYTES)
         except PathMissingError:
             return Config()
         except DiskError as error:

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeAlias, cast
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
+from contexthall.core import limits
 from contexthall.core.errors import DiskError, HallError, InternalError, UnknownToolError
 from contexthall.core.paths import MayRead
 from contexthall.core.text import escaped, quoted
@@ -28,12 +29,6 @@ JsonObject: TypeAlias = Mapping[str, Any]
 Listener: TypeAlias = Callable[[], None]
 Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 
-_LONGEST_COMPLAINT = 200
-_LONGEST_REASON = 120
-LONGEST_TEXT = 1 << 20
-LONGEST_PATH = 4 << 20
-_MOST_FAULTS = 1000
-_MOST_UNKNOWN = 100
 _COMPLAINTS = {"required": "Missing argument", "additionalProperties": "Unknown argument"}
 _GREETING = (
     "Context Hall serves what an agent needs before it works. Everything is a snapshot on this machine, and answers "
@@ -283,14 +278,14 @@ class Catalog:
         validator = self._validators.get(tool.name) or Draft202012Validator(tool.input_schema)
         self._validators[tool.name] = validator
         try:
-            faults = list(islice(validator.iter_errors(_worth_judging(tool, arguments)), _MOST_FAULTS))
+            faults = list(islice(validator.iter_errors(_worth_judging(tool, arguments)), limits.ARGUMENT_FAULTS))
         except RecursionError:
             return ToolResult.of_text("Invalid arguments: nested too deeply", is_error=True)
         blamed = {argument for fault in faults for argument in _blamed_arguments(fault)}
         for argument, error in tool.refusals.items():
             value = arguments.get(argument)
             # A longer text means nothing, and to work on it would take for ever.
-            if argument in blamed or (isinstance(value, str) and len(value) > LONGEST_TEXT):
+            if argument in blamed or (isinstance(value, str) and len(value) > limits.QUERY_CHARACTERS):
                 return ToolResult.of_error(error())
         if not faults:
             return None
@@ -300,9 +295,9 @@ class Catalog:
 def _worth_judging(tool: Tool, arguments: JsonObject) -> JsonObject:
     """Leave out arguments that nobody knows, except the first few, which are enough for a complaint."""
     known = tool.input_schema.get("properties", {})
-    if len(arguments) <= len(known) + _MOST_UNKNOWN:
+    if len(arguments) <= len(known) + limits.UNKNOWN_ARGUMENTS:
         return arguments
-    unknown = set(nsmallest(_MOST_UNKNOWN, (name for name in arguments if name not in known)))
+    unknown = set(nsmallest(limits.UNKNOWN_ARGUMENTS, (name for name in arguments if name not in known)))
     return {name: value for name, value in arguments.items() if name in known or name in unknown}
 
 
@@ -323,7 +318,8 @@ def _complaint(fault: ValidationError) -> str:
     names = ", ".join(map(quoted, _blamed_arguments(fault)))
     kind = _COMPLAINTS.get(str(fault.validator)) if not fault.absolute_path else None
     reason = escaped(fault.message)
-    if len(reason) > _LONGEST_REASON:  # it begins with the value, which the caller knows
+    if len(reason) > limits.COMPLAINT_REASON_CHARACTERS:  # it begins with the value, which the caller knows
         reason = f"violates {fault.validator} {fault.validator_value!r}"
     sentence = f"{kind} {names}" if kind else f"Invalid argument {names}: {reason}"
-    return sentence if len(sentence) <= _LONGEST_COMPLAINT else sentence[: _LONGEST_COMPLAINT - 1] + "…"
+    most = limits.COMPLAINT_CHARACTERS
+    return sentence if len(sentence) <= most else sentence[: most - 1] + "…"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-MAXIMUM_LINE_BYTES = 16 * 1024 * 1024
+from contexthall.core import limits
 
 
 class Ends(bytes):
@@ -16,7 +16,7 @@ class LineSplitter:
     none, None stands for it, and comes at once.
     """
 
-    def __init__(self, maximum_bytes: int = MAXIMUM_LINE_BYTES, *, ends: int = 0) -> None:
+    def __init__(self, maximum_bytes: int = limits.CLIENT_MESSAGE_BYTES, *, ends: int = 0) -> None:
         self._maximum_bytes = maximum_bytes
         self._ends = ends
         # One piece, not a list of them: a line may come a byte at a time.

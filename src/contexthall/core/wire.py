@@ -4,13 +4,9 @@ import json
 import math
 import re
 from itertools import accumulate, takewhile
-from typing import Final, Never
+from typing import Never
 
-MOST_LEVELS: Final = 128
-"""JSON that is nested more deeply is not read."""
-
-MOST_VALUES: Final = 100_000
-"""JSON with more is not read: a value may cost twenty times the bytes that spell it."""
+from contexthall.core import limits
 
 # Between two marks there is a name and a value at most; what has more strings than that is no JSON.
 _MOST_STRINGS = 3
@@ -22,10 +18,6 @@ _EMPTY = re.compile(r"([\[{])\n *\n *([\]}])")
 _COMMA_TOO_MANY = re.compile(r",\s*([\]}])")
 _NO_MARKS = bytes(set(range(256)) - set(b'{}[]"'))
 _STEPS = bytes.maketrans(b"[{]}", b"\2\2\0\0")
-# No number that the hall reads has more digits; a longer one is out of every range, so its exact value cannot matter.
-_LONGEST_INTEGER = 100
-# What is passed on may be as long as Python reads, unless it was told otherwise.
-_LONGEST_PASSED_ON = 4300
 _SURELY_FLAT = 20
 
 
@@ -84,7 +76,7 @@ def parse(data: bytes, *, lone_surrogates: bool = False, finite: bool = False, e
     return value
 
 
-def is_deep(data: bytes, most: int = MOST_LEVELS) -> bool:
+def is_deep(data: bytes, most: int = limits.NESTED_LEVELS) -> bool:
     """Return whether JSON is nested too deeply: on how deep that is, no two Pythons and no two parsers agree."""
     opened = data.count(b"[") + data.count(b"{")
     if opened <= most:
@@ -122,12 +114,12 @@ def replace_lone_surrogates(text: str) -> str:
 
 
 def _bounded_integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _LONGEST_INTEGER else math.inf
+    return int(digits) if len(digits) <= limits.INTEGER_DIGITS else math.inf
 
 
 def integer(digits: str) -> int | float:
     """Read an integer that is passed on as it is; one that Python would not read is infinite."""
-    return int(digits) if len(digits) <= _LONGEST_PASSED_ON else math.inf
+    return int(digits) if len(digits) <= limits.PASSED_ON_INTEGER_DIGITS else math.inf
 
 
 def _refuse(name: str) -> Never:
@@ -135,7 +127,7 @@ def _refuse(name: str) -> Never:
 
 
 def _finite(digits: str) -> int | float:
-    number = float(digits) if len(digits) > _LONGEST_INTEGER or not digits.lstrip("-").isdigit() else int(digits)
+    number = float(digits) if len(digits) > limits.INTEGER_DIGITS or not digits.lstrip("-").isdigit() else int(digits)
     if math.isinf(number):
         raise ValueError("a number is out of range")
     return number
@@ -146,7 +138,7 @@ _EXACT_DECODER = json.JSONDecoder(parse_int=integer, parse_constant=_refuse)
 _FINITE_DECODER = json.JSONDecoder(parse_int=_finite, parse_float=_finite, parse_constant=_refuse)
 
 
-def has_too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
+def has_too_many_values(data: bytes, most: int = limits.JSON_VALUES) -> bool:
     """Return whether `data` holds more than `most` values; what stands in strings does not count."""
     if sum(map(data.count, _MARKS)) <= most:
         return False

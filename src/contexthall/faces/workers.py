@@ -11,15 +11,15 @@ from typing import TypeVar
 import anyio
 from anyio import CapacityLimiter, to_thread
 
-T = TypeVar("T")
+from contexthall.core import limits
 
-MOST_WORKERS = 8
+T = TypeVar("T")
 
 
 class Workers:
     """Threads for plain functions. Waiting for a free one is part of the time that a call may take."""
 
-    def __init__(self, timeout_seconds: float, most: int = MOST_WORKERS) -> None:
+    def __init__(self, timeout_seconds: float, most: int = limits.TOOL_THREADS) -> None:
         self._timeout_seconds = timeout_seconds
         self._slots = CapacityLimiter(most)
         self._threads = CapacityLimiter(most)

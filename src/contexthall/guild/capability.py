@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Collection, Sequence
 
+from contexthall.core import limits
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, FailedResult, JsonObject, Tool, ToolResult
 from contexthall.core.errors import MemberError
 from contexthall.core.text import quoted
@@ -23,7 +24,6 @@ SEARCH_GUIDANCE = (
     "Guild: other servers of this machine offer more tools than are listed. Call guild_find_tools with a few words to "
     "find some, guild_describe_tool for the arguments of one, and guild_call_tool to call it."
 )
-_MOST_FOUND = 50
 _DEFAULT_FOUND = 10
 
 _NAME: JsonObject = {"type": "string", "description": "Name of the tool, as guild_find_tools gives it"}
@@ -39,7 +39,7 @@ FIND_INPUT = _arguments(
     limit={
         "type": "integer",
         "minimum": 1,
-        "maximum": _MOST_FOUND,
+        "maximum": limits.FOUND_TOOLS,
         "description": f"How many tools to give at most. Default: {_DEFAULT_FOUND}",
     },
 )

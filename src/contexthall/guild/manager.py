@@ -13,6 +13,7 @@ from copy import copy
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from contexthall.core import limits
 from contexthall.core.catalog import JsonObject, Progress, Signal
 from contexthall.core.errors import MemberError, UnknownMemberError
 from contexthall.core.text import is_printable
@@ -51,12 +52,7 @@ EventListener: TypeAlias = Callable[[Event], None]
 MemberView: TypeAlias = Member
 """A copy of a member, which stays as it is."""
 
-MOST_STARTS = 4
 _ORDER = {"missing": 0, "outdated": 1, "fresh": 2}
-_LOOK_SECONDS = 2.0
-_LIST_SECONDS = 10.0
-_ANSWER_SECONDS = 0.1
-_ANNOUNCED_SECONDS = 0.2
 
 
 class Trial(NamedTuple):
@@ -95,8 +91,8 @@ class MCPManager:
         self._lists = ToolLists(disk, ToolsCaches(disk, cache_dir), self._memory, hold=hold)
         self._now = now
         self._listeners: list[EventListener] = []
-        self._refresh_turns = asyncio.Semaphore(MOST_STARTS)
-        call_turns = asyncio.Semaphore(MOST_STARTS)
+        self._refresh_turns = asyncio.Semaphore(limits.SERVER_STARTS)
+        call_turns = asyncio.Semaphore(limits.SERVER_STARTS)
         self._supervisors = {
             name: Supervisor(member, server_factory, call_turns, self._tell, self._refresh_soon)
             for name, member in self.roster.items()
@@ -236,7 +232,7 @@ class MCPManager:
         """
         begin = asyncio.Event()
         unsubscribe = (listed or Signal()).subscribe(begin.set)
-        timer = asyncio.get_running_loop().call_later(_LIST_SECONDS, begin.set)
+        timer = asyncio.get_running_loop().call_later(limits.FIRST_LIST_SECONDS, begin.set)
         polling = asyncio.create_task(self._poll(refresh, begin))
         try:
             yield
@@ -250,11 +246,11 @@ class MCPManager:
     async def _poll(self, refresh: Refresh, begin: asyncio.Event) -> None:
         """Refresh, then poll for what other processes list or approve, until cancelled."""
         await begin.wait()
-        await asyncio.sleep(_ANSWER_SECONDS)
+        await asyncio.sleep(limits.LIST_ANSWER_SECONDS)
         if refresh != "never":
             self._run(self.refresh_tool_caches(only_stale=refresh == "stale"))
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(limits.LIST_POLL_SECONDS)
             for member in self._lists.written_elsewhere(self.roster.values()):
                 if not self._tasks_listing(member.name) and self._lists.reload(member):
                     self._tell_tools(member)
@@ -291,7 +287,7 @@ class MCPManager:
             self._run(self._refresh_announced(name))
 
     async def _refresh_announced(self, name: str) -> None:
-        await asyncio.sleep(_ANNOUNCED_SECONDS)
+        await asyncio.sleep(limits.ANNOUNCEMENT_SECONDS)
         self._announced.discard(name)
         if under_way := self._tasks_listing(name):
             await asyncio.wait(under_way)

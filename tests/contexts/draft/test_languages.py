@@ -11,7 +11,7 @@ from contexthall.contexts.draft.languages import python
 from contexthall.contexts.draft.languages import table as languages
 from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.languages.table import BY_EXTENSION, read
-from contexthall.contexts.draft.syntax import parsing, signatures
+from contexthall.core import limits
 
 FILES = ["a.py", "a.ts", "a.tsx", "a.js", "a.go", "a.rs"]
 GOOD = {
@@ -57,7 +57,7 @@ def test_hostile_files_are_read_without_harm(name: str, kind: str) -> None:
 def test_no_bytes_break_a_reader(name: str, noise: bytes, cut: int) -> None:
     for export in read(name, GOOD[name][:cut] + noise + GOOD[name][cut:]).exports:
         assert export.signature.isprintable()
-        assert len(export.signature) <= signatures.LONGEST_SIGNATURE
+        assert len(export.signature) <= limits.SIGNATURE_CHARACTERS
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -71,11 +71,11 @@ def test_marks_and_line_ends_change_nothing(name: str, marked: bytes) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_too_large_says_nothing(name: str) -> None:
-    assert read(name, GOOD[name] + b"\n" * parsing.MOST_BYTES) == SourceOutline()
+    assert read(name, GOOD[name] + b"\n" * limits.DRAFTED_FILE_BYTES) == SourceOutline()
 
 
 def test_a_file_that_keeps_the_parser_busy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing, "MOST_SECONDS", -1.0)
+    monkeypatch.setattr(limits, "SOURCE_PROCESSOR_SECONDS", -1.0)
     assert read("a.py", GOOD["a.py"] + b"x = 1\n" * 20_000) == SourceOutline()
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contexthall.contexts.draft.languages.project_manifest import ProjectManifest
-from contexthall.contexts.draft.languages.table import LARGEST_MANIFEST as LARGEST
 from contexthall.contexts.draft.languages.table import MANIFESTS, read_manifest
 from contexthall.contexts.draft.project_facts import PACKAGE_MANAGERS, framework, package_manager
+from contexthall.core import limits
 
 PYPROJECT = """
 [project]
@@ -214,8 +214,8 @@ def test_what_cannot_be_read_says_nothing(name: str, text: str) -> None:
 
 def test_a_manifest_that_is_too_large_is_not_read() -> None:
     data = b'{"name": "tool"}'
-    assert read_manifest("package.json", data.ljust(LARGEST)).name == "tool"
-    assert read_manifest("package.json", data.ljust(LARGEST + 1)) == ProjectManifest()
+    assert read_manifest("package.json", data.ljust(limits.DRAFTED_FILE_BYTES)).name == "tool"
+    assert read_manifest("package.json", data.ljust(limits.DRAFTED_FILE_BYTES + 1)) == ProjectManifest()
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_no_manifest_raises_and_every_dependency_is_one_short_line(name: str, da
 
 @pytest.mark.parametrize(("name", "piece"), [("Cargo.toml", "a."), ("setup.cfg", "a "), ("requirements.txt", "a[")])
 def test_hostile_manifests_cost_no_more_than_their_length(name: str, piece: str) -> None:
-    data = (piece * LARGEST)[:LARGEST].encode()
+    data = (piece * limits.DRAFTED_FILE_BYTES)[: limits.DRAFTED_FILE_BYTES].encode()
     began = time.process_time()
     read_manifest(name, data)
     # What is quadratic takes minutes.

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contexthall.contexts.draft.syntax.prose import LOOKED_AT, first_sentence, is_boilerplate, readme_sentence
+from contexthall.contexts.draft.syntax.prose import first_sentence, is_boilerplate, readme_sentence
+from contexthall.core import limits
 
 PIECES = (
     "a A b. B! ? e.g. i.e. ` `` * ** _ __ [ ] ( ) ![ ]( [x](y) <b> </b> <img < > <!-- --> &lt; &amp; \\ \\* :ref: "
@@ -223,7 +224,7 @@ HOSTILE = ["[", "[a](b", "`", "``a", "<", "<!--", "*a", "_a ", "a", "e.g. A ", "
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_text_costs_no_more_than_its_length(piece: str) -> None:
-    text = piece * (16 * LOOKED_AT // len(piece))
+    text = piece * (16 * limits.PROSE_CHARACTERS // len(piece))
     began = time.process_time()
     first_sentence(text)
     readme_sentence(text.encode(), "README.md")

@@ -838,7 +838,7 @@ def test_whoever_has_the_port_is_asked_who_it_is(answer: bytes, state: str, aske
 
 
 def test_whoever_says_nothing_at_the_port_is_not_waited_for_long(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contexthall.faces.cli.diagnostics.environment._ASKING_SECONDS", 0.2)
+    monkeypatch.setattr("contexthall.core.limits.DOCTOR_PROBE_SECONDS", 0.2)
     with listening(None) as port:
         report = asked("--port", str(port))
     assert finding(report, "port", f"port {port}")["facts"]["state"] == "taken"

@@ -21,10 +21,10 @@ from tests.faces.web.serving import ACCEPT, HttpHall, RawSession, failure
 from tests.guild.making import make_member, tool, write_cache
 from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, RawServer
 
+from contexthall.core import limits
 from contexthall.core.catalog import Caller, Catalog
-from contexthall.faces.mcp.http import LARGE_BODY_BYTES, MOST_LARGE_BODIES, MOST_SESSIONS, HttpEndpoint
+from contexthall.faces.mcp.http import HttpEndpoint
 from contexthall.faces.mcp.server import HallServer
-from contexthall.faces.mcp.sessions import USED_SECONDS
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_paths_are_confined_whoever_asks(home: Path) -> None:
 
 def test_sessions_are_limited_and_their_end_makes_room(tmp_path: Path) -> None:
     with HttpHall(cwd=tmp_path) as hall:
-        sessions = [RawSession(hall) for _ in range(MOST_SESSIONS)]
+        sessions = [RawSession(hall) for _ in range(limits.HTTP_SESSIONS)]
         assert {session.initialize().status_code for session in sessions} == {200}
         late = RawSession(hall)
         assert late.initialize().status_code == 503
@@ -347,7 +347,7 @@ async def test_a_session_whose_end_was_refused_is_not_forgotten_and_makes_room_i
         refused = await http.delete("/mcp", headers={**session, "Mcp-Protocol-Version": "bogus"})
         assert 400 <= refused.status_code < 500
         assert (await http.post("/mcp", json=OPENING, headers=ACCEPT)).status_code == 503
-        later = time.monotonic() + USED_SECONDS
+        later = time.monotonic() + limits.USED_SESSION_SECONDS
         endpoint._sessions._clock = lambda: later
         assert (await http.post("/mcp", json=OPENING, headers=ACCEPT)).status_code == 200
         assert (await http.post("/mcp", json=OPENING, headers=ACCEPT)).status_code == 503
@@ -362,7 +362,7 @@ async def test_large_messages_wait_for_each_other_and_small_ones_for_none() -> N
 
     async def body(number: int) -> AsyncIterator[bytes]:
         nonlocal begun
-        yield b" " * LARGE_BODY_BYTES
+        yield b" " * limits.LARGE_BODY_BYTES
         begun += 1
         await gate.wait()
         yield ping(number)
@@ -370,26 +370,26 @@ async def test_large_messages_wait_for_each_other_and_small_ones_for_none() -> N
     async with endpoint_asked() as (_, http):
         opened = await http.post("/mcp", json=OPENING, headers=ACCEPT)
         kind = {"Content-Type": "application/json", "Mcp-Session-Id": opened.headers["mcp-session-id"]}
-        large = {**ACCEPT, **kind, "Content-Length": str(LARGE_BODY_BYTES + len(ping(0)))}
+        large = {**ACCEPT, **kind, "Content-Length": str(limits.LARGE_BODY_BYTES + len(ping(0)))}
 
         async def send(number: int) -> None:
             statuses.append((await http.post("/mcp", content=body(number), headers=large)).status_code)
 
         async with anyio.create_task_group() as sending:
-            for number in range(2 * MOST_LARGE_BODIES + 1):
+            for number in range(2 * limits.LARGE_BODIES + 1):
                 sending.start_soon(send, number)
-            while begun < MOST_LARGE_BODIES:
+            while begun < limits.LARGE_BODIES:
                 await anyio.sleep(0.01)
             for number in range(100, 103):
                 assert (await http.post("/mcp", content=ping(number), headers={**ACCEPT, **kind})).status_code == 200
-            assert (begun, statuses) == (MOST_LARGE_BODIES, [])
+            assert (begun, statuses) == (limits.LARGE_BODIES, [])
             gate.set()
-    assert statuses == [200] * (2 * MOST_LARGE_BODIES + 1)
+    assert statuses == [200] * (2 * limits.LARGE_BODIES + 1)
 
 
 @pytest.mark.anyio
 async def test_whoever_only_listens_takes_no_turn_of_a_large_message(tmp_path: Path) -> None:
-    padding = b" " * LARGE_BODY_BYTES
+    padding = b" " * limits.LARGE_BODY_BYTES
     listen = {"notifications": {"toolsListChanged": True}, "_meta": MODERN_META}
     questions = {
         "subscriptions/listen": {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": listen},
@@ -405,7 +405,7 @@ async def test_whoever_only_listens_takes_no_turn_of_a_large_message(tmp_path: P
                     "POST", "/mcp", content=content, headers={**headers, "Content-Type": "application/json"}
                 )
 
-            for _ in range(MOST_LARGE_BODIES):
+            for _ in range(limits.LARGE_BODIES):
                 answer = await streams.enter_async_context(asking("subscriptions/listen"))
                 assert answer.headers["content-type"].startswith("text/event-stream")
             assert (await streams.enter_async_context(asking("tools/list"))).status_code == 200

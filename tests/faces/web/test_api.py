@@ -15,8 +15,8 @@ from tests.guild.making import make_member, tool, write_cache
 from tests.processes import PATIENCE_SECONDS, run_context
 
 from contexthall import __version__, open_hall
+from contexthall.core import limits
 from contexthall.core.errors import CODES
-from contexthall.core.wire import MOST_VALUES
 from contexthall.faces.web.app import Access, Site
 from contexthall.faces.web.guard import STATUSES, HostNames
 
@@ -374,7 +374,10 @@ def test_an_order_that_cannot_be_followed_is_told_why(hall: HttpHall, path: str,
 
 
 def test_a_body_of_too_many_values_is_refused_though_it_is_small(hall: HttpHall) -> None:
-    for count, sentence in ((MOST_VALUES, "Unknown member: 'nobody'"), (MOST_VALUES + 1, f"more than {MOST_VALUES}")):
+    for count, sentence in (
+        (limits.JSON_VALUES, "Unknown member: 'nobody'"),
+        (limits.JSON_VALUES + 1, f"more than {limits.JSON_VALUES}"),
+    ):
         body = b'{"member":"nobody","tool":"echo","x":[' + b",".join([b"1"] * (count - 3)) + b"]}"
         headers = {**hall.write_headers(), "Content-Type": "application/json"}
         status, code, detail = failure(hall.http.post("/api/guild/call", content=body, headers=headers))

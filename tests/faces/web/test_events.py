@@ -12,7 +12,8 @@ from tests.faces.web.serving import HttpHall
 from tests.guild.making import FakeFactory, make_member, manager_of, tool, write_cache
 
 from contexthall import __version__
-from contexthall.faces.web.events import MOST_WAITING, EventStreams
+from contexthall.core import limits
+from contexthall.faces.web.events import EventStreams
 from contexthall.guild.manager import MCPManager
 
 
@@ -88,7 +89,7 @@ async def test_a_page_that_does_not_read_is_let_go_and_holds_up_nobody(tmp_path:
     async with watching(streams, stuck) as over, watching(streams, reading) as not_over:
         await stuck.until(2)
         stuck.may_write = anyio.Event()
-        for number in range(MOST_WAITING + 2):
+        for number in range(limits.WAITING_EVENTS + 2):
             manager.approve("zoo")
             await manager.refresh_tool_caches()
             await reading.until(number + 2)

@@ -20,11 +20,10 @@ from contexthall.caches import capability as caches
 from contexthall.contexts import capability as contexts
 from contexthall.contexts.draft.languages import go, python
 from contexthall.contexts.draft.languages.language import SourceOutline
-from contexthall.contexts.draft.syntax import parsing
 from contexthall.contexts.files.context_file import read_value
-from contexthall.contexts.scan import ignore
 from contexthall.contexts.scan.ignore import parse_rules
 from contexthall.contexts.scan.wildmatch import expression
+from contexthall.core import limits
 from contexthall.core.errors import ContextCorruptError, SettingsError
 from contexthall.faces.mcp import lines
 from contexthall.guild import capability as guild
@@ -148,13 +147,13 @@ def test_what_is_made_to_take_for_ever_takes_no_time(name: str) -> None:
 
 def test_a_file_that_keeps_a_parser_busy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """It recovers from an error at every other byte, for minutes, and never asks for more of the file."""
-    monkeypatch.setattr(parsing, "_TIMEOUT_MICROSECONDS", 100_000)
+    monkeypatch.setattr(limits, "SOURCE_CLOCK_SECONDS", 0.1)
     assert go.GO.read(b"/*" * 100_000 + b'"""' * 50_000) == SourceOutline()
 
 
 def test_a_small_file_that_keeps_a_parser_busy_is_given_up_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """No case of the corpus: with the real time-out it takes 20 s, and so does whatever is made of it."""
-    monkeypatch.setattr(parsing, "_TIMEOUT_MICROSECONDS", 100_000)
+    monkeypatch.setattr(limits, "SOURCE_CLOCK_SECONDS", 0.1)
     assert python.PYTHON.read(b"-;" * 8191) == SourceOutline()
 
 
@@ -176,7 +175,7 @@ def test_no_ignore_file_makes_more_expressions_than_can_be_kept() -> None:
     ]
     rules = parse_rules(["\n".join(lines_of_a_bomb).encode()])
     assert rules is not None
-    assert len(rules._expressions) <= ignore._MOST_EXPRESSIONS
+    assert len(rules._expressions) <= limits.IGNORE_WILDCARD_RULES
     assert [rules.judge(name, name, is_directory=False) for name in ("a7xy", "plain", "x.end")] == [True, True, True]
     assert len(expression(b"[!a]" * 100, by_path=False)) < 3000
 

@@ -19,13 +19,12 @@ from contexthall.caches.index.postings import PARTS, Postings, bucket_of
 from contexthall.caches.model.document import Document, file_stem, to_json, version_of
 from contexthall.caches.model.format import DOCUMENTS
 from contexthall.caches.query.scorers import CacheFormat, Scorer
+from contexthall.core import limits
 from contexthall.core.errors import SourcesError
 from contexthall.core.tokens import tokens
 from contexthall.system.disk import Directory, Disk
 from contexthall.system.processes import Report
 
-_MOST_POSTINGS = 3_000_000
-_MOST_TERMS = 300_000
 _REPORT_EVERY = 64
 
 
@@ -142,7 +141,7 @@ class _PostingsBuffer:
         self._size += len(counts)
 
     def is_full(self) -> bool:
-        return self._size > _MOST_POSTINGS or len(self._terms) > _MOST_TERMS
+        return self._size > limits.BUILD_POSTINGS or len(self._terms) > limits.BUILD_TERMS
 
     def write(self, staging: Directory, name: str) -> Run:
         """Write everything to a file, in parts."""

@@ -10,13 +10,9 @@ from contexthall.caches.index.segment import SegmentBuilder
 from contexthall.caches.index.segment_list import segment_file
 from contexthall.caches.model.format import DOCUMENTS
 from contexthall.caches.model.sections import split
+from contexthall.core import limits
 from contexthall.system.disk import Directory
 from contexthall.system.processes import Report
-
-MOST_PAGES = 2048
-"""A segment has no more pages, so that it fits into memory while it is written."""
-MOST_BYTES = 24 << 20
-"""Nor more text, but for its last page."""
 
 _REPORT_EVERY = 64
 
@@ -47,7 +43,7 @@ def compile_sections(task: BuildTask, sources: Sequence[SourceFile], first: int,
         share.documents.append(written)
         counted.add(source.id, written.version, split(content, source.source))
         text_bytes += len(content)
-        if len(counted) >= MOST_PAGES or text_bytes >= MOST_BYTES:
+        if len(counted) >= limits.SEGMENT_PAGES or text_bytes >= limits.SEGMENT_TEXT_BYTES:
             share.segments.append(_write(cache, counted))
             counted, text_bytes = SegmentBuilder(), 0
         if len(share.documents) % _REPORT_EVERY == 0:

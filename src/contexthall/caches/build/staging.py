@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self, TypeAlias
 
 from contexthall.caches.model.format import MANIFEST, is_cache_name, read_head
+from contexthall.core import limits
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.system import kernel
 from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk, Entry
@@ -19,14 +20,12 @@ Identity: TypeAlias = tuple[int, int]
 NEW = "new"
 RUN_PREFIX = "run-"
 _OLD = "old"
-_LONGEST_NAME = 200
-_MOST_TRIES = 100
 
 
 def staging_path(target: str) -> str:
     """Return the path of the staging directory of a target."""
     parent, name = os.path.split(target)
-    if len(os.fsencode(name)) > _LONGEST_NAME:
+    if len(os.fsencode(name)) > limits.STAGING_NAME_BYTES:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()
     return os.path.join(parent, TEMPORARY_PREFIX + name)
 
@@ -111,7 +110,7 @@ class StagingDirectory:
 
     def _claim(self, undoing: ExitStack) -> Directory:
         """Make the staging directory, or take over that of a killed build, and lock it."""
-        for _ in range(_MOST_TRIES):
+        for _ in range(limits.STAGING_TRIES):
             undoing.enter_context(self._disk.making_directories(os.path.dirname(self.path)))
             self._make()
             directory = self._enter()

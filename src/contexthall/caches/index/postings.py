@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from contexthall.caches.index.match_table import LANE_LIMIT, Columns, MatchTable, numbers, packed, sum_lanes
 from contexthall.caches.model.format import DOCUMENTS, ListedDocument, stays_inside
 from contexthall.caches.query.scorers import Scorer
-from contexthall.core import wire
+from contexthall.core import limits, wire
 from contexthall.core.errors import DiskError
 from contexthall.core.text import UNICODE
 from contexthall.system.disk import File
@@ -46,8 +46,6 @@ _DOCUMENTS_PER_RECORD = 64
 _TERMS_PER_BUCKET = 8
 _LONGEST_INLINE = 64
 _DENSE_SHARE = 4
-_REMEMBERED_BYTES = 24 * 1024 * 1024
-_MOST_LISTED = 10_000
 _ENTRY_BYTES = 256
 _WIDTHS = "BHI"
 _INLINE, _SPARSE, _DENSE = range(3)
@@ -222,7 +220,7 @@ class PostingsReader:
             listed = ListedDocument(*self._record(number)[place])
         if not all(isinstance(part, str) for part in listed) or not stays_inside(listed.file):
             raise DamagedPostingsError("no document, or one outside the cache")
-        if len(self._listed) >= _MOST_LISTED:
+        if len(self._listed) >= limits.KEPT_LISTED_DOCUMENTS:
             self._listed = {}
         self._listed[document] = listed
         return listed
@@ -270,9 +268,9 @@ class PostingsReader:
     def _remember(self, word: str, term: Term | None) -> None:
         """Keep a term for the next query, within a limit that counts words which are nowhere found as well."""
         size = sum(map(sys.getsizeof, (word, *(term or ()))), _ENTRY_BYTES)
-        if size > _REMEMBERED_BYTES:
+        if size > limits.KEPT_TERMS_BYTES:
             return
-        if self._remembered_bytes + size > _REMEMBERED_BYTES:
+        if self._remembered_bytes + size > limits.KEPT_TERMS_BYTES:
             self._remembered.clear()
             self._remembered_bytes = 0
         self._remembered[word] = term

@@ -5,6 +5,7 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
+from contexthall.core import limits
 from contexthall.core.text import known, lower
 
 if TYPE_CHECKING:
@@ -21,14 +22,13 @@ _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _STEMMED = re.compile(r"[a-z]{3,}")
-_MOST_KNOWN = 500_000
 
 
 class _Known(dict[str, tuple[str, ...]]):
     """The terms of every word that was met, within a limit: most words are met again."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
-        if len(self) >= _MOST_KNOWN:
+        if len(self) >= limits.KNOWN_WORDS:
             self.clear()
         found = self[word] = _terms_of(word)
         return found

@@ -16,7 +16,6 @@ _NO_STRING = re.compile(
     r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?(?:\.inf|\.Inf|\.INF)|\.nan|\.NaN|\.NAN)"
 )
 _STRING_TAG = "tag:yaml.org,2002:str"
-_MOST_TITLE_DEPTH = 100
 
 
 class FrontMatter(NamedTuple):

@@ -8,14 +8,10 @@ from typing import NamedTuple, Self
 from contexthall.caches.index.match_table import MatchTable
 from contexthall.caches.model.format import ListedDocument, Lookup
 from contexthall.caches.query.scorers import Scorer
+from contexthall.core import limits
 from contexthall.core.errors import InvalidBudgetError, InvalidQueryError
 from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.core.wire import compact
-
-MOST_REPEATED_BYTES = 64 << 20
-"""How much of the query an answer may repeat: every document comes with all terms."""
-MOST_CONTENT_BYTES = 256 << 20
-"""How much of the documents an answer may hold. No agent could read it, and several copies of it are made."""
 
 # So many documents are put in order first; the rest only matter where they still fit.
 _FIRST_ROUND = 128
@@ -63,12 +59,12 @@ class Ranking(NamedTuple):
 
 def _check_size(terms: list[str], costs: list[int]) -> None:
     """Refuse what would be too large to answer at once."""
-    if len(costs) * len(compact(terms)) > MOST_REPEATED_BYTES:
+    if len(costs) * len(compact(terms)) > limits.ANSWER_REPEATED_BYTES:
         raise InvalidQueryError(
             f"its terms, told with {len(costs)} documents, are too much for one answer",
             hint="ask with fewer words, or with a smaller budget",
         )
-    if sum(costs) * BYTES_PER_TOKEN > MOST_CONTENT_BYTES:
+    if sum(costs) * BYTES_PER_TOKEN > limits.ANSWER_CONTENT_BYTES:
         raise InvalidBudgetError(
             f"{sum(costs)} tokens of documents are too much for one answer", hint="ask with a smaller budget"
         )

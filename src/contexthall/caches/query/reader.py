@@ -27,14 +27,12 @@ from contexthall.caches.model.format import (
 )
 from contexthall.caches.query.ranking import Query, Ranking
 from contexthall.caches.query.scorers import Scorer, SectionFormat
+from contexthall.core import limits
 from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
 from contexthall.core.tokens import tokens
 from contexthall.system.disk import Directory, Status, is_settled
 
 Clock: TypeAlias = Callable[[], int]
-
-_MOST_FOLDERS = 8
-_MOST_KEPT_BYTES = 32 << 20
 
 
 class CacheFiles:
@@ -172,7 +170,7 @@ class KeptDocuments:
         if not is_settled(status.stamp[1:], self._clock()):
             return
         self._bytes += status.size
-        if self._bytes > _MOST_KEPT_BYTES:
+        if self._bytes > limits.KEPT_DOCUMENTS_BYTES:
             self._kept, self._bytes = {}, status.size
         self._kept[listed] = status, document
 
@@ -207,7 +205,7 @@ class DocumentFiles:
             opened = self._cache
             for name in folder.split("/"):
                 opened = opened.enter(name)
-            if len(self._folders) > _MOST_FOLDERS:
+            if len(self._folders) > limits.OPEN_FOLDERS:
                 self._folders = {"": self._cache}
             self._folders[folder] = opened
         return self._folders[folder]

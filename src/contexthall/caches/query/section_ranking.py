@@ -21,6 +21,7 @@ from contexthall.caches.index.segments import FoundTerm, Segments
 from contexthall.caches.index.terms import terms, terms_of, words
 from contexthall.caches.query import bm25f
 from contexthall.caches.query.bm25f import Frequencies
+from contexthall.core import limits
 from contexthall.core.text import lower
 
 MOST_ORDERED = 400
@@ -34,7 +35,6 @@ _SET = re.compile(b"[\x80-\xff]")
 _LENGTH_BITS = 32
 _SAMPLE = 512
 _DENSE_SHARE = 32
-_MOST_KEPT_BYTES = 64 << 20
 
 
 class RankedSection(NamedTuple):
@@ -111,8 +111,8 @@ class SectionScorer:
             return self._kept[term]
         values = self._evaluate(self.segments.find(term))
         size = sys.getsizeof(term) + (values.size if values else 0)
-        if size < _MOST_KEPT_BYTES:
-            if self._kept_bytes + size > _MOST_KEPT_BYTES:
+        if size < limits.KEPT_VALUES_BYTES:
+            if self._kept_bytes + size > limits.KEPT_VALUES_BYTES:
                 self._kept, self._kept_bytes = {}, 0
             self._kept[term] = values
             self._kept_bytes += size

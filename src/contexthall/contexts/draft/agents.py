@@ -8,13 +8,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from contexthall.core import limits
 from contexthall.core.text import known
 
 AGENTS_FILE = "AGENTS.md"
 _BEGIN, _END = "<!-- dotcontext:agents-section -->", "<!-- dotcontext:agents-section-end -->"
-_MOST_ROWS = 40
-_LONGEST_SUMMARY = 120
-_LONGEST_SCOPE = 200
 _SECTION = re.compile(
     rf"^{re.escape(_BEGIN)}\r?\n(?:(?!{re.escape(_BEGIN)}).)*?^{re.escape(_END)}\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
@@ -52,9 +50,11 @@ def with_section(text: str, rows: Sequence[Row]) -> str:
 
 
 def _section(rows: Sequence[Row]) -> str:
-    chosen = sorted(rows, key=lambda row: (row.scope.count("/"), row.scope))[:_MOST_ROWS]
+    chosen = sorted(rows, key=lambda row: (row.scope.count("/"), row.scope))[: limits.AGENTS_ROWS]
     lines = [
-        f"| `{_cell(row.scope, _LONGEST_SCOPE)}` | {_cell(row.summary, _LONGEST_SUMMARY)} |\n" for row in sorted(chosen)
+        f"| `{_cell(row.scope, limits.AGENTS_SCOPE_CHARACTERS)}` "
+        f"| {_cell(row.summary, limits.AGENTS_SUMMARY_CHARACTERS)} |\n"
+        for row in sorted(chosen)
     ]
     more = len(rows) - len(chosen)
     rest = f"\nAnd {more} more: `context status` lists them all.\n" if more else ""

@@ -7,11 +7,11 @@ from contexthall.contexts.draft.agents import AGENTS_FILE, Row, with_section
 from contexthall.contexts.files.writing import as_bytes, as_text, put, rewrite
 from contexthall.contexts.project import Project
 from contexthall.contexts.scan.directories import ROOT
+from contexthall.core import limits
 from contexthall.core.errors import PathMissingError, UsageError
 
 CREATED, UPDATED, UNCHANGED, LEFT_ALONE = "created", "updated", "unchanged", "left alone"
 CHANGES = {CREATED, UPDATED}
-_LARGEST = 1 << 20
 
 
 def write_agents(project: Project, rows: Sequence[Row], *, is_dry: bool) -> str:
@@ -33,10 +33,10 @@ def write_agents(project: Project, rows: Sequence[Row], *, is_dry: bool) -> str:
 
 def _read(project: Project) -> bytes | None:
     try:
-        _, data = project.disk.read_small(os.path.join(project.base, AGENTS_FILE), _LARGEST)
+        _, data = project.disk.read_small(os.path.join(project.base, AGENTS_FILE), limits.AGENTS_FILE_BYTES)
     except PathMissingError:
         return None
-    if len(data) > _LARGEST:
+    if len(data) > limits.AGENTS_FILE_BYTES:
         raise UsageError(f"{AGENTS_FILE} is too large to be ours")
     return data
 

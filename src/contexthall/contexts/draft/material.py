@@ -16,11 +16,11 @@ from contexthall.contexts.draft.languages.table import LANGUAGES, MANIFESTS, lan
 from contexthall.contexts.draft.project_facts import package_manager
 from contexthall.contexts.draft.syntax.prose import readme_sentence
 from contexthall.contexts.scan.directories import ScannedDirectory, is_source
+from contexthall.core import limits
 from contexthall.core.errors import PathMissingError
 from contexthall.core.paths import shown
 from contexthall.system.disk import Disk
 
-_LARGEST_FILE = 1 << 20
 _GENERATED = tuple(suffix for language in LANGUAGES for suffix in language.generated_suffixes)
 _READMES = ("readme.md", "readme.rst", "readme.txt", "readme")
 
@@ -76,7 +76,7 @@ def language_sizes(directories: Iterable[ScannedDirectory]) -> Mapping[str, int]
 
 def _read(disk: Disk, directory: ScannedDirectory, name: str) -> bytes:
     try:
-        _, data = disk.read_small(os.path.join(directory.path, name), _LARGEST_FILE)
+        _, data = disk.read_small(os.path.join(directory.path, name), limits.DRAFTED_FILE_BYTES)
     except PathMissingError:
         return b""
-    return data if len(data) <= _LARGEST_FILE else b""
+    return data if len(data) <= limits.DRAFTED_FILE_BYTES else b""

@@ -12,6 +12,7 @@ from contexthall.contexts.draft.material import Material
 from contexthall.contexts.draft.project_facts import framework
 from contexthall.contexts.draft.syntax.prose import first_sentence, is_boilerplate
 from contexthall.contexts.files.yaml_text import Value
+from contexthall.core import limits
 from contexthall.core.secrets import may_be_key
 from contexthall.core.text import is_name
 
@@ -22,9 +23,6 @@ MAINTENANCE = (
 )
 _TEST = re.compile(r"(?:^|[._-])(?:tests?|spec|conftest)(?:[._-]|$)", re.IGNORECASE)
 _TEST_DIRECTORIES = frozenset(["test", "tests", "spec", "specs", "e2e"])
-_MOST_NAMES = 6
-_MOST_EXPORTS = 200
-_MOST_INTERFACES = 100
 
 
 def draft(
@@ -100,8 +98,8 @@ def _inventory(material: Material, below: Sequence[str]) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     """List names as one would in a sentence, and say how many more there are."""
-    if len(names) > _MOST_NAMES:
-        return f"{', '.join(names[: _MOST_NAMES - 1])} and {len(names) - _MOST_NAMES + 1} more"
+    if len(names) > limits.DRAFT_NAMES:
+        return f"{', '.join(names[: limits.DRAFT_NAMES - 1])} and {len(names) - limits.DRAFT_NAMES + 1} more"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
@@ -119,8 +117,8 @@ def _sources(material: Material) -> Iterable[SourceOutline]:
 
 def _signatures(exports: Sequence[Export]) -> list[str]:
     """Return the signatures, and how many more there are than are told."""
-    told = [export.signature for export in exports[:_MOST_EXPORTS]]
-    return [*told, f"… and {len(exports) - _MOST_EXPORTS} more"] if len(exports) > _MOST_EXPORTS else told
+    told = [export.signature for export in exports[: limits.DRAFT_EXPORTS]]
+    return [*told, f"… and {len(exports) - limits.DRAFT_EXPORTS} more"] if len(exports) > limits.DRAFT_EXPORTS else told
 
 
 def _exports(material: Material) -> list[Export]:
@@ -152,7 +150,7 @@ def _tests_of(name: str) -> list[str]:
 
 def _interfaces(material: Material) -> list[Value]:
     told = [(export.signature, _sentence(export.doc)) for export in _exports(material)]
-    return [{"name": name, "description": text} for name, text in told if text][:_MOST_INTERFACES]
+    return [{"name": name, "description": text} for name, text in told if text][: limits.DRAFT_INTERFACES]
 
 
 def _dependencies(material: Material, layout: Layout) -> Value:

@@ -6,9 +6,9 @@ Pure: bytes in, values out.
 from contexthall.contexts.files import yaml_text
 from contexthall.contexts.files.schema import METADATA, VERSION
 from contexthall.contexts.files.yaml_text import BadYamlError, Value
+from contexthall.core import limits
 from contexthall.core.errors import ContextCorruptError, ContextVersionError
 
-MOST_BYTES = 1 << 20
 _LARGEST_SPELT = 10**21
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -37,8 +37,8 @@ def read_mapping(data: bytes) -> dict[str, Value]:
 
 def read_value(data: bytes) -> Value:
     """Read whatever a file says."""
-    if len(data) > MOST_BYTES:
-        raise ContextCorruptError(f"larger than {MOST_BYTES} bytes")
+    if len(data) > limits.CONTEXT_FILE_BYTES:
+        raise ContextCorruptError(f"larger than {limits.CONTEXT_FILE_BYTES} bytes")
     try:
         return yaml_text.read(data.decode("utf-8", "replace").removeprefix(_BYTE_ORDER_MARK))
     except BadYamlError as error:

@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from jsonschema import Draft202012Validator, ValidationError
 
 from contexthall.contexts.answers import NOTE, VIOLATION, ContextEntry, ContextFinding, Report
-from contexthall.contexts.files.context_file import MOST_BYTES, read_context, read_mapping
+from contexthall.contexts.files.context_file import read_context, read_mapping
 from contexthall.contexts.files.schema import CONTEXT_FILE, JSON_SCHEMA
 from contexthall.contexts.files.yaml_text import Value, finite
 from contexthall.contexts.project import Project
 from contexthall.contexts.scan.directories import ScannedDirectory, is_source
+from contexthall.core import limits
 from contexthall.core.errors import ContextError, ContextVersionError, DiskError, PathMissingError
 from contexthall.core.paths import native, shown
 from contexthall.core.text import escaped, known, quoted
@@ -84,7 +85,7 @@ def _judge(disk: Disk, root: str, directory: ScannedDirectory, *, is_strict: boo
 
 
 def _values(disk: Disk, directory: ScannedDirectory) -> dict[str, Value]:
-    _, data = disk.read_small(os.path.join(directory.path, CONTEXT_FILE), MOST_BYTES)
+    _, data = disk.read_small(os.path.join(directory.path, CONTEXT_FILE), limits.CONTEXT_FILE_BYTES)
     values = read_mapping(data)
     if isinstance(version := values.get("version"), int | float) and version > 1:
         read_context(data)
@@ -139,12 +140,12 @@ class _Code:
 
     def _read(self, base: str, name: str) -> str | None:
         try:
-            data = self._disk.read_small(os.path.join(base, name), MOST_BYTES)[1]
+            data = self._disk.read_small(os.path.join(base, name), limits.CONTEXT_FILE_BYTES)[1]
         except PathMissingError:
             return ""
         except DiskError:
             return None
-        return known(data.decode("utf-8", "replace")) if len(data) <= MOST_BYTES else None
+        return known(data.decode("utf-8", "replace")) if len(data) <= limits.CONTEXT_FILE_BYTES else None
 
 
 def _compare(code: _Code, scope: str, values: dict[str, Value]) -> Iterator[ContextFinding]:

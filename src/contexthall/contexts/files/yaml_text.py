@@ -14,15 +14,13 @@ from yaml import CSafeDumper, YAMLError
 from yaml._yaml import CParser
 from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, StreamEndEvent
 
+from contexthall.core import limits
 from contexthall.core.text import quoted
 
 Value: TypeAlias = Any
 """What JSON can spell: None, bool, int, float (infinities and NaN too), str, list, dict with string keys."""
 
-MOST_LEVELS = 64
 _WIDTH = 100
-_MOST_DIRECTIVES = 16
-_MOST_EXPANDED = 4 << 20
 _LARGEST_EXACT = 2**53
 _MOST_BITS = 1024
 _CORE = "tag:yaml.org,2002:"
@@ -57,8 +55,7 @@ class Span(NamedTuple):
 
 def read(text: str) -> Value:
     """Read the one document in `text`; an empty text is None. Else BadYamlError."""
-    # libyaml spends time on directives that grows with the square of their number.
-    if text.count("\n%") + text.count("\r%") > _MOST_DIRECTIVES:
+    if text.count("\n%") + text.count("\r%") > limits.YAML_DIRECTIVES:
         raise BadYamlError("too many directives")
     masked, shown = mask(text)
     try:
@@ -166,8 +163,8 @@ class _Reader:
             self._anchored[anchor] = None
         if type(event) is ScalarEvent:
             value, levels, end = _scalar(event), 0, event.end_mark.index
-        elif level > MOST_LEVELS:
-            raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
+        elif level > limits.YAML_LEVELS:
+            raise BadYamlError(f"line {_line(event)}: more than {limits.YAML_LEVELS} levels")
         else:
             value, levels, end = self._mapping(level) if type(event) is MappingStartEvent else self._sequence(level)
         if anchor is not None:
@@ -216,10 +213,10 @@ class _Reader:
         node = self._anchored.get(event.anchor)
         if node is None:
             raise BadYamlError(f"line {_line(event)}: nothing is anchored as {quoted(event.anchor)}")
-        if level + node.levels - 1 > MOST_LEVELS:
-            raise BadYamlError(f"line {_line(event)}: more than {MOST_LEVELS} levels")
+        if level + node.levels - 1 > limits.YAML_LEVELS:
+            raise BadYamlError(f"line {_line(event)}: more than {limits.YAML_LEVELS} levels")
         self._expanded += node.weight
-        if self._expanded > _MOST_EXPANDED:
+        if self._expanded > limits.YAML_EXPANDED_CHARACTERS:
             raise BadYamlError(f"line {_line(event)}: too large once its aliases are written out")
         return node.value, node.levels
 

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple, Self
 
-from contexthall.contexts.files.context_file import MOST_BYTES, read_context
+from contexthall.contexts.files.context_file import read_context
 from contexthall.contexts.files.schema import CONTEXT_FILE
 from contexthall.contexts.files.yaml_text import Value, finite
+from contexthall.core import limits
 from contexthall.core.errors import (
     ContextCorruptError,
     ContextError,
@@ -31,7 +32,6 @@ MANY = 400
 """So many contexts are worth a process."""
 _PIPE_BYTES = 1 << 20
 _CHUNK = 1 << 16
-_PATIENCE_SECONDS = 60.0
 _PROGRAM = "from contexthall.contexts.freshness.heads import main; main()"
 
 FAULTS: dict[str, type[ContextError]] = {error.__name__: error for error in (ContextCorruptError, ContextVersionError)}
@@ -57,7 +57,7 @@ def read_context_of(disk: Disk, directory: str) -> tuple[Seen, dict[str, Value]]
 
 def read_bytes_of(disk: Disk, directory: str) -> tuple[Seen, bytes]:
     try:
-        return disk.read_small(os.path.join(directory, CONTEXT_FILE), MOST_BYTES)
+        return disk.read_small(os.path.join(directory, CONTEXT_FILE), limits.CONTEXT_FILE_BYTES)
     except PathMissingError as error:
         raise ContextMissingError(directory) from error
     except DiskError as error:
@@ -117,7 +117,7 @@ class SecondReader:
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         with suppress(OSError):
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, pipesize=_PIPE_BYTES)  # noqa: S603
-            patience = threading.Timer(_PATIENCE_SECONDS, self._process.kill)
+            patience = threading.Timer(limits.READER_SECONDS, self._process.kill)
             with suppress(RuntimeError):  # this user may have no more threads
                 patience.start()
                 self._patience = patience

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from contexthall.contexts.files.config import CONFIG_FILE, Config
 from contexthall.contexts.files.schema import CONTEXT_FILE
-from contexthall.contexts.scan.ignore import IGNORE_FILES, MOST_BYTES, Level, is_ignored, parse_rules
+from contexthall.contexts.scan.ignore import IGNORE_FILES, Level, is_ignored, parse_rules
+from contexthall.core import limits
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.core.paths import shown
 from contexthall.core.tokens import BYTES_PER_TOKEN
@@ -206,14 +207,14 @@ def _with_own_rules(
     for name in IGNORE_FILES:
         if name in names:
             try:
-                _, text = disk.read_small(os.path.join(path, name), MOST_BYTES)
+                _, text = disk.read_small(os.path.join(path, name), limits.IGNORE_FILE_BYTES)
             except PathMissingError:  # also a symlink, which git does not follow either
                 continue
             except DiskError as refusal:
                 error, cause = f"Cannot read {name}", refusal.detail
                 continue
             texts.append(text)
-            error = f"{name} is too large" if len(text) > MOST_BYTES else error
+            error = f"{name} is too large" if len(text) > limits.IGNORE_FILE_BYTES else error
     rules = _rules(tuple(texts)) if texts and not error else None
     return ((*above, Level(len(_base(scope)), rules)) if rules else above), error, cause
 

@@ -13,18 +13,13 @@ from typing import Any, NamedTuple, TypeAlias
 import re2
 
 from contexthall.contexts.scan.wildmatch import NeverMatchesError, expression, literal_length
+from contexthall.core import limits
 
 IGNORE_FILES = (".gitignore", ".contextignore")
 """In the order in which they are read: of two rules in one directory the later one decides."""
-MOST_BYTES = 1 << 20
 
 Expression: TypeAlias = Any
 
-_LONGEST_PATTERN = 4096
-"""No path is longer. A pattern that is, and could match one all the same, such as a huge class, is left out."""
-_MOST_EXPRESSIONS = 2048
-_MOST_EXPRESSION_BYTES = 128 << 10
-_LARGEST_EXPRESSION = 128 << 10
 _ANYTHING, _NOTHING = b"(?s:.*)", rb"[^\x00-\xff]"
 
 
@@ -130,7 +125,7 @@ def parse_rules(files: Sequence[bytes]) -> Rules | None:
 def _patterns(lines: Iterable[bytes]) -> Iterator[Pattern]:
     expressions = expression_bytes = 0
     for line in lines:
-        is_enough = expressions >= _MOST_EXPRESSIONS or expression_bytes >= _MOST_EXPRESSION_BYTES
+        is_enough = expressions >= limits.IGNORE_WILDCARD_RULES or expression_bytes >= limits.IGNORE_WILDCARD_BYTES
         pattern = _parse(line.removesuffix(b"\r"), plain_only=is_enough)
         if pattern is not None:
             if pattern.expression is not None:
@@ -144,7 +139,7 @@ def _parse(line: bytes, *, plain_only: bool = False) -> Pattern | None:
     negated, text = text.startswith(b"!"), text.removeprefix(b"!")
     directories_only, text = text.endswith(b"/"), text.removesuffix(b"/")
     by_path, text = b"/" in text, text.removeprefix(b"/")
-    if not text or line.startswith(b"#") or len(text) > _LONGEST_PATTERN:
+    if not text or line.startswith(b"#") or len(text) > limits.IGNORE_RULE_BYTES:
         return None
     if literal_length(text) == len(text):
         return Pattern(negated, directories_only, by_path, literal=os.fsdecode(text))
@@ -181,12 +176,12 @@ def _any_of(patterns: Iterable[Pattern]) -> Expression | None:
     if not together:
         return None
     try:
-        return re2.compile(together if len(together) <= _LARGEST_EXPRESSION else _ANYTHING, _OPTIONS)
+        return re2.compile(together if len(together) <= limits.IGNORE_WILDCARD_BYTES else _ANYTHING, _OPTIONS)
     except re2.error:  # too large together, though each is not
         return re2.compile(_ANYTHING, _OPTIONS)
 
 
-@lru_cache(maxsize=_MOST_EXPRESSIONS)
+@lru_cache(maxsize=limits.IGNORE_WILDCARD_RULES)
 def _compiled_one(expression: bytes) -> Expression:
     return re2.compile(expression, _OPTIONS_OF_ONE)
 

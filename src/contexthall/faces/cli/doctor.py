@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import click
 
+from contexthall.core import limits
 from contexthall.core.errors import CheckFailedError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.diagnostics.checks import Checks
@@ -22,8 +23,7 @@ _TITLES = {
     "clients": "Clients",
     "port": "Port",
 }
-_MOST_SHOWN = 5
-_WIDEST_SUBJECT, _LONGEST_SENTENCE = 16, 300
+_WIDEST_SUBJECT = 16
 
 
 @click.command
@@ -65,7 +65,7 @@ def doctor(no_start: bool, port: int, as_json: bool, hall: HallChoice) -> None:
 def _section(title: str, findings: Sequence[DoctorFinding]) -> str:
     """Lay out all that is wrong and the first few of the rest, in order; one alone is not worth summing up."""
     rest = [number for number, each in enumerate(findings) if each.mark != "wrong"]
-    hidden = rest[_MOST_SHOWN:] if len(rest) > _MOST_SHOWN + 1 else []
+    hidden = rest[limits.DOCTOR_FINDINGS :] if len(rest) > limits.DOCTOR_FINDINGS + 1 else []
     shown = [each for number, each in enumerate(findings) if number not in hidden]
     width = min(_WIDEST_SUBJECT, max((len(on_one_line(each.subject)) for each in shown), default=0))
     lines = [line for each in shown for line in _lines(each, width)]
@@ -77,9 +77,8 @@ def _section(title: str, findings: Sequence[DoctorFinding]) -> str:
 
 
 def _lines(finding: DoctorFinding, width: int) -> list[str]:
-    line = (
-        f"  {finding.mark:<5}  {on_one_line(finding.subject):<{width}}  {shortened(finding.found, _LONGEST_SENTENCE)}"
-    )
+    found = shortened(finding.found, limits.DOCTOR_SENTENCE_CHARACTERS)
+    line = f"  {finding.mark:<5}  {on_one_line(finding.subject):<{width}}  {found}"
     return [line, f"         type: {on_one_line(finding.remedy)}"] if finding.remedy else [line]
 
 

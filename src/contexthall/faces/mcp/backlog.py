@@ -12,13 +12,8 @@ from typing import NamedTuple
 import anyio
 import mcp_types as types
 
-MOST_UNDER_WAY = 128
-MOST_PINGS = 128
-"""How many more may be under way where a client only asks whether the hall is there."""
-MOST_WAITING_BYTES = 16 * 1024 * 1024
-DRAIN_SECONDS = 10.0
+from contexthall.core import limits
 
-_LAST_SECONDS = 1.0
 # What a line that waits costs beside its bytes.
 _LINE_COST = 100
 # These end with the connection and not before it, so there is nothing to wait for.
@@ -56,15 +51,16 @@ class UnderWay:
 
     def note_end(self) -> None:
         """Wait for what is under way, from now on, but not for ever."""
-        self._deadline = anyio.current_time() + DRAIN_SECONDS
-        self._life.deadline = self._deadline + _LAST_SECONDS
+        self._deadline = anyio.current_time() + limits.DRAIN_SECONDS
+        self._life.deadline = self._deadline + limits.LAST_ANSWER_SECONDS
         self._changed.set()
 
     def takes(self, message: types.JSONRPCMessage) -> bool:
         """Return whether there is room for a message."""
         if not isinstance(message, types.JSONRPCRequest):
             return True
-        return self._ids.total() < MOST_UNDER_WAY + (MOST_PINGS if message.method == "ping" else 0)
+        more = limits.PINGS_UNDER_WAY if message.method == "ping" else 0
+        return self._ids.total() < limits.REQUESTS_UNDER_WAY + more
 
     async def room(self, message: types.JSONRPCMessage) -> bool:
         """Wait for room for a message; return whether there is any."""
@@ -121,7 +117,7 @@ class Backlog:
 
     async def put(self, line: bytes | None, revokes: object = None) -> None:
         """Let a line wait, as soon as there is room; it may take back the request of an id that waits before it."""
-        while self._lines and self._bytes + _cost(line) > MOST_WAITING_BYTES:
+        while self._lines and self._bytes + _cost(line) > limits.WAITING_LINES_BYTES:
             self._taken = anyio.Event()
             await self._taken.wait()
         self._next_place += 1

@@ -20,16 +20,10 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from contexthall.core import wire
-from contexthall.core.wire import MOST_VALUES, has_too_many_values
+from contexthall.core import limits, wire
+from contexthall.core.wire import has_too_many_values
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.sessions import Sessions
-
-MOST_SESSIONS = 100
-MOST_BODY_BYTES = 16 * 1024 * 1024
-LARGE_BODY_BYTES = 1024 * 1024
-MOST_LARGE_BODIES = 4
-IDLE_SECONDS = 30 * 60.0
 
 _SESSION = "mcp-session-id"
 _OF_ONE_MESSAGE = {
@@ -41,7 +35,6 @@ _WRONG_METHOD = 405
 _OPENED = 200
 _ENDED = {200, 404}
 _PING = {"jsonrpc": "2.0", "method": "ping"}
-_LONGEST_PING = 1024
 _UNASKED = [(b"accept", b"application/json, text/event-stream"), (b"content-type", b"application/json")]
 
 
@@ -51,17 +44,17 @@ class HttpEndpoint:
     Whoever serves it judges Host and Origin, on this path as on every other.
     """
 
-    def __init__(self, server: HallServer, *, most_sessions: int = MOST_SESSIONS) -> None:
+    def __init__(self, server: HallServer, *, most_sessions: int = limits.HTTP_SESSIONS) -> None:
         self._server = server
         self._standing: set[anyio.CancelScope] = set()
         self._sessions = Sessions(most_sessions, time.monotonic)
-        self._large = anyio.Semaphore(MOST_LARGE_BODIES)
+        self._large = anyio.Semaphore(limits.LARGE_BODIES)
         self._manager = StreamableHTTPSessionManager(
             app=server,
             json_response=False,  # a single JSON answer could carry no progress
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            session_idle_timeout=IDLE_SECONDS,
-            max_request_body_size=MOST_BODY_BYTES,
+            session_idle_timeout=limits.SESSION_IDLE_SECONDS,
+            max_request_body_size=limits.CLIENT_MESSAGE_BYTES,
             max_sessions=most_sessions,
         )
 
@@ -103,7 +96,7 @@ class HttpEndpoint:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, session_id: str) -> None:
         """Let the SDK answer a message, unless it is not worth reading."""
-        if int(Headers(scope=scope).get("content-length", "0")) > MOST_BODY_BYTES:
+        if int(Headers(scope=scope).get("content-length", "0")) > limits.CLIENT_MESSAGE_BYTES:
             await self._manager.handle_request(scope, receive, send)  # which says so, and waits for none of it
             return
         turn = _LargeBodySlot(self._large)
@@ -119,7 +112,7 @@ class HttpEndpoint:
         if request.was_abandoned():
             return
         if has_too_many_values(request.body):
-            await _refusal(f"Parse error: more than {MOST_VALUES} values")(scope, receive, answer)
+            await _refusal(f"Parse error: more than {limits.JSON_VALUES} values")(scope, receive, answer)
             return
         if wire.is_deep(request.body):
             await _refusal("Parse error")(scope, receive, answer)
@@ -196,7 +189,7 @@ class _Request:
     async def read(cls, receive: Receive, turn: _LargeBodySlot) -> "_Request":
         """Read a message, a large one in its turn; of one that is too large only so much as shows that it is."""
         body, more = bytearray(), True
-        while more and len(body) <= MOST_BODY_BYTES:
+        while more and len(body) <= limits.CLIENT_MESSAGE_BYTES:
             part = await receive()
             if part["type"] == "http.disconnect":
                 abandoned = cls(b"")
@@ -204,7 +197,7 @@ class _Request:
                 return abandoned
             body += part.get("body", b"")
             more = part.get("more_body", False)
-            if len(body) >= LARGE_BODY_BYTES:
+            if len(body) >= limits.LARGE_BODY_BYTES:
                 await turn.begin()
         return cls(bytes(body), receive)
 
@@ -219,7 +212,7 @@ class _Request:
 
     def is_ping(self, headers: Headers) -> bool:
         """Return whether a client of the handshake era only asks, and in the right way, whether the hall is there."""
-        if len(self.body) > _LONGEST_PING or b"ping" not in self.body:
+        if len(self.body) > limits.PING_BYTES or b"ping" not in self.body:
             return False
         message, version = self.message, headers.get("mcp-protocol-version")
         return (

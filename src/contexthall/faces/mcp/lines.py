@@ -5,9 +5,8 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from contexthall.core import wire
-from contexthall.core.lines import MAXIMUM_LINE_BYTES
-from contexthall.core.wire import MOST_VALUES, has_too_many_values
+from contexthall.core import limits, wire
+from contexthall.core.wire import has_too_many_values
 
 
 class RejectedLineError(Exception):
@@ -22,9 +21,9 @@ class RejectedLineError(Exception):
 def decode(line: bytes | None) -> types.JSONRPCMessage:
     """Read a line as a message, or raise RejectedLineError with the answer that JSON-RPC asks for."""
     if line is None:
-        raise RejectedLineError(types.INVALID_REQUEST, f"Line longer than {MAXIMUM_LINE_BYTES} bytes")
+        raise RejectedLineError(types.INVALID_REQUEST, f"Line longer than {limits.CLIENT_MESSAGE_BYTES} bytes")
     if has_too_many_values(line):
-        raise RejectedLineError(types.PARSE_ERROR, f"Parse error: more than {MOST_VALUES} values")
+        raise RejectedLineError(types.PARSE_ERROR, f"Parse error: more than {limits.JSON_VALUES} values")
     try:
         value = wire.parse(line, lone_surrogates=True, exact=True)
     except ValueError:

@@ -18,15 +18,14 @@ from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
+from contexthall.core import limits
 from contexthall.core.catalog import Caller, Catalog, JsonObject
 from contexthall.core.errors import UnknownToolError
 from contexthall.core.wire import replace_lone_surrogates
 from contexthall.faces.workers import Workers
 
 NAME = "context-hall"
-MOST_LISTENERS = 100
 
-_LONGEST_NAME = 1000
 _UNINITIALIZED = (
     "Not initialized: send `initialize` first, or name the version of the protocol in `params._meta`, "
     f"as `{types.PROTOCOL_VERSION_META_KEY}`"
@@ -50,7 +49,7 @@ class HallServer(Server[None]):
         caller: Caller,
         *,
         version: str,
-        tool_timeout_seconds: float = 30.0,
+        tool_timeout_seconds: float = limits.NATIVE_TOOL_SECONDS,
         only_unicode: bool = False,
     ) -> None:
         self._catalog = catalog
@@ -60,7 +59,7 @@ class HallServer(Server[None]):
         self._announcements: dict[Connection | None, MemoryObjectSendStream[None]] = {}
         """To whom a change of the list is told: each connection, and None for all who listen to the bus."""
         self._bus = InMemorySubscriptionBus()
-        self._listening = ListenHandler(self._bus, max_subscriptions=MOST_LISTENERS)
+        self._listening = ListenHandler(self._bus, max_subscriptions=limits.SUBSCRIPTIONS)
         super().__init__(
             NAME,
             version=version,
@@ -111,7 +110,8 @@ class HallServer(Server[None]):
         try:
             result = await self._catalog.call(params.name, params.arguments or {}, caller, run_plain=self._workers.run)
         except UnknownToolError:
-            name = params.name if len(params.name) <= _LONGEST_NAME else f"{params.name[:_LONGEST_NAME]}…"
+            most = limits.UNKNOWN_TOOL_CHARACTERS
+            name = params.name if len(params.name) <= most else f"{params.name[:most]}…"
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name}") from None
         if result.fault is not None:
             raise MCPError.from_error_data(_error_data(self._mend(result.fault)))

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-UNUSED_SECONDS = 30.0
-USED_SECONDS = 5 * 60.0
-SIGN_SECONDS = 60.0
+from contexthall.core import limits
 
 # A client that has only said that it is there has not used its session.
 _HANDSHAKE = 1
@@ -28,7 +26,8 @@ class _Session:
         return self.calls > _HANDSHAKE
 
     def may_end(self, now: float) -> bool:
-        return not self.in_use and now - self.last_used >= (USED_SECONDS if self.is_used else UNUSED_SECONDS)
+        seconds = limits.USED_SESSION_SECONDS if self.is_used else limits.UNUSED_SESSION_SECONDS
+        return not self.in_use and now - self.last_used >= seconds
 
 
 class Sessions:
@@ -70,7 +69,7 @@ class Sessions:
     def is_due(self, session_id: str) -> bool:
         """Return whether a sign of life has to be passed on: the session would lapse without any."""
         now, session = self._clock(), self._sessions.get(session_id)
-        if session is not None and now - session.passed_on < SIGN_SECONDS:
+        if session is not None and now - session.passed_on < limits.SESSION_SIGN_SECONDS:
             return False
         if session is not None:
             session.passed_on = now

@@ -24,6 +24,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 
+from contexthall.core import limits
 from contexthall.core.lines import LineSplitter
 from contexthall.faces.mcp.backlog import Backlog, UnderWay, Waiting, cancelled_id
 from contexthall.faces.mcp.lines import RejectedLineError, decode, encode
@@ -31,7 +32,6 @@ from contexthall.faces.mcp.lines import RejectedLineError, decode, encode
 _CHUNK_BYTES = 64 * 1024
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _URGENT = (b"ping", b"cancelled")
-_LONGEST_URGENT = 4096
 
 
 class Pipes(NamedTuple):
@@ -158,7 +158,7 @@ class _StdinReader:
 
 def _urgent(line: bytes | None) -> types.JSONRPCMessage | None:
     """Read a line that may overtake others: a cancellation, or a question whether the hall is there."""
-    if line is None or len(line) > _LONGEST_URGENT or not any(word in line for word in _URGENT):
+    if line is None or len(line) > limits.URGENT_LINE_BYTES or not any(word in line for word in _URGENT):
         return None
     try:
         message = decode(line)

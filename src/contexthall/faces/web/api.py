@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from contexthall import __version__
 from contexthall.caches.library import CacheEntry, CacheRef, Library
-from contexthall.core import wire
+from contexthall.core import limits, wire
 from contexthall.core.catalog import FailedResult, JsonObject
 from contexthall.core.errors import (
     CODES,
@@ -37,7 +37,7 @@ from contexthall.core.errors import (
     UsageError,
 )
 from contexthall.core.paths import native
-from contexthall.core.wire import MOST_VALUES, has_too_many_values
+from contexthall.core.wire import has_too_many_values
 from contexthall.faces.members import facts_of
 from contexthall.faces.web.guard import RefusedError, json_response
 from contexthall.faces.workers import Workers
@@ -50,11 +50,7 @@ ReadHandler: TypeAlias = Callable[[QueryParams], Awaitable[JsonObject]]
 WriteHandler: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
 _T = TypeVar("_T")
 
-MOST_BODY_BYTES = 4 * 1024 * 1024
-MOST_PLACES = 200
-MOST_LINES = 10_000
 _LARGEST_OFFSET = 2**53
-_LOOK_SECONDS = 0.25
 _COUNT = re.compile(r"[0-9]{1,40}")
 
 
@@ -124,7 +120,7 @@ class Api:
     async def _rank(self, params: QueryParams) -> JsonObject:
         cache, query, budget = _text(params, "cache"), _text(params, "query", InvalidQueryError), _budget(params)
         offset = _number(params, "offset", default=0, most=_LARGEST_OFFSET)
-        limit = _number(params, "limit", default=50, most=MOST_PLACES)
+        limit = _number(params, "limit", default=50, most=limits.PAGE_PLACES)
         standings = await self._with_cache(cache, lambda library, it: library.places(it, query, budget, offset, limit))
         places = [place._asdict() for place in standings.places]
         return {"query": query, "budget": budget, **standings._asdict(), "places": places}
@@ -169,7 +165,7 @@ class Api:
             return {"members": []}
         # A page that shows the roster is as good as an agent that has its list: members may be asked from now on.
         self._hall.catalog.listed.send()
-        with anyio.move_on_after(_LOOK_SECONDS):  # large members are looked at by the refresh
+        with anyio.move_on_after(limits.PAGE_ROSTER_SECONDS):  # large members are looked at by the refresh
             await self._hall.guild.look_again()
         return {"members": self._members()}
 
@@ -185,7 +181,7 @@ class Api:
 
     async def _show_log(self, params: QueryParams) -> JsonObject:
         manager, member = self._guild(), _text(params, "member")
-        lines = _number(params, "lines", default=200, most=MOST_LINES)
+        lines = _number(params, "lines", default=200, most=limits.PAGE_LOG_LINES)
         return {"log": await self._in_thread(lambda: manager.log_of(member, lines))}
 
     async def _call(self, body: JsonObject) -> JsonObject:
@@ -264,19 +260,19 @@ async def _read(work: ReadHandler, request: Request) -> Response:
 async def _body(request: Request) -> bytes:
     """Read a body; refuse it once it is too large, or says that it will be."""
     body = bytearray()
-    if int(request.headers.get("content-length", "0")) <= MOST_BODY_BYTES:
+    if int(request.headers.get("content-length", "0")) <= limits.PAGE_BODY_BYTES:
         async for chunk in request.stream():
             body += chunk
-            if len(body) > MOST_BODY_BYTES:
+            if len(body) > limits.PAGE_BODY_BYTES:
                 break
         else:
             return bytes(body)
-    raise RefusedError(413, "too_large", "Too large", f"A body may have {MOST_BODY_BYTES} bytes at most.")
+    raise RefusedError(413, "too_large", "Too large", f"A body may have {limits.PAGE_BODY_BYTES} bytes at most.")
 
 
 def _object(body: bytes) -> JsonObject:
     if has_too_many_values(body):
-        raise UsageError(f"the body holds more than {MOST_VALUES} values")
+        raise UsageError(f"the body holds more than {limits.JSON_VALUES} values")
     try:
         value = wire.parse(body)
     except ValueError:

@@ -14,21 +14,9 @@ import h11
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from contexthall.core import limits
 from contexthall.faces.web.guard import RefusedError
 
-MOST_CONNECTIONS = 256
-HEAD_SECONDS = 10.0
-BODY_SECONDS = 60.0
-READING_SECONDS = 30.0
-"""How long a client may read nothing of what waits for it."""
-SURPLUS_SECONDS = 2.0
-MOST_SMALL_CHUNKS = 1024
-"""How many chunks a body may have beyond one for each `USUAL_CHUNK_BYTES` of it."""
-USUAL_CHUNK_BYTES = 256
-MOST_WIRE_BYTES = 17 * 1024 * 1024
-"""How much may be sent as one body, with all that is around its chunks: the largest body, and a little more."""
-
-LONGEST_HEAD = 16 * 1024
 _LENGTHS = {b"content-length", b"transfer-encoding"}
 _SHARE_OF_DESCRIPTORS = 4
 
@@ -37,15 +25,15 @@ def most_connections() -> int:
     """Return how many connections there may be: fewer where this process may open few files."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptors == resource.RLIM_INFINITY:
-        return MOST_CONNECTIONS
-    return max(1, min(MOST_CONNECTIONS, descriptors // _SHARE_OF_DESCRIPTORS))
+        return limits.HTTP_CONNECTIONS
+    return max(1, min(limits.HTTP_CONNECTIONS, descriptors // _SHARE_OF_DESCRIPTORS))
 
 
 class BoundedReader(h11.Connection):
     """What a client sends, read as HTTP; more than is good, or of two minds about its length, is no HTTP."""
 
     def __init__(self) -> None:
-        super().__init__(h11.SERVER, LONGEST_HEAD)
+        super().__init__(h11.SERVER, limits.HTTP_HEAD_BYTES)
         self._wire_bytes = self._body_bytes = self._chunks = 0
 
     def receive_data(self, data: bytes) -> None:
@@ -62,8 +50,8 @@ class BoundedReader(h11.Connection):
         if isinstance(event, h11.Data):
             self._body_bytes += len(event.data)
             self._chunks += event.chunk_start
-            has_too_many_chunks = self._chunks > MOST_SMALL_CHUNKS + self._body_bytes // USUAL_CHUNK_BYTES
-            if has_too_many_chunks or self._wire_bytes > MOST_WIRE_BYTES:
+            has_too_many_chunks = self._chunks > limits.HTTP_SMALL_CHUNKS + self._body_bytes // limits.HTTP_CHUNK_BYTES
+            if has_too_many_chunks or self._wire_bytes > limits.HTTP_WIRE_BYTES:
                 raise h11.RemoteProtocolError("too many chunks, or too much around them")
         return event
 
@@ -74,7 +62,7 @@ class BoundedConnection(H11Protocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - uvicorn's own
         super().__init__(*arguments, **named)
         self.conn = BoundedReader()
-        self._head_seconds = HEAD_SECONDS
+        self._head_seconds = limits.HTTP_HEAD_SECONDS
         self._awaited: object = None
         self._request_timer: asyncio.TimerHandle | None = None
         self._reader_timer: asyncio.TimerHandle | None = None
@@ -86,7 +74,7 @@ class BoundedConnection(H11Protocol):
             transport.abort()
             return
         if others >= most:
-            self.app, self._head_seconds = _full, SURPLUS_SECONDS
+            self.app, self._head_seconds = _full, limits.HTTP_SURPLUS_SECONDS
         self._wait_for_client()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -125,7 +113,7 @@ class BoundedConnection(H11Protocol):
         if awaited is self._awaited:
             return
         self._stop_waiting()
-        seconds = {h11.IDLE: self._head_seconds, h11.SEND_BODY: BODY_SECONDS}.get(awaited)
+        seconds = {h11.IDLE: self._head_seconds, h11.SEND_BODY: limits.HTTP_BODY_SECONDS}.get(awaited)
         if seconds is not None and not self.transport.is_closing():
             self._awaited = awaited
             self._request_timer = self.loop.call_later(seconds, self.transport.abort)
@@ -142,7 +130,7 @@ class BoundedConnection(H11Protocol):
         if still_unread >= unread:
             self.transport.abort()
         else:
-            self._reader_timer = self.loop.call_later(READING_SECONDS, self._wait_for_reading, still_unread)
+            self._reader_timer = self.loop.call_later(limits.HTTP_READING_SECONDS, self._wait_for_reading, still_unread)
 
 
 async def _full(scope: Scope, receive: Receive, send: Send) -> None:

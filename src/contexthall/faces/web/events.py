@@ -11,13 +11,10 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from starlette.types import Receive, Scope, Send
 
+from contexthall.core import limits
 from contexthall.core.wire import compact
 from contexthall.faces.web.guard import RefusedError, wrong_method
 from contexthall.guild.manager import Event, MCPManager
-
-MOST_WAITING = 256
-MOST_STREAMS = 64
-HEARTBEAT_SECONDS = 15.0
 
 _HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 _HEARTBEAT = b": still here\n\n"
@@ -32,7 +29,7 @@ class EventStreams:
         describe: Callable[[str], object],
         *,
         version: str,
-        heartbeat_seconds: float = HEARTBEAT_SECONDS,
+        heartbeat_seconds: float = limits.HEARTBEAT_SECONDS,
     ) -> None:
         self._manager = manager
         self._describe = describe
@@ -44,12 +41,12 @@ class EventStreams:
         if scope["method"] != "GET":
             await wrong_method("GET")(scope, receive, send)
             return
-        if len(self._queues) >= MOST_STREAMS:
-            detail = f"No more than {MOST_STREAMS} pages can listen at a time."
+        if len(self._queues) >= limits.EVENT_STREAMS:
+            detail = f"No more than {limits.EVENT_STREAMS} pages can listen at a time."
             refusal = RefusedError(503, "busy", "Too many pages", detail, {"Retry-After": "5"})
             await refusal.response(scope, receive, send)
             return
-        queue, events = anyio.create_memory_object_stream[Event](MOST_WAITING)
+        queue, events = anyio.create_memory_object_stream[Event](limits.WAITING_EVENTS)
         async with queue, events, anyio.create_task_group() as tasks:
             unsubscribe = self._fill(queue, tasks.cancel_scope)
             tasks.start_soon(_cancel_when_gone, receive, tasks.cancel_scope)

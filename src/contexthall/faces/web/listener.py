@@ -15,13 +15,11 @@ from ipaddress import ip_address
 import uvicorn
 from starlette.types import ASGIApp
 
+from contexthall.core import limits
 from contexthall.core.errors import UsageError
 from contexthall.faces.web.address import HINT, Address
 from contexthall.faces.web.connections import BoundedConnection
 
-GRACE_SECONDS = 2
-# uvicorn accepts so many connections in one turn of the event loop.
-_BACKLOG = 128
 _REASONS = {
     errno.EADDRINUSE: "something else listens there",
     errno.EACCES: "this user may not listen there",
@@ -85,8 +83,8 @@ class _HttpServer(uvicorn.Server):
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                backlog=_BACKLOG,
-                timeout_graceful_shutdown=GRACE_SECONDS,
+                backlog=limits.LISTEN_BACKLOG,
+                timeout_graceful_shutdown=limits.SHUTDOWN_SECONDS,
             )
         )
         self._on_ready = on_ready

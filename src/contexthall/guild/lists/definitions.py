@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from contexthall.core import wire
+from contexthall.core import limits, wire
 from contexthall.core.catalog import JsonObject
 from contexthall.core.text import is_printable
 from contexthall.core.tokens import tokens as cost
@@ -33,9 +33,6 @@ _ANNOTATION_KINDS: _Kinds = {
 }
 _TASK_SUPPORT = (None, "forbidden", "optional", "required")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_LONGEST_NAME = 256
-MOST_LEVELS = 100
-_MOST_SENTENCES = 20
 
 
 class ToolChange(NamedTuple):
@@ -52,7 +49,7 @@ def validate_tools(offered: Sequence[object], *, is_read: bool = False) -> tuple
 
     Keys that are null are dropped, since clients refuse them, and a missing description becomes `""`. One thing is
     added: an input schema without a type is of type "object". Everything else stays as it is, in its order. What is
-    read from JSON that is nested no more deeply than MOST_LEVELS need not be tried whether it can be written so.
+    read (`is_read`), and so is not nested too deeply, need not be tried whether it can be written so.
     """
     tools: dict[str, JsonObject] = {}
     sentences = []
@@ -65,14 +62,14 @@ def validate_tools(offered: Sequence[object], *, is_read: bool = False) -> tuple
             sentences.append(f'tool "{_visible(str(name))}" is left out: {fault}')
         else:
             tools[str(name)] = tool
-    return list(tools.values()), _at_most(_MOST_SENTENCES, sentences)
+    return list(tools.values()), _at_most(limits.LEFT_OUT_SENTENCES, sentences)
 
 
 def without_tasks(tools: Sequence[JsonObject]) -> tuple[list[JsonObject], tuple[str, ...]]:
     """Split tools into those that can be called, and a sentence for each that answers only as a task."""
     reason = "it can only be called as a task, which the hall does not pass on"
     sentences = [f'tool "{_visible(tool["name"])}" is left out: {reason}' for tool in tools if _needs_task(tool)]
-    return [tool for tool in tools if not _needs_task(tool)], _at_most(_MOST_SENTENCES, sentences)
+    return [tool for tool in tools if not _needs_task(tool)], _at_most(limits.LEFT_OUT_SENTENCES, sentences)
 
 
 def _needs_task(tool: JsonObject) -> bool:
@@ -137,8 +134,8 @@ def _name_fault(offered: object, name: object) -> str:
         return "it is not an object"
     if not isinstance(name, str) or not name:
         return "it has no name"
-    if len(name) > _LONGEST_NAME:
-        return f"its name is longer than {_LONGEST_NAME} characters"
+    if len(name) > limits.TOOL_NAME_CHARACTERS:
+        return f"its name is longer than {limits.TOOL_NAME_CHARACTERS} characters"
     return "its name has control characters" if _CONTROL.search(name) else ""
 
 
@@ -189,7 +186,7 @@ def _spelling_fault(tool: _Object) -> str:
     """Return why a definition could not be written, and read again; empty if it can."""
     try:
         data = wire.compact(tool).encode("utf-8")
-        if wire.is_deep(data, MOST_LEVELS):
+        if wire.is_deep(data, limits.TOOL_DEFINITION_LEVELS):
             return "it is nested too deeply"
     except RecursionError:
         return "it is nested too deeply"

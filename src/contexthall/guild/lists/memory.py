@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from contexthall.core import wire
+from contexthall.core import limits, wire
 from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.guild.members.roster import Member
@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 # A release that validates tools more strictly counts it up: what is remembered is not examined again.
 _FORMAT = 1
 _UNREADABLE_PART = re.compile(r"[^A-Za-z0-9_]+")
-_LONGEST_READABLE_PART = 40
 _DIGITS = 12
 
 
@@ -159,7 +158,7 @@ class Memory:
 
 
 def _stem(directory: str) -> str:
-    readable = _UNREADABLE_PART.sub("-", os.path.basename(directory)).strip("-")[:_LONGEST_READABLE_PART]
+    readable = _UNREADABLE_PART.sub("-", os.path.basename(directory)).strip("-")[: limits.RECORD_NAME_CHARACTERS]
     return f"{readable or 'member'}-{_digits(directory)}"
 
 

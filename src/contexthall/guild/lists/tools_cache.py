@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple
 
-from contexthall.core import wire
+from contexthall.core import limits, wire
 from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import DiskError, PathMissingError
-from contexthall.guild.lists.definitions import MOST_LEVELS, validate_tools
+from contexthall.guild.lists.definitions import validate_tools
 from contexthall.guild.lists.memory import MemberRecord, text_in
 from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk
@@ -21,8 +21,6 @@ from contexthall.system.disk import Disk
 logger = logging.getLogger(__name__)
 
 FILE_NAME = "tools-cache.json"
-MOST_BYTES = 64 << 20
-_MOST_LEVELS = 2 + MOST_LEVELS
 
 
 class CachedTools(NamedTuple):
@@ -40,8 +38,8 @@ def parse(data: bytes, record: MemberRecord | None = None) -> CachedTools:
 
     The tools of the very file whose digest is recorded were validated when it was written, and are the recorded ones.
     """
-    if len(data) > MOST_BYTES:
-        raise ValueError(f"it is larger than {MOST_BYTES} bytes")
+    if len(data) > limits.TOOLS_CACHE_BYTES:
+        raise ValueError(f"it is larger than {limits.TOOLS_CACHE_BYTES} bytes")
     try:
         value = wire.parse(data, finite=True)
     except ValueError as error:
@@ -76,7 +74,8 @@ class ToolsCaches:
         With the member's record it is quicker.
         """
         try:
-            _, data = self._disk.read_small(os.path.join(self._directory_of(member), FILE_NAME), MOST_BYTES)
+            path = os.path.join(self._directory_of(member), FILE_NAME)
+            _, data = self._disk.read_small(path, limits.TOOLS_CACHE_BYTES)
             return parse(data, record)
         except PathMissingError:
             return None
@@ -120,7 +119,7 @@ def _moment(text: str) -> str:
 def _tools(listed: object, data: bytes) -> tuple[JsonObject, ...]:
     if not isinstance(listed, list):
         raise ValueError("its tools are not a list")
-    if wire.is_deep(data, _MOST_LEVELS):
+    if wire.is_deep(data, 2 + limits.TOOL_DEFINITION_LEVELS):
         raise ValueError("it is nested too deeply")
     tools, faults = validate_tools(listed, is_read=True)
     if faults:

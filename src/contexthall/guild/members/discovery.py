@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from contexthall.core import limits
 from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.core.paths import absolute, shown
-from contexthall.guild.members.manifest import FILE_NAMES, LARGEST_BYTES, TOO_LARGE, ManifestError, parse_manifest
+from contexthall.guild.members.manifest import FILE_NAMES, TOO_LARGE, ManifestError, parse_manifest
 from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk, Entry
 
@@ -98,14 +99,14 @@ def _look_at(disk: Disk, root: str, relative: str) -> Member | None:
 def _read(disk: Disk, path: str, name: str) -> bytes | None:
     """Return the bytes of a manifest, following a symlink; None if nothing has that name."""
     try:
-        return disk.read_small(path, LARGEST_BYTES)[1]
+        return disk.read_small(path, limits.MANIFEST_BYTES)[1]
     except DiskError:  # not an ordinary file: what is it?
         if disk.kind(path, follow=False) is None:
             return None
     kind, size, _ = disk.look(path)
     if kind != "file":
         raise ManifestError(f"`{name}` is not a regular file")
-    if size > LARGEST_BYTES:
+    if size > limits.MANIFEST_BYTES:
         raise ManifestError(TOO_LARGE)
     return disk.read(path, follow=True)
 

@@ -9,16 +9,13 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import accumulate
 
-from contexthall.core import wire
+from contexthall.core import limits, wire
 from contexthall.core.errors import DiskError
 from contexthall.guild.lists import tools_cache
 from contexthall.guild.members import manifest
 from contexthall.guild.members.roster import Member
 from contexthall.system.disk import Disk, Seen
 
-MOST_FILES = 20_000
-_MOST_BYTES = 256 << 20
-_MOST_LEVELS = 16
 _DIGITS = 16
 _DEPENDENCIES = {"node_modules", "__pycache__", "venv", "env", "site-packages", "target", "vendor"}
 _UNCOUNTED_ENDINGS = (".log", ".pyc")
@@ -34,14 +31,14 @@ def fingerprint(disk: Disk, member: Member) -> str:
 
 
 def _digests(disk: Disk, directory: str) -> dict[str, str]:
-    """Return the digests of the first MOST_FILES files of a directory by path, breadth first."""
+    """Return the digests of the first files of a directory by path, breadth first."""
     digests: dict[str, str] = {}
-    folders, rest = [""], _MOST_BYTES  # relative to the member's own
+    folders, rest = [""], limits.FINGERPRINT_BYTES  # relative to the member's own
     for folder in folders:  # which grows on the way
         path = os.path.join(directory, folder)
         try:
             seen = sorted(disk.survey(path, follow=not folder).seen, key=lambda each: os.fsencode(each.name))
-            files = [each for each in seen if _is_counted(each, folder)][: MOST_FILES - len(digests)]
+            files = [each for each in seen if _is_counted(each, folder)][: limits.FINGERPRINT_FILES - len(digests)]
             totals = accumulate(each.size for each in files)
             read = [each for each, total in zip(files, totals, strict=True) if total <= rest]
             found, _, refused = disk.digests(path, read)
@@ -53,7 +50,7 @@ def _digests(disk: Disk, directory: str) -> dict[str, str]:
             digests[folder] = _UNREADABLE
             continue
         digests |= {os.path.join(folder, name): each for name, each in found.items()}
-        folders += _entered(seen, folder)[: MOST_FILES - len(folders)]
+        folders += _entered(seen, folder)[: limits.FINGERPRINT_FILES - len(folders)]
     return digests
 
 
@@ -66,7 +63,7 @@ def _is_counted(seen: Seen, folder: str) -> bool:
 
 def _entered(seen: Iterable[Seen], folder: str) -> Sequence[str]:
     """Return the directories that are searched."""
-    if os.path.join(folder, "").count(os.sep) + 1 == _MOST_LEVELS:
+    if os.path.join(folder, "").count(os.sep) + 1 == limits.FINGERPRINT_LEVELS:
         return []
     names = [each.name for each in seen if each.kind == "directory" and each.name not in _DEPENDENCIES]
     return [os.path.join(folder, name) for name in names if not name.startswith(".")]

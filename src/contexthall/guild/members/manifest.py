@@ -12,18 +12,15 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from contexthall.core import wire
+from contexthall.core import limits, wire
 
 FILE_NAMES = ("plugin.json", "guild-member.json")
 """What a manifest may be called, the one that is preferred first."""
 FIRST_VERSION = "1.0.0"
 """Of a member that does not say which it is."""
-LARGEST_BYTES = 1 << 20
-TOO_LARGE = f"the manifest is larger than {LARGEST_BYTES} bytes"
+TOO_LARGE = f"the manifest is larger than {limits.MANIFEST_BYTES} bytes"
 PORT = "${PORT}"
 """What stands for a free port in the arguments of an http server."""
-START_SECONDS, TOOL_SECONDS, IDLE_SECONDS = 10.0, 30.0, 300.0
-_LONGEST_NAME = 100
 _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
@@ -67,9 +64,9 @@ class MemberManifest(NamedTuple):
     launch: Launch
     display_name: str = ""
     description: str = ""
-    start_seconds: float = START_SECONDS
-    tool_seconds: float = TOOL_SECONDS
-    idle_seconds: float = IDLE_SECONDS
+    start_seconds: float = limits.MEMBER_START_SECONDS
+    tool_seconds: float = limits.MEMBER_TOOL_SECONDS
+    idle_seconds: float = limits.MEMBER_IDLE_SECONDS
 
 
 def parse_manifest(data: bytes) -> MemberManifest:
@@ -84,9 +81,9 @@ def parse_manifest(data: bytes) -> MemberManifest:
         display_name=top.text("displayName"),
         description=top.text("description"),
         launch=_launch(top, mcp),
-        start_seconds=mcp.seconds("startTimeoutSeconds", START_SECONDS),
-        tool_seconds=mcp.seconds("toolTimeoutSeconds", TOOL_SECONDS),
-        idle_seconds=mcp.seconds("idleSeconds", IDLE_SECONDS),
+        start_seconds=mcp.seconds("startTimeoutSeconds", limits.MEMBER_START_SECONDS),
+        tool_seconds=mcp.seconds("toolTimeoutSeconds", limits.MEMBER_TOOL_SECONDS),
+        idle_seconds=mcp.seconds("idleSeconds", limits.MEMBER_IDLE_SECONDS),
     )
 
 
@@ -192,7 +189,7 @@ class _Part(NamedTuple):
 
 
 def _parsed(data: bytes) -> dict[str, object]:
-    if len(data) > LARGEST_BYTES:
+    if len(data) > limits.MANIFEST_BYTES:
         raise ManifestError(TOO_LARGE)
     try:
         value = wire.parse(data.removeprefix(BOM_UTF8))
@@ -209,8 +206,8 @@ def _parsed(data: bytes) -> dict[str, object]:
 
 def _name(top: _Part) -> str:
     name = top.required("name")
-    if len(name) > _LONGEST_NAME:
-        raise ManifestError(f"`name` must have at most {_LONGEST_NAME} characters")
+    if len(name) > limits.MEMBER_NAME_CHARACTERS:
+        raise ManifestError(f"`name` must have at most {limits.MEMBER_NAME_CHARACTERS} characters")
     if any(unicodedata.category(character) == "Cc" for character in name):
         raise ManifestError("`name` must not have control characters")
     if name != name.strip():

@@ -22,21 +22,15 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
+from contexthall.core import limits
 from contexthall.core.catalog import JsonObject, Progress
 from contexthall.core.errors import MemberError
-from contexthall.guild.lists.tools_cache import MOST_BYTES
 from contexthall.guild.members.manifest import MemberManifest
 from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
-from contexthall.guild.servers.process import LONGEST_LINE, OrphanReaper
+from contexthall.guild.servers.process import OrphanReaper
 from contexthall.guild.servers.transport import NOT_READ, TOO_LARGE, Transport
 
-_MOST_TOOLS = 100_000
-_MOST_PROGRESS = 16
-_MOST_PAGES = 10_000
-_GRACE_SECONDS = 1.0
-_STOP_SECONDS = 6.0
-_HASTY_STOP_SECONDS = 2.0
 _NO_HANDSHAKE = {types.METHOD_NOT_FOUND, types.UNSUPPORTED_PROTOCOL_VERSION}
 _LOST_SESSION = {"Session terminated", "Session not found"}
 # What the SDK says in the server's place; a server may answer with the same codes, and other words.
@@ -48,7 +42,7 @@ _NO_ANSWER = (
     "Redirect",
     "server answered a request with 202",
 )
-_OVERSIZED_EVENT = f" exceeded the {LONGEST_LINE} byte limit."
+_OVERSIZED_EVENT = f" exceeded the {limits.MEMBER_MESSAGE_BYTES} byte limit."
 _TIMED_OUT = "Request {!r} timed out"
 
 
@@ -133,15 +127,15 @@ class Connection:
                 raise MemberError("the server answered tools/list without a list of tools")
             tools += offered
             size += len(json.dumps(offered))
-            if size > MOST_BYTES:
-                raise MemberError(f"the definitions of its tools come to more than {MOST_BYTES} bytes")
+            if size > limits.TOOLS_CACHE_BYTES:
+                raise MemberError(f"the definitions of its tools come to more than {limits.TOOLS_CACHE_BYTES} bytes")
             cursor = page.get("nextCursor")
             if not cursor:
                 break
-            if not isinstance(cursor, str) or cursor in seen or len(seen) >= _MOST_PAGES:
+            if not isinstance(cursor, str) or cursor in seen or len(seen) >= limits.LISTED_PAGES:
                 raise MemberError("the pages of its tools/list never end")
-            if len(tools) > _MOST_TOOLS:
-                raise MemberError(f"the server offers more than {_MOST_TOOLS} tools")
+            if len(tools) > limits.LISTED_TOOLS:
+                raise MemberError(f"the server offers more than {limits.LISTED_TOOLS} tools")
             seen.add(cursor)
         return tools
 
@@ -157,9 +151,9 @@ class Connection:
         self._reason = self._reason or "the hall has stopped the server"
         self._done.set()
         if self._owner is not None:
-            await asyncio.wait(
-                [self._owner], timeout=_HASTY_STOP_SECONDS if self._transport.in_haste else _STOP_SECONDS
-            )
+            in_haste = self._transport.in_haste
+            seconds = limits.HASTY_STOP_SECONDS if in_haste else limits.CONNECTION_STOP_SECONDS
+            await asyncio.wait([self._owner], timeout=seconds)
             await self._abandon()
 
     async def _request(
@@ -196,7 +190,7 @@ class Connection:
         self._pending += 1
         try:
             # The SDK's clock starts when the request is written, which a server that does not read can prevent.
-            async with asyncio.timeout(seconds + _GRACE_SECONDS):
+            async with asyncio.timeout(seconds + limits.CONNECTION_GRACE_SECONDS):
                 return await self._dispatcher.send_raw_request(method, params, options)
         finally:
             self._pending -= 1
@@ -215,7 +209,7 @@ class Connection:
         if reason := TOO_LARGE if is_oversized else error.message.partition(NOT_READ)[2]:
             return MemberError(NOT_READ + reason)
         is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(_CLOSED)
-        if is_closed and await self._ends_within(2 * _GRACE_SECONDS):  # by then it is known why
+        if is_closed and await self._ends_within(2 * limits.CONNECTION_GRACE_SECONDS):  # by then it is known why
             return MemberError(f"{self._ending()} during the call", more=self._transport.evidence())
         if is_closed and self._transport.is_http:
             return MemberError("the server's answer ended before it was complete", more=error.message)
@@ -236,9 +230,9 @@ class Connection:
         self._is_forgotten = True
         self._reason = "the server has forgotten the session"
         if self._pending:
-            await self._ends_within(_GRACE_SECONDS)
+            await self._ends_within(limits.CONNECTION_GRACE_SECONDS)
         self._done.set()
-        await self._ends_within(_GRACE_SECONDS)
+        await self._ends_within(limits.CONNECTION_GRACE_SECONDS)
 
     async def _ends_within(self, seconds: float) -> bool:
         """Wait for the end of the connection, but not for long; return whether it has come, or is near."""
@@ -288,14 +282,14 @@ class Connection:
     ) -> None:
         await dispatcher.run(_answer, self._on_notification, task_status=task_status)
         if self._transport.process is not None:  # one that ends closes its output a moment before
-            await self._transport.process.ends_within(_GRACE_SECONDS)
+            await self._transport.process.ends_within(limits.CONNECTION_GRACE_SECONDS)
         self._note_end()
 
     async def _notice_end(self) -> None:
         """Wait for the process, whose output somebody else may hold open."""
         if self._transport.process is not None:
             await asyncio.shield(self._transport.process.ended)
-            await asyncio.sleep(_GRACE_SECONDS)
+            await asyncio.sleep(limits.CONNECTION_GRACE_SECONDS)
             self._note_end()
 
     def _note_end(self) -> None:
@@ -313,7 +307,7 @@ class Connection:
                 await self._do_without(dispatcher, client)
                 return
             if error.error.code == types.CONNECTION_CLOSED and error.error.message.startswith(_CLOSED):
-                await asyncio.sleep(2 * _GRACE_SECONDS)  # whoever noticed will say why
+                await asyncio.sleep(2 * limits.CONNECTION_GRACE_SECONDS)  # whoever noticed will say why
             raise
         version = answer.get("protocolVersion")
         if version not in HANDSHAKE_PROTOCOL_VERSIONS:
@@ -395,7 +389,7 @@ def _sdk_words(message: str) -> str:
 
 def _one_at_a_time(tell: Progress) -> Progress:
     """Tell of progress in its order; of what piles up while the last is still being told, only the newest is kept."""
-    waiting: deque[tuple[float, float | None, str | None]] = deque(maxlen=_MOST_PROGRESS)
+    waiting: deque[tuple[float, float | None, str | None]] = deque(maxlen=limits.QUEUED_PROGRESS)
     is_telling = False
 
     async def tell_in_turn(progress: float, total: float | None, message: str | None) -> None:

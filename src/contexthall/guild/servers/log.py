@@ -9,21 +9,21 @@ import os
 import re
 from contextlib import suppress
 
+from contexthall.core import limits
 from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.core.text import is_printable
 from contexthall.system.disk import Directory, Disk, File
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_LINE = 500
-_MOST_BYTES_OF_A_LINE = 4 * _LONGEST_LINE
+_LINE_BYTES = 4 * limits.LOG_LINE_CHARACTERS
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 class BoundedLog:
     """The log of one run of a member: `<stem>.log`, before which `<stem>.log.1` was; an empty directory is nowhere."""
 
-    def __init__(self, disk: Disk, directory: str, stem: str, most_bytes: int = 1 << 20) -> None:
+    def __init__(self, disk: Disk, directory: str, stem: str, most_bytes: int = limits.MEMBER_LOG_BYTES) -> None:
         self._disk = disk
         self._path = directory
         self._name = f"{stem}.log"
@@ -69,9 +69,9 @@ class BoundedLog:
 
     def _listen(self, data: bytes) -> None:
         finished, _, unfinished = (self._unfinished + data).rpartition(b"\n")
-        self._unfinished = unfinished[:_MOST_BYTES_OF_A_LINE]
+        self._unfinished = unfinished[:_LINE_BYTES]
         if finished := finished.rstrip():
-            self._last = finished.rpartition(b"\n")[2][:_MOST_BYTES_OF_A_LINE]
+            self._last = finished.rpartition(b"\n")[2][:_LINE_BYTES]
 
     def _append(self, data: bytes) -> None:
         directory = self._directory = self._directory or self._enter()
@@ -109,4 +109,4 @@ class BoundedLog:
 def _readable(line: bytes) -> str:
     text = _COLOUR.sub("", line.decode("utf-8", "replace")).strip()
     last = text.splitlines()[-1] if text else ""
-    return "".join(c for c in last if is_printable(c)).strip()[:_LONGEST_LINE]
+    return "".join(c for c in last if is_printable(c)).strip()[: limits.LOG_LINE_CHARACTERS]

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 
+from contexthall.core import limits
 from contexthall.core.lines import LineSplitter
 
 OnStderr = Callable[[bytes], None]
@@ -41,14 +42,6 @@ for look in 1 2 3 4 5 6 7 8 9; do
   else watchers=$2; sleep 1; fi
 done; } >/dev/null 2>&1 &"""
 _INHERITED = ("PATH", "HOME", "LANG", "LANGUAGE")
-LONGEST_LINE = 16 << 20
-_ENDS_OF_LINE = 4096
-_MOST_WAITING = 8 << 20
-_MOST_STDERR = 256 << 10
-_PAUSE_SECONDS = 0.1
-_END_OF_INPUT_SECONDS = 2.0
-_TERM_SECONDS = 1.0
-_KILL_SECONDS = 2.0
 
 
 def clean_environment(environment: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
@@ -155,8 +148,8 @@ class MemberProcess(asyncio.SubprocessProtocol):
         return process
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield the lines it prints until it closes its standard output; of a line over LONGEST_LINE, its Ends."""
-        splitter = LineSplitter(LONGEST_LINE, ends=_ENDS_OF_LINE)
+        """Yield the lines it prints until it closes its standard output; of a line that is too long, its Ends."""
+        splitter = LineSplitter(limits.MEMBER_MESSAGE_BYTES, ends=limits.LONG_LINE_END_BYTES)
         while True:
             while self._waiting:
                 chunk = self._waiting.popleft()
@@ -185,15 +178,15 @@ class MemberProcess(asyncio.SubprocessProtocol):
         try:
             if (pipe := self._transport and self._transport.get_pipe_transport(0)) is not None:
                 pipe.close()
-            if not reads_input or not await self.ends_within(_END_OF_INPUT_SECONDS * patience):
+            if not reads_input or not await self.ends_within(limits.END_OF_INPUT_SECONDS * patience):
                 self._signal_group(signal.SIGTERM)
-                await self.ends_within(_TERM_SECONDS * patience)
+                await self.ends_within(limits.TERMINATION_SECONDS * patience)
         finally:
             self._signal_group(signal.SIGKILL)
             if self._parent_pipe >= 0:
                 os.close(self._parent_pipe)
                 self._parent_pipe = -1
-        await self.ends_within(_KILL_SECONDS)
+        await self.ends_within(limits.KILL_SECONDS)
         if self._transport is not None:
             self._transport.close()
 
@@ -230,17 +223,17 @@ class MemberProcess(asyncio.SubprocessProtocol):
         if fd == 1:
             self._waiting.append(data)
             self._waiting_bytes += len(data)
-            if self._waiting_bytes > _MOST_WAITING:
+            if self._waiting_bytes > limits.MEMBER_OUTPUT_BYTES:
                 self._pipe(1).pause_reading()
             self._has_output.set()
             return
         self._on_stderr(data)
         self._stderr_bytes += len(data)
-        if self._stderr_bytes > _MOST_STDERR:  # a pause, so that it cannot starve the event loop
+        if self._stderr_bytes > limits.MEMBER_STDERR_BYTES:  # a pause, so that it cannot starve the event loop
             self._stderr_bytes = 0
             stderr = self._pipe(2)
             stderr.pause_reading()
-            asyncio.get_running_loop().call_later(_PAUSE_SECONDS, _resume, stderr)
+            asyncio.get_running_loop().call_later(limits.STDERR_PAUSE_SECONDS, _resume, stderr)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         del exc

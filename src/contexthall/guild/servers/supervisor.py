@@ -12,17 +12,12 @@ from enum import Enum, auto
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
+from contexthall.core import limits
 from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import MemberError
 from contexthall.guild.members.roster import Member
 
 _T = TypeVar("_T")
-
-_FIRST_PAUSE_SECONDS = 0.5
-_LONGEST_PAUSE_SECONDS = 30.0
-_MOST_DOUBLINGS = 10
-_LONGEST_WAIT_SECONDS = 2.0
-_TURN_SECONDS = 1.0
 
 
 class Handle(Protocol):
@@ -168,7 +163,7 @@ class Supervisor:
     async def _back_off(self) -> None:
         """Wait until the next start is due; MemberError if that is too far away."""
         seconds = self._next_start - asyncio.get_running_loop().time()
-        if seconds > _LONGEST_WAIT_SECONDS:
+        if seconds > limits.BACK_OFF_WAIT_SECONDS:
             raise MemberError(
                 f"{self._reason}; it has failed {self._failures} times and is tried again in {seconds:.0f} s"
             )
@@ -180,7 +175,7 @@ class Supervisor:
         has_turn = False
         try:
             with suppress(TimeoutError):
-                async with asyncio.timeout(_TURN_SECONDS):
+                async with asyncio.timeout(limits.START_TURN_SECONDS):
                     has_turn = await self._turns.acquire()
             return await self._spawn()
         finally:
@@ -213,10 +208,11 @@ class Supervisor:
 
     def _note_failure(self, error: MemberError) -> None:
         # No back-off after the first failure; then it doubles with each.
-        seconds = _FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, _MOST_DOUBLINGS) if self._failures else 0.0
+        doublings = min(self._failures - 1, limits.BACK_OFF_DOUBLINGS)
+        seconds = limits.FIRST_BACK_OFF_SECONDS * 2**doublings if self._failures else 0.0
         self._failures += 1
         self._reason = error.detail
-        self._next_start = asyncio.get_running_loop().time() + min(seconds, _LONGEST_PAUSE_SECONDS)
+        self._next_start = asyncio.get_running_loop().time() + min(seconds, limits.LAST_BACK_OFF_SECONDS)
         self.member.status, self.member.error = "error", error.sentence
         self._tell(Event("error", self.member.name, error=self.member.error))
 

@@ -24,13 +24,13 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from contexthall.core import wire
+from contexthall.core import limits, wire
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends
 from contexthall.core.wire import has_too_many_values
 from contexthall.guild.members.manifest import PORT, ManifestError, MemberManifest, filled_in, filled_in_headers
 from contexthall.guild.servers.log import BoundedLog
-from contexthall.guild.servers.process import LAUNCHER, LONGEST_LINE, MemberProcess, OrphanReaper, clean_environment
+from contexthall.guild.servers.process import LAUNCHER, MemberProcess, OrphanReaper, clean_environment
 from contexthall.guild.servers.redaction import RedactedStream, Redactor
 
 # What the SDK logs of a server is in its errors as well, where values of variables are taken out.
@@ -39,23 +39,12 @@ logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 Incoming: TypeAlias = SessionMessage | Exception
 
 _SHELL_CODES = {127: "its command was not found", 126: "its command cannot be executed"}
-_MOST_QUEUED = 1024
-# So many are read in a tenth of a second, in which nobody else has a turn.
-_MOST_VALUES = 400_000
 # Where an answer that is not read has its own number, and not one of something in it.
 _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*[,}]')
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 NOT_READ = "the server's answer was not read: "
-TOO_LARGE = f"it is larger than {LONGEST_LINE} bytes"
-_KNOCK_SECONDS = 0.02
-_LONGEST_QUOTE = 200
-_MOST_LINES = 200
-_MOST_QUESTIONS = 64
-_PAUSE_SECONDS = 0.05
-_CONNECT_SECONDS = 30.0
-_LAST_SECONDS = 0.5
+TOO_LARGE = f"it is larger than {limits.MEMBER_MESSAGE_BYTES} bytes"
 _FIRST_BAD_STATUS = 300
-_READ_SECONDS = 300.0
 
 
 class Transport:
@@ -158,14 +147,14 @@ class Transport:
         assert self.process is not None
         with anyio.CancelScope(shield=True):
             if kind is not None and issubclass(kind, Exception):  # what broke the connection may have been its end
-                await self.process.ends_within(_LAST_SECONDS)
+                await self.process.ends_within(limits.LAST_WORDS_SECONDS)
             self._was_stopped = not self.process.ended.done()
             await self.process.stop(reads_input=not self.is_http, in_haste=self.in_haste)
 
     @asynccontextmanager
     async def _pipes(self, process: MemberProcess) -> AsyncIterator[tuple[Any, Any]]:
         to_hall, from_member = anyio.create_memory_object_stream[Incoming](0)
-        to_member, from_hall = anyio.create_memory_object_stream[SessionMessage](_MOST_QUEUED)
+        to_member, from_hall = anyio.create_memory_object_stream[SessionMessage](limits.QUEUED_MESSAGES)
         async with to_hall, from_member, to_member, from_hall, anyio.create_task_group() as tasks:
             tasks.start_soon(self._read, process, to_hall)
             tasks.start_soon(self._write, process, from_hall)
@@ -183,7 +172,7 @@ class Transport:
     def _is_heard(self, message: types.JSONRPCMessage) -> bool:
         """Return whether a message is passed on: who asks more than anybody does not listen to the answers."""
         if isinstance(message, types.JSONRPCRequest):
-            if self._unanswered >= _MOST_QUESTIONS:
+            if self._unanswered >= limits.MEMBER_QUESTIONS:
                 return False
             self._unanswered += 1
         return True
@@ -196,7 +185,7 @@ class Transport:
                     self._unanswered -= 1
 
     async def _note_rubbish(self, line: bytes) -> None:
-        quoted = self.redactor.data(line)[:_LONGEST_QUOTE]
+        quoted = self.redactor.data(line)[: limits.RUBBISH_QUOTE_BYTES]
         self._rubbish = self._rubbish or quoted.decode("utf-8", "replace")
         await self._keep_line(b"[stdout] " + quoted)
 
@@ -204,8 +193,8 @@ class Transport:
         """Keep a line that was printed; one who prints too many waits until we have listened to others."""
         self._log.write(self.redactor.data(line) + b"\n")
         self.rubbish_lines += 1
-        if self.rubbish_lines % _MOST_LINES == 0:
-            await asyncio.sleep(_PAUSE_SECONDS)
+        if self.rubbish_lines % limits.RUBBISH_LINES == 0:
+            await asyncio.sleep(limits.RUBBISH_PAUSE_SECONDS)
 
     @asynccontextmanager
     async def _http(self, port: int) -> AsyncIterator[tuple[Any, Any]]:
@@ -218,7 +207,7 @@ class Transport:
             await self._wait_for_port(self.process, port)
         url = launch.url or f"http://127.0.0.1:{port}/mcp"
         # How long an answer may take is counted elsewhere; here only what nobody waits for any more has to end.
-        patience = httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS + self._manifest.tool_seconds)
+        patience = httpx2.Timeout(limits.CONNECT_SECONDS, read=limits.READ_SECONDS + self._manifest.tool_seconds)
         async with (
             self._overheard(),
             # A proxy leads out of this machine; what the hall started is on it.
@@ -228,10 +217,10 @@ class Transport:
                 trust_env=self.process is None,
                 event_hooks={"response": [self._note_response]},
             ) as client,
-            streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST_LINE) as (incoming, outgoing),
-            _validated(incoming) as validated,
+            streamable_http_client(url, http_client=client, max_sse_event_size=limits.MEMBER_MESSAGE_BYTES) as streams,
+            _validated(streams[0]) as validated,
         ):
-            yield validated, outgoing
+            yield validated, streams[1]
 
     async def _note_response(self, response: httpx2.Response) -> None:
         if response.status_code >= _FIRST_BAD_STATUS:
@@ -258,11 +247,11 @@ class Transport:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
             except OSError:
-                await asyncio.sleep(_KNOCK_SECONDS)
+                await asyncio.sleep(limits.KNOCK_SECONDS)
             else:
                 writer.close()
                 return
-        with anyio.move_on_after(_LAST_SECONDS):
+        with anyio.move_on_after(limits.LAST_WORDS_SECONDS):
             await process.stderr_closed.wait()
         raise MemberError(self.ending("before it listened", is_starting=True), more=self.evidence())
 
@@ -280,7 +269,7 @@ class _BoundedBody(httpx2.AsyncByteStream):
         size = 0
         async for chunk in self._stream:
             size += len(chunk)
-            if size > LONGEST_LINE:
+            if size > limits.MEMBER_MESSAGE_BYTES:
                 raise httpx2.StreamError(f"{NOT_READ}{TOO_LARGE}")
             yield chunk
 
@@ -309,8 +298,8 @@ def _decoded(line: bytes) -> types.JSONRPCMessage | None:
     """Read a line as a message; None if it is none."""
     if isinstance(line, Ends):
         return _answer_to_what_is_not_read(line, TOO_LARGE)
-    if has_too_many_values(line, _MOST_VALUES):
-        return _answer_to_what_is_not_read(line, f"it holds more than {_MOST_VALUES} values")
+    if has_too_many_values(line, limits.MEMBER_MESSAGE_VALUES):
+        return _answer_to_what_is_not_read(line, f"it holds more than {limits.MEMBER_MESSAGE_VALUES} values")
     try:
         value = json.loads(line, parse_int=wire.integer, parse_constant=wire.nothing)
     except (ValueError, RecursionError):
@@ -341,7 +330,7 @@ def _is_for_us(message: types.JSONRPCMessage) -> bool:
 
 def _answer_to_what_is_not_read(line: bytes, reason: str) -> types.JSONRPCError | None:
     """Return an error in the place of an answer that is too much to read, so that nobody waits for it."""
-    found = _FIRST_ID.match(line[:_LONGEST_QUOTE]) or _LAST_ID.search(line[-_LONGEST_QUOTE:])
+    found = _FIRST_ID.match(line[: limits.RUBBISH_QUOTE_BYTES]) or _LAST_ID.search(line[-limits.RUBBISH_QUOTE_BYTES :])
     if found is None:
         return None
     error = types.ErrorData(code=types.INTERNAL_ERROR, message=f"{NOT_READ}{reason}")

@@ -9,7 +9,7 @@ listing; what takes several calls passes as a whole, too. Every OSError leaves a
 its detail. Paths are strings; a name that is not UTF-8 keeps its bytes as Python's surrogate escapes.
 """
 
-from contexthall.system.disk.calls import LARGEST_FILE, Perform, perform
+from contexthall.system.disk.calls import Perform, perform
 from contexthall.system.disk.file_system import Disk
 from contexthall.system.disk.handles import (
     TEMPORARY_PREFIX,
@@ -22,7 +22,6 @@ from contexthall.system.disk.handles import (
 from contexthall.system.disk.queries import Entry, Seen, Status, Survey, is_settled
 
 __all__ = [
-    "LARGEST_FILE",
     "TEMPORARY_PREFIX",
     "Directory",
     "Disk",

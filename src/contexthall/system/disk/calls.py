@@ -20,8 +20,6 @@ Opening: TypeAlias = Callable[[str, int], int]
 READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 ENTER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 CHUNK = 1 << 20
-LARGEST_FILE = 1 << 30
-"""What is larger is not read into memory."""
 _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 
 

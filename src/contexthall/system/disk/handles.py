@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Self
 
+from contexthall.core import limits
 from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.system import kernel
-from contexthall.system.disk.calls import CHUNK, ENTER, LARGEST_FILE, READ, Calls, Result
+from contexthall.system.disk.calls import CHUNK, ENTER, READ, Calls, Result
 from contexthall.system.disk.queries import Entry, Status, scan, status_of
 
 TEMPORARY_PREFIX = ".contexthall-"
@@ -29,7 +30,6 @@ _READABLE, _PRIVATE = 0o644, 0o600
 _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _APPEND = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 _CANNOT_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
-_PATIENCE_SECONDS, _PATIENCE_TIMES = 0.005, 20
 
 
 class _Opened:
@@ -88,8 +88,8 @@ class File(_Opened):
         kind, size, _ = self.status()
         if kind != "file":
             raise DiskError(f"not a regular file: {self.path}")
-        if size > LARGEST_FILE:
-            raise DiskError(f"larger than {LARGEST_FILE} bytes: {self.path}")
+        if size > limits.FILE_BYTES:
+            raise DiskError(f"larger than {limits.FILE_BYTES} bytes: {self.path}")
         # Asked for one byte more than there should be, a whole file has shown its end in one call.
         data = self._do(os.read, self._descriptor, min(size + 1, CHUNK))
         if len(data) == size:
@@ -258,10 +258,10 @@ class Directory(_Opened):
             identity = self.status().identity
             if identity not in self._calls.tidied and self.tidy():
                 self._calls.tidied.add(identity)
-            for _ in range(_PATIENCE_TIMES):
+            for _ in range(limits.LOCK_TRIES):
                 if self.lock(shared=True):
                     return
-                time.sleep(_PATIENCE_SECONDS)  # somebody is tidying up, or keeps the lock for reasons of their own
+                time.sleep(limits.LOCK_PAUSE_SECONDS)
 
     @contextmanager
     def _temporary(self, name: str, data: bytes, *, sync: bool, mode: int = _READABLE) -> Iterator[str]:

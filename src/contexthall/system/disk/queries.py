@@ -11,13 +11,13 @@ from hashlib import sha256
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
-from contexthall.system.disk.calls import CHUNK, ENTER, LARGEST_FILE, READ, System
+from contexthall.core import limits
+from contexthall.system.disk.calls import CHUNK, ENTER, READ, System
 
 Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 
 TOO_RECENT = 2_000_000_000
 """Nanoseconds: what changed so shortly before it was seen may change again without its stamp showing it."""
-_MOST_SYMLINKS = 40
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
@@ -150,7 +150,7 @@ def _digest(file: Seen, directory: int, system: System) -> tuple[str, bool]:
     try:
         # What is appended meanwhile is not read: a file that never stops growing would never end.
         rest = found.st_size
-        if rest > LARGEST_FILE:
+        if rest > limits.FILE_BYTES:
             raise OSError(errno.EFBIG, "too large")
         chunk = system.read(descriptor, min(rest, CHUNK))
         digest = sha256(chunk)
@@ -203,7 +203,7 @@ def real_path(path: str, system: System) -> str:
         if name == "..":
             real = real.rpartition("/")[0]
         elif name not in {"", "."}:
-            target = _target(f"{real}/{name}", system) if followed < _MOST_SYMLINKS else None
+            target = _target(f"{real}/{name}", system) if followed < limits.FOLLOWED_SYMLINKS else None
             if target is None:
                 real = f"{real}/{name}"
                 continue

@@ -13,7 +13,8 @@ from contexthall.contexts.draft.languages.language import Export, Language, Layo
 from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, name_of
 from contexthall.contexts.draft.syntax.comments import comment_prose, commented, is_licence
 from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, Piece, body_start, children, first_child, text
-from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
+from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
+from contexthall.core import limits
 
 _NOTATION = Notation(
     strings=frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"}),
@@ -84,7 +85,7 @@ def _type(data: bytes, spec: Node) -> str:
     if not head or kind.type in _BODIES:
         return head and f"{head} {_BODIES[kind.type]}"
     written = one_line(data, spec, (spec.start_byte, kind.end_byte), _NOTATION)
-    if len(written) + len("type ") <= LONGEST_SIGNATURE:
+    if len(written) + len("type ") <= limits.SIGNATURE_CHARACTERS:
         return written
     parameters = kind.child_by_field_name("parameters")
     return f"{head} func({LEFT_OUT})" if parameters is not None else head
@@ -106,7 +107,7 @@ def _value_type(data: bytes, spec: Node, before: str) -> str:
     kind = spec.child_by_field_name("type")
     if kind is not None:
         written = one_line(data, kind, kind.byte_range, _NOTATION)
-        return written if len(written) <= LONGEST_SIGNATURE // 2 else ""
+        return written if len(written) <= limits.SIGNATURE_CHARACTERS // 2 else ""
     return before if spec.child_by_field_name("value") is None else ""
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from contexthall.contexts.draft.languages.project_manifest import ManifestFile
-from contexthall.contexts.draft.syntax.parsing import LONGEST_NAME, Grammar, Piece, pieces
+from contexthall.contexts.draft.syntax.parsing import Grammar, Piece, pieces
+from contexthall.core import limits
 
 ROOT = "."
 
@@ -40,9 +41,9 @@ def outline(doc: str, exports: Iterable[Export], imports: Iterable[str]) -> Sour
     """Return an outline with each name once, without what has a syntax error or a name that nobody writes."""
     by_name: dict[str, Export] = {}
     for export in exports:
-        if export.signature and 0 < len(export.name) <= LONGEST_NAME:
+        if export.signature and 0 < len(export.name) <= limits.SYMBOL_CHARACTERS:
             by_name.setdefault(export.name, export)
-    written = dict.fromkeys(name for name in imports if 0 < len(name) <= LONGEST_NAME)
+    written = dict.fromkeys(name for name in imports if 0 < len(name) <= limits.SYMBOL_CHARACTERS)
     return SourceOutline(doc, tuple(by_name.values()), tuple(written))
 
 

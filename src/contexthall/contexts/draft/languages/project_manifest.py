@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from contexthall.contexts.draft.syntax.prose import is_boilerplate, one_line, shorten
-
-_LONGEST_NAME = 214
-_LONGEST_DESCRIPTION = 500
+from contexthall.core import limits
 
 
 class ProjectManifest(NamedTuple):
@@ -52,7 +50,8 @@ class Dependencies:
         """Add a name and, if it is a plain one, which versions of it will do."""
         name = name.strip()
         known = normal_name(name)
-        if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name) or known == self._own or known in self._found:
+        is_name = len(name) <= limits.PACKAGE_NAME_CHARACTERS and _NAME.fullmatch(name)
+        if not is_name or known == self._own or known in self._found:
             return
         versions = " ".join(spec.split()) if isinstance(spec, str) else ""
         is_plain = versions not in ("", "*") and _SPEC.fullmatch(versions)
@@ -61,7 +60,7 @@ class Dependencies:
     def manifest(self, name: object = "", description: object = "", module: str = "") -> ProjectManifest:
         """Return what a manifest says that has these dependencies; its other words may be anything."""
         line = one_line(description) if isinstance(description, str) else ""
-        told = "" if is_boilerplate(line) else shorten(line, _LONGEST_DESCRIPTION)
+        told = "" if is_boilerplate(line) else shorten(line, limits.PACKAGE_DESCRIPTION_CHARACTERS)
         return ProjectManifest(name_of(name), told, tuple(self._found.values()), module)
 
 
@@ -78,11 +77,10 @@ def table_at(value: object, *path: str) -> Mapping[str, object]:
 
 def name_of(value: object) -> str:
     line = one_line(value) if isinstance(value, str) else ""
-    return line if len(line) <= _LONGEST_NAME else ""
+    return line if len(line) <= limits.PACKAGE_NAME_CHARACTERS else ""
 
 
-# The time that tomllib takes grows with the square of the parts of a key.
-_LONG_KEY = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){32}")
+_LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{limits.TOML_KEY_PARTS}}}")
 
 
 def read_toml(data: bytes) -> dict[str, object]:

@@ -22,17 +22,9 @@ from contexthall.contexts.draft.languages.project_manifest import (
     table_at,
 )
 from contexthall.contexts.draft.syntax.comments import prose
-from contexthall.contexts.draft.syntax.parsing import (
-    DEEPEST,
-    LONGEST_NAME,
-    Piece,
-    children,
-    first_named_child,
-    text,
-    words,
-    written,
-)
-from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
+from contexthall.contexts.draft.syntax.parsing import Piece, children, first_named_child, text, words, written
+from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
+from contexthall.core import limits
 
 _NOTATION = Notation(
     strings=frozenset({"string"}),
@@ -96,7 +88,7 @@ class _PythonModule:
 
     def add(self, name: str, written: str, doc: str = "", *, is_public: bool | None = None) -> None:
         """Remember a name; what says more of it than the name alone is kept."""
-        if not written or len(name) > LONGEST_NAME:
+        if not written or len(name) > limits.SYMBOL_CHARACTERS:
             return
         if name not in self._names or self._names[name].signature == name:
             self._names[name] = Export(name, written, doc)
@@ -211,7 +203,7 @@ _READERS = {
 }
 
 
-def _statements(data: bytes, nodes: Iterable[Node], levels: int = DEEPEST) -> Iterator[Node]:
+def _statements(data: bytes, nodes: Iterable[Node], levels: int = limits.SOURCE_BLOCK_LEVELS) -> Iterator[Node]:
     """Yield what runs when the module is imported, under `if` and `try` too."""
     for node in nodes:
         if node.type not in _BRANCHES:
@@ -235,7 +227,7 @@ def _assigned(data: bytes, node: Node, name: str, value: Node | None) -> tuple[s
         is_public = True
     else:
         is_public = is_constant and _maker(data, value) not in _TYPE_VARIABLES
-    return shown if len(shown) <= LONGEST_SIGNATURE else name, is_public
+    return shown if len(shown) <= limits.SIGNATURE_CHARACTERS else name, is_public
 
 
 def _maker(data: bytes, value: Node) -> str:
@@ -245,7 +237,7 @@ def _maker(data: bytes, value: Node) -> str:
 
 def _is_type(data: bytes, value: Node) -> bool:
     """Return whether a value can only be a type; in doubt it is not, as it would be shown."""
-    source = data[value.start_byte : value.end_byte][: LONGEST_SIGNATURE + 1]
+    source = data[value.start_byte : value.end_byte][: limits.SIGNATURE_CHARACTERS + 1]
     if value.type == "subscript":
         return _GENERIC.match(source) is not None
     return _maker(data, value) in _TYPE_MAKERS or (value.type == "binary_operator" and bool(_UNION.fullmatch(source)))

@@ -20,9 +20,7 @@ from contexthall.contexts.draft.languages.project_manifest import (
 )
 from contexthall.contexts.draft.syntax.comments import comment_prose
 from contexthall.contexts.draft.syntax.parsing import (
-    DEEPEST,
     LEFT_OUT,
-    LONGEST_NAME,
     Piece,
     body_start,
     children,
@@ -31,7 +29,8 @@ from contexthall.contexts.draft.syntax.parsing import (
     words,
     written,
 )
-from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
+from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
+from contexthall.core import limits
 
 _NOTATION = Notation(
     strings=frozenset({"string_literal", "raw_string_literal", "char_literal"}),
@@ -97,9 +96,9 @@ def _tuple_struct(data: bytes, node: Node, fields: Node) -> str:
     """Write a tuple struct, with its fields if others may use one of them."""
     has_public = any(child.type == "visibility_modifier" and text(data, child) == "pub" for child in children(fields))
     whole = one_line(data, node, node.byte_range, _NOTATION) if has_public else ""
-    if not whole or len(whole) > LONGEST_SIGNATURE:
+    if not whole or len(whole) > limits.SIGNATURE_CHARACTERS:
         whole = one_line(data, node, node.byte_range, _NOTATION, {fields.id: f"({LEFT_OUT})" if has_public else ""})
-    return whole.removesuffix(";").rstrip().removesuffix(",") if len(whole) <= LONGEST_SIGNATURE else ""
+    return whole.removesuffix(";").rstrip().removesuffix(",") if len(whole) <= limits.SIGNATURE_CHARACTERS else ""
 
 
 def _imports(data: bytes, node: Node) -> Iterator[str]:
@@ -133,7 +132,7 @@ def _used(node: Node) -> Node | None:
 
 def _paths(data: bytes, tree: Node | None, prefix: str = "", level: int = 0) -> Iterator[tuple[str, str]]:
     """Yield the paths of a use, each with its other name if it has one."""
-    if tree is None or level > DEEPEST:
+    if tree is None or level > limits.SOURCE_BLOCK_LEVELS:
         return
     if tree.type == "use_list":
         for child in children(tree):
@@ -141,7 +140,8 @@ def _paths(data: bytes, tree: Node | None, prefix: str = "", level: int = 0) -> 
                 yield from _paths(data, child, prefix, level + 1)
         return
     has_path = tree.type in {"scoped_use_list", "use_as_clause"}
-    path = _joined(prefix, "".join(text(data, tree, "path" if has_path else "").split())[: 2 * LONGEST_NAME])
+    spelt = "".join(text(data, tree, "path" if has_path else "").split())
+    path = _joined(prefix, spelt[: 2 * limits.SYMBOL_CHARACTERS])
     if tree.type == "scoped_use_list":
         yield from _paths(data, tree.child_by_field_name("list"), path, level + 1)
     else:

@@ -9,6 +9,7 @@ from contexthall.contexts.draft.languages.project_manifest import ManifestFile, 
 from contexthall.contexts.draft.languages.python import PYTHON
 from contexthall.contexts.draft.languages.rust import RUST
 from contexthall.contexts.draft.languages.typescript import JAVASCRIPT, TYPESCRIPT
+from contexthall.core import limits
 
 LANGUAGES: tuple[Language, ...] = (PYTHON, GO, RUST, TYPESCRIPT, JAVASCRIPT)
 """Where several have a front file in a directory, that of the first is asked first."""
@@ -20,9 +21,6 @@ MANIFESTS: dict[str, ManifestFile] = {
     for each in sorted((each for language in LANGUAGES for each in language.manifests), key=lambda each: each.rank)
 }
 """By the name of the file, the most telling first."""
-
-LARGEST_MANIFEST = 1 << 20
-"""In bytes; a larger manifest is not read."""
 
 
 def language_of(name: str) -> Language | None:
@@ -47,7 +45,7 @@ def read_manifest(name: str, data: bytes, root: bytes = b"") -> ProjectManifest:
     `root` is the manifest of the same name at the project's root, from which some inherit.
     """
     kind = MANIFESTS.get(name)
-    if kind is None or max(len(data), len(root)) > LARGEST_MANIFEST:
+    if kind is None or max(len(data), len(root)) > limits.DRAFTED_FILE_BYTES:
         return ProjectManifest()
     try:
         return kind.read(data, root)

@@ -27,8 +27,8 @@ from contexthall.contexts.draft.syntax.parsing import (
     words,
     written,
 )
-from contexthall.contexts.draft.syntax.signatures import LONGEST_SIGNATURE, Notation, one_line, signature
-from contexthall.core import wire
+from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
+from contexthall.core import limits, wire
 from contexthall.core.text import is_name
 
 _NOTATION = Notation(
@@ -39,7 +39,6 @@ _NOTATION = Notation(
     leading={"union_type": "|", "intersection_type": "&"},
 )
 _LOADING = re.compile(rb"\b(?:require|import)\s*\(\s*(['\"])([^'\"\\\n]{1,200})\1\s*[,)]")
-_MOST_LOADINGS = 500
 _FILE_TAGS = re.compile(r"@(?:packageDocumentation|module|file|fileoverview|overview)\b")
 _NO_FILE_DOC = re.compile(
     r"@(?:private|internal|type|typedef|jsx\w*|vitest|jest|ts-|import)\b|module dependenc", re.IGNORECASE
@@ -106,7 +105,7 @@ class _ModulePiece:
                     yield source
 
     def _loadings(self) -> Iterator[tuple[int, str]]:
-        for match in islice(_LOADING.finditer(self._data), _MOST_LOADINGS):
+        for match in islice(_LOADING.finditer(self._data), limits.SOURCE_LOADINGS):
             node = self._root.descendant_for_byte_range(match.start(), match.start() + 1)
             if node is not None and node.type in {"import", "identifier"}:
                 yield match.start(), match[2].decode("utf-8", "replace")
@@ -186,7 +185,7 @@ class _ModulePiece:
             return Export(name, name, doc)
         if annotation is not None:
             written = f"{name}{one_line(self._data, node, annotation.byte_range, _NOTATION)}"
-            return Export(name, written if len(written) <= LONGEST_SIGNATURE else name, doc)
+            return Export(name, written if len(written) <= limits.SIGNATURE_CHARACTERS else name, doc)
         if value is not None and value.type in _FUNCTIONS:
             shape = self._shape(value)
             keyword = text(self._data, node.parent and first_child(node.parent))
@@ -260,9 +259,9 @@ class _ModulePiece:
         if value is None:
             return ""
         written = one_line(self._data, node, (node.start_byte, value.end_byte), _NOTATION)
-        if len(written) > LONGEST_SIGNATURE:
+        if len(written) > limits.SIGNATURE_CHARACTERS:
             head = one_line(self._data, node, (node.start_byte, value.start_byte), _NOTATION)
-            written = f"{head} {LEFT_OUT}" if len(head) < LONGEST_SIGNATURE else ""
+            written = f"{head} {LEFT_OUT}" if len(head) < limits.SIGNATURE_CHARACTERS else ""
         return written
 
 

@@ -10,9 +10,9 @@ from itertools import groupby, takewhile
 from tree_sitter import Node
 
 from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, visible, written
+from contexthall.core import limits
 from contexthall.core.text import known
 
-LONGEST_DOC = 1000
 _RULE = re.compile(r"([=~^*#+`_\"'-])\1{2,}")
 _TITLE = re.compile(r"#{1,6}\s+(.*)")
 _NO_PROSE = ("[![", "![", "<", ".. ", "```", "|", ">>>", "#![", "[//]", "$ ")
@@ -38,7 +38,7 @@ _LICENCE = re.compile(
 def prose(comment: str) -> str:
     """Return the first paragraph that says something, on one line; a title only if there is nothing else."""
     title = ""
-    for paragraph in _paragraphs(known(comment[: 16 * LONGEST_DOC])):
+    for paragraph in _paragraphs(known(comment[: 16 * limits.DOC_CHARACTERS])):
         heading, lines = _without_heading(paragraph)
         title = title or heading
         said = list(takewhile(lambda line: not (_SECTIONS.match(line) or _RULE.fullmatch(line)), lines))
@@ -100,7 +100,8 @@ def _without_heading(lines: list[str]) -> tuple[str, list[str]]:
 def _shortened(said: str) -> str:
     said = _INLINE_TAG.sub(lambda match: match[2].strip() or match[1], said)
     said = visible(" ".join(_ROLE.sub(_role, said).split()))
-    return said if len(said) <= LONGEST_DOC else f"{said[:LONGEST_DOC].rsplit(' ', 1)[0]} {LEFT_OUT}"
+    most = limits.DOC_CHARACTERS
+    return said if len(said) <= most else f"{said[:most].rsplit(' ', 1)[0]} {LEFT_OUT}"
 
 
 def _role(match: re.Match[str]) -> str:

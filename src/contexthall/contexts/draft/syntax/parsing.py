@@ -1,7 +1,7 @@
 """Parsing of source code within limits, for the readers of all languages.
 
-Pure but for a clock: a file that is made to keep a parser busy is given up after `MOST_SECONDS` of processor time, or
-where the parser does not come back to us for more of it, after a few seconds.
+Pure but for a clock: a file that is made to keep a parser busy is given up after a second of processor time, or where
+the parser does not come back to us for more of it, after a few seconds.
 """
 
 import re
@@ -15,24 +15,13 @@ from typing import NamedTuple
 
 from tree_sitter import Language, Node, Parser, Point
 
-MOST_BYTES = 1 << 20
-"""A larger file is not parsed: people do not write those."""
-MOST_SECONDS = 1.0
-MOST_NODES = 20_000
-"""Of one node's children, and of one signature's tokens; the rest is not looked at."""
-DEEPEST = 16
-"""So many levels of `if` and the like are looked into."""
-LONGEST_NAME = 200
+from contexthall.core import limits
+
 LEFT_OUT = "…"
 
 Grammar = Callable[[], object]
 
-_SMALL_BYTES = 1 << 14
 _CHUNK_BYTES = 1 << 12
-_TIMEOUT_MICROSECONDS = 5_000_000
-_OPEN_BRACKETS = 2000
-_OPEN_ANGLES = 20_000
-_BRACKET_LEVELS = 100
 _BRACKETS = b"()[]{}"
 _NOT_BRACKETS = bytes(set(range(256)) - set(_BRACKETS))
 
@@ -58,9 +47,9 @@ def pieces(grammar: Grammar, data: bytes, starts: re.Pattern[bytes]) -> Iterator
     Error recovery alone may bury the second half of a file in the statement that lacks a bracket.
     """
     data = data.removeprefix(BOM_UTF8)
-    if not data or len(data) > MOST_BYTES or b"\0" in data or _is_a_bracket_bomb(data):
+    if not data or len(data) > limits.DRAFTED_FILE_BYTES or b"\0" in data or _is_a_bracket_bomb(data):
         return
-    deadline = time.thread_time() + MOST_SECONDS
+    deadline = time.thread_time() + limits.SOURCE_PROCESSOR_SECONDS
     root = _parse(grammar, data, deadline)
     if root is None:
         return
@@ -78,14 +67,14 @@ def pieces(grammar: Grammar, data: bytes, starts: re.Pattern[bytes]) -> Iterator
 
 def _is_a_bracket_bomb(data: bytes) -> bool:
     """Return whether far more brackets are open than anybody writes: each costs the parser a kilobyte."""
-    if len(data) <= _SMALL_BYTES:
+    if len(data) <= limits.SMALL_SOURCE_BYTES:
         return False
     brackets = data.translate(None, _NOT_BRACKETS)
-    for _ in range(_BRACKET_LEVELS):
-        if len(brackets) <= _OPEN_BRACKETS:
+    for _ in range(limits.SOURCE_BRACKET_LEVELS):
+        if len(brackets) <= limits.OPEN_BRACKETS:
             break
         brackets = brackets.replace(b"()", b"").replace(b"[]", b"").replace(b"{}", b"")
-    return len(brackets) > _OPEN_BRACKETS or data.count(b"<") - data.count(b">") > _OPEN_ANGLES
+    return len(brackets) > limits.OPEN_BRACKETS or data.count(b"<") - data.count(b">") > limits.OPEN_ANGLES
 
 
 @cache
@@ -94,12 +83,12 @@ def _language(grammar: Grammar) -> Language:
 
 
 def _parse(grammar: Grammar, data: bytes, deadline: float) -> Node | None:
-    supply = _Supply(data, deadline) if len(data) > _SMALL_BYTES else None
+    supply = _Supply(data, deadline) if len(data) > limits.SMALL_SOURCE_BYTES else None
     with warnings.catch_warnings():
         # What is recommended in place of a time-out, a callback, ends the process (tree-sitter 0.25.2 and 0.26.0).
         warnings.simplefilter("ignore", DeprecationWarning)
         # A parser is cheap to make, and one that two threads share is not safe: `_Supply` lets other threads run.
-        parser = Parser(_language(grammar), timeout_micros=_TIMEOUT_MICROSECONDS)
+        parser = Parser(_language(grammar), timeout_micros=int(limits.SOURCE_CLOCK_SECONDS * 1e6))
     try:
         root = parser.parse(supply or data).root_node
     except ValueError:  # which is how it says that it gave up
@@ -157,7 +146,7 @@ def children(node: Node) -> Iterator[Node]:
     cursor = node.walk()
     if not cursor.goto_first_child():
         return
-    for _ in range(MOST_NODES):
+    for _ in range(limits.SOURCE_NODES):
         if cursor.node is not None:
             yield cursor.node
         if not cursor.goto_next_sibling():

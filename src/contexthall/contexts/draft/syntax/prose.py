@@ -10,13 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from contexthall.contexts.draft.syntax.parsing import words
+from contexthall.core import limits
 from contexthall.core.text import known
-
-LOOKED_AT = 64 * 1024
-"""How many characters of a text, or bytes of a file, are looked at."""
-
-_LAYERS = 4
-"""How deep markup may be nested in markup before the text is cut."""
 
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx")
 _PLAIN = (".rst", ".rest", ".txt", ".text")
@@ -84,7 +79,7 @@ def shorten(text: str, most: int) -> str:
 
 def _reduced(text: str) -> str:
     """Return what is left of `text` once its markup is gone; code keeps its ticks, for what they hold is no markup."""
-    for _ in range(_LAYERS):
+    for _ in range(limits.MARKUP_LEVELS):
         before, text = text, _MARKUP.sub(_text_of, text)
         if text == before:
             break
@@ -164,7 +159,7 @@ def first_sentence(text: str, most: int = 200) -> str:
 
     A paragraph is preferred to a title. Markup inside markup comes off layer by layer, so the answer answers itself.
     """
-    text = known(text[:LOOKED_AT])
+    text = known(text[: limits.PROSE_CHARACTERS])
     while (said := _first_sentence(text, most)) != text:
         text = said
     return said
@@ -416,9 +411,9 @@ def _resolver(text: str) -> Callable[[str], str]:
 def readme_sentence(data: bytes, name: str) -> str:
     """Return the first sentence of prose of the README `data`, whose file is called `name`; empty if there is none."""
     suffix = name[name.rfind(".") :].lower() if "." in name else ""
-    if (suffix and suffix not in _MARKDOWN + _PLAIN) or b"\0" in data[:LOOKED_AT]:
+    if (suffix and suffix not in _MARKDOWN + _PLAIN) or b"\0" in data[: limits.PROSE_CHARACTERS]:
         return ""
-    text = _without_comments(known(data[:LOOKED_AT].decode("utf-8-sig", "replace")))
+    text = _without_comments(known(data[: limits.PROSE_CHARACTERS].decode("utf-8-sig", "replace")))
     resolve, lines, markdown = _resolver(text), text.splitlines(), suffix in _MARKDOWN
     if markdown and lines and (mark := lines[0].rstrip()) in _FRONT_MATTER:
         lines = lines[_until(lines, 1, lambda line: line.rstrip() == mark) + 1 :]
@@ -487,7 +482,7 @@ _ONLY_NAMED = re.compile(
 
 def is_boilerplate(sentence: str) -> bool:
     """Return whether `sentence` says nothing of what it stands for."""
-    said = known(sentence[:LOOKED_AT])
+    said = known(sentence[: limits.PROSE_CHARACTERS])
     if len(_WORD.findall(said)) < _FEWEST_WORDS_OF_A_SENTENCE:
         return True
     return bool(_BOILERPLATE.match(said) or _ONLY_NAMED.match(said))

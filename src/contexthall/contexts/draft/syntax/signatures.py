@@ -10,18 +10,10 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from contexthall.contexts.draft.syntax.parsing import (
-    LEFT_OUT,
-    MOST_NODES,
-    children,
-    first_child,
-    text,
-    visible,
-    written,
-)
+from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, children, first_child, text, visible, written
+from contexthall.core import limits
 from contexthall.core.secrets import is_secret_name, may_be_key
 
-LONGEST_SIGNATURE = 400
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "html_comment"})
 _NEEDS_CARE = re.compile(rb"[\n\r\t`#\\]|  |//|/\*|[=:(<,] ?[|&] |,[)\]>]")
 _QUOTES = re.compile(rb"[\"']")
@@ -49,17 +41,17 @@ def signature(data: bytes, node: Node, notation: Notation, span: tuple[int, int]
     Empty if there is a syntax error in it.
     """
     whole = one_line(data, node, span, notation)
-    if len(whole) <= LONGEST_SIGNATURE:
+    if len(whole) <= limits.SIGNATURE_CHARACTERS:
         return whole
     parameters = node.child_by_field_name("parameters")
     if parameters is not None:
         shorter = one_line(data, node, span, notation, {parameters.id: f"({LEFT_OUT})"})
-        if len(shorter) <= LONGEST_SIGNATURE:
+        if len(shorter) <= limits.SIGNATURE_CHARACTERS:
             return shorter
     name = node.child_by_field_name("name") or node.child_by_field_name("left")
     end = span[1] if name is None else name.end_byte
     shortest = one_line(data, node, (span[0], end), notation) + (f"({LEFT_OUT})" if parameters else "")
-    return shortest if len(shortest) <= LONGEST_SIGNATURE else ""
+    return shortest if len(shortest) <= limits.SIGNATURE_CHARACTERS else ""
 
 
 def one_line(
@@ -109,7 +101,7 @@ class _SignatureTokens:
     def tokens(self, node: Node, span: tuple[int, int]) -> Iterator[tuple[Node, str | None]]:
         """Yield the tokens and what is written for them; None for a syntax error."""
         cursor = node.walk()
-        for _ in range(MOST_NODES):
+        for _ in range(limits.SOURCE_NODES):
             node = cursor.node or node
             if not (node.end_byte <= span[0] or node.start_byte >= span[1] or node.type in _COMMENTS):
                 shown = self._written(node)

@@ -17,14 +17,13 @@ from threading import Timer
 from packaging.requirements import Requirement
 
 from contexthall import __version__
+from contexthall.core import limits
 from contexthall.core.wire import parse
 from contexthall.faces.cli.diagnostics.findings import DoctorFinding, Mark, command
 from contexthall.faces.web.address import LOOPBACK
 
 _REPORTED = ("mcp", "pydantic", "starlette")
 """The packages that a bug report should name."""
-_ASKING_SECONDS = 2.0
-_LONGEST_ANSWER = 1 << 16
 _WANTS_TOKEN = b"This hall wants its token"
 
 
@@ -130,14 +129,15 @@ def _version_of_hall(answer: bytes) -> str:
 
 def _health_at(port: int) -> bytes:
     """Return the body of the answer to `GET /healthz`, as far as it came within the time."""
-    with suppress(OSError, HTTPException), closing(HTTPConnection(LOOPBACK, port, timeout=_ASKING_SECONDS)) as asking:
+    connection = HTTPConnection(LOOPBACK, port, timeout=limits.DOCTOR_PROBE_SECONDS)
+    with suppress(OSError, HTTPException), closing(connection) as asking:
         asking.connect()
         # The time-out of a socket bounds each read; a peer that sends a byte a second would keep us waiting.
-        deadline = Timer(_ASKING_SECONDS, _hang_up, [asking.sock])
+        deadline = Timer(limits.DOCTOR_PROBE_SECONDS, _hang_up, [asking.sock])
         deadline.start()
         try:
             asking.request("GET", "/healthz", headers={"Connection": "close"})
-            return asking.getresponse().read(_LONGEST_ANSWER)
+            return asking.getresponse().read(limits.DOCTOR_PROBE_BYTES)
         finally:
             deadline.cancel()
     return b""

@@ -10,13 +10,13 @@ from shlex import join
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
+from contexthall.core import limits
 from contexthall.core.errors import HallError
 from contexthall.faces.cli.log import warnings_handled
 
 Mark: TypeAlias = Literal["ok", "note", "wrong"]
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
-_MOST_NAMED = 3
 
 
 class DoctorFinding(NamedTuple):
@@ -69,5 +69,5 @@ def run_check(
 
 
 def first_few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    more = f" and {len(names) - limits.DOCTOR_NAMES} more" if len(names) > limits.DOCTOR_NAMES else ""
+    return ", ".join(names[: limits.DOCTOR_NAMES]) + more

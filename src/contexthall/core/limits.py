@@ -1,0 +1,349 @@
+"""Every limit of the hall: how much, how many, how deep, how long. `docs/security.md` prints this table."""
+
+from typing import Final
+
+# Data that is read (`core/`)
+CLIENT_MESSAGE_BYTES: Final = 16 << 20
+"""A line over stdio, or a body at `/mcp`. No call needs more; a longer one is refused."""
+JSON_VALUES: Final = 100_000
+"""Of a message or a client's file: a value may cost twenty times the bytes that spell it."""
+NESTED_LEVELS: Final = 128
+"""Of JSON, and of TOML in a client's file: how deep a parser goes differs between Pythons."""
+INTEGER_DIGITS: Final = 100
+"""A longer integer is out of every range, so its exact value cannot matter; it is read as infinity."""
+PASSED_ON_INTEGER_DIGITS: Final = 4300
+"""An integer that is passed on may be as long as Python reads, unless it was told otherwise."""
+TOML_KEY_PARTS: Final = 32
+"""The time that tomllib takes grows with the square of the parts of a key."""
+TOML_WORD_CHARACTERS: Final = 4000
+"""Python reads no longer number, and TOML has none."""
+
+# Arguments of the native tools (`core/`)
+NATIVE_TOOL_SECONDS: Final = 30.0
+"""Unless `tool_timeout_secs` says otherwise; the caller gets an error, and the thread keeps its place until it ends."""
+QUERY_CHARACTERS: Final = 1 << 20
+"""Of an argument with an error of its own, such as the query: a longer text means nothing, and takes for ever."""
+PATH_CHARACTERS: Final = 4 << 20
+"""Of a scope or a path that a native tool is given. No path is longer; to work on one takes for ever."""
+ARGUMENT_FAULTS: Final = 1000
+"""One fault is reported, the best of so many."""
+UNKNOWN_ARGUMENTS: Final = 100
+"""The first few that no schema knows are enough for a complaint."""
+COMPLAINT_CHARACTERS: Final = 200
+"""An error about arguments is one readable sentence; a longer one is cut."""
+COMPLAINT_REASON_CHARACTERS: Final = 120
+"""A longer reason quotes the value, which the caller knows; the rule that it breaks is named instead."""
+
+# Files (`system/`, `config/`, `clients/`)
+FILE_BYTES: Final = 1 << 30
+"""Of a document, an index, any file that is read whole; what is larger is not read into memory."""
+FOLLOWED_SYMLINKS: Final = 40
+"""As many as Linux follows: a loop of symlinks has no end."""
+LOCK_TRIES: Final = 20
+"""Who tidies up holds the lock for moments, others for their own reasons; then writing goes on without it."""
+LOCK_PAUSE_SECONDS: Final = 0.005
+"""Between two tries."""
+SETTINGS_BYTES: Final = 1 << 16
+"""Of a `contexthall.toml`; nobody has so many settings."""
+SETTINGS_DOTS: Final = 1000
+"""In a line: tomllib's time grows with the square of the parts of a key, and no setting has any."""
+CLIENT_FILE_BYTES: Final = 8 << 20
+"""Of a file that `connect`, `guild import` or `doctor` reads."""
+CLIENT_FILE_LINES: Final = 20_000
+"""Of a TOML file; JSON is bounded by its values."""
+
+# Caches
+ANSWER_CONTENT_BYTES: Final = 256 << 20
+"""Of the documents in an answer (`invalid_budget`): no agent could read it, and several copies of it are made."""
+ANSWER_REPEATED_BYTES: Final = 64 << 20
+"""Of the query in an answer (`invalid_query`): every document comes with all terms."""
+OPEN_CACHES: Final = 4
+"""Each that stays open keeps descriptors and memory; the oldest is closed."""
+CACHE_SWAPS: Final = 10
+"""An answer starts over when its cache is replaced, but not for ever."""
+KEPT_TERMS_BYTES: Final = 24 << 20
+"""Of an index, for the next query; words that are nowhere found count as well."""
+KEPT_VALUES_BYTES: Final = 64 << 20
+"""What terms add to the sections of a cache of format 2, for the next query; then all are let go."""
+KNOWN_WORDS: Final = 500_000
+"""Whose terms are kept, because most words are met again; then all are let go."""
+SEGMENT_PAGES: Final = 2048
+"""A segment of a cache of format 2 fits into memory while it is counted."""
+SEGMENT_TEXT_BYTES: Final = 24 << 20
+"""As above, but for the last page of a segment."""
+KEPT_LISTED_DOCUMENTS: Final = 10_000
+"""What an index says of documents, for the next query."""
+KEPT_DOCUMENTS_BYTES: Final = 32 << 20
+"""Of a cache's documents, for the next query; then all are let go."""
+OPEN_FOLDERS: Final = 8
+"""Documents of one folder are mostly read together; each that stays open costs a descriptor."""
+BUILD_POSTINGS: Final = 3_000_000
+"""In memory while a cache is built; then they are written to a file and merged later."""
+BUILD_TERMS: Final = 300_000
+"""In memory while a cache is built: many rare words cost more than their postings."""
+STAGING_NAME_BYTES: Final = 200
+"""A file system allows 255, some of which are the prefix's; a longer name is replaced by its hash."""
+STAGING_TRIES: Final = 100
+"""Others may make and remove the staging directory meanwhile, but not for ever."""
+
+# Contexts
+CONTEXT_FILE_BYTES: Final = 1 << 20
+"""Of a `.context.yaml`; nobody writes a larger one."""
+YAML_LEVELS: Final = 64
+"""With those that aliases add: aliases in aliases would nest without end."""
+YAML_EXPANDED_CHARACTERS: Final = 4 << 20
+"""Of the aliases, written out: aliases of aliases grow without end."""
+YAML_DIRECTIVES: Final = 16
+"""libyaml spends time on them that grows with the square of their number."""
+OPEN_PROJECTS: Final = 8
+"""What was learnt about the last few saves work."""
+IGNORE_FILE_BYTES: Final = 1 << 20
+"""Of a `.gitignore` or `.contextignore`."""
+IGNORE_RULE_BYTES: Final = 4096
+"""No path is longer. A rule that is, and could match one all the same, such as a huge class, is left out."""
+IGNORE_WILDCARD_RULES: Final = 2048
+"""In a directory: each is compiled; plain names and suffixes do not count."""
+IGNORE_WILDCARD_BYTES: Final = 128 << 10
+"""Of a directory's rules with wildcards, and of the one expression that is made of them."""
+READER_SECONDS: Final = 60.0
+"""The second process that reads contexts is killed then, and this one reads them."""
+
+# Drafts of contexts
+DRAFTED_FILE_BYTES: Final = 1 << 20
+"""Of a source, a README or a manifest; people do not write larger ones, so they are not read."""
+SMALL_SOURCE_BYTES: Final = 1 << 14
+"""Too little to keep a parser busy: of larger sources, time and brackets are counted."""
+SOURCE_PROCESSOR_SECONDS: Final = 1.0
+"""For a source that is not small; what is made to keep a parser busy is given up."""
+SOURCE_CLOCK_SECONDS: Final = 5.0
+"""Where the parser does not come back for more of the file."""
+OPEN_BRACKETS: Final = 2000
+"""Far more than anybody writes: each costs the parser a kilobyte."""
+OPEN_ANGLES: Final = 20_000
+"""More `<` than `>` by so many: comparisons are in every source, so this is higher."""
+SOURCE_BRACKET_LEVELS: Final = 100
+"""So often the innermost pairs are taken away; what is left then counts as open."""
+SOURCE_NODES: Final = 20_000
+"""Of one node's children, and of one signature's tokens; the rest is not looked at."""
+SOURCE_BLOCK_LEVELS: Final = 16
+"""So many levels of `if` and the like are looked into."""
+SYMBOL_CHARACTERS: Final = 200
+"""A longer name of an export or an import was not written by people, and is left out."""
+SIGNATURE_CHARACTERS: Final = 400
+"""A longer one is shortened, or the name stands alone."""
+DOC_CHARACTERS: Final = 1000
+"""Of a comment's first paragraph, which is cut after a word."""
+PROSE_CHARACTERS: Final = 64 << 10
+"""Of a text, or bytes of a README: what it is about stands at its beginning."""
+MARKUP_LEVELS: Final = 4
+"""How deep markup may be nested in markup before the text is cut."""
+SOURCE_LOADINGS: Final = 500
+"""Of `require` and `import()` in a TypeScript source: each is looked up in the tree."""
+PACKAGE_NAME_CHARACTERS: Final = 214
+"""npm's own limit."""
+PACKAGE_DESCRIPTION_CHARACTERS: Final = 500
+"""It becomes a summary; a longer one is shortened."""
+DRAFT_NAMES: Final = 6
+"""In a sentence; the others are counted."""
+DRAFT_EXPORTS: Final = 200
+"""In a context; the others are counted."""
+DRAFT_INTERFACES: Final = 100
+"""In a context; nobody reads more."""
+AGENTS_FILE_BYTES: Final = 1 << 20
+"""A larger AGENTS.md is not ours to change."""
+AGENTS_ROWS: Final = 40
+"""Of the section in AGENTS.md, which every agent reads; `context status` lists the others."""
+AGENTS_SCOPE_CHARACTERS: Final = 200
+"""Of a path in a row; a longer one is cut."""
+AGENTS_SUMMARY_CHARACTERS: Final = 120
+"""Of a summary in a row; a longer one is cut."""
+
+# Members and their lists
+MANIFEST_BYTES: Final = 1 << 20
+"""Of a member's manifest; nobody writes a larger one."""
+MEMBER_NAME_CHARACTERS: Final = 100
+"""A name is shown in tables, and begins the names of tools."""
+FINGERPRINT_FILES: Final = 20_000
+"""Of a member; the others, breadth first, do not count."""
+FINGERPRINT_BYTES: Final = 256 << 20
+"""Of a member's files; beyond, they count by size and time only."""
+FINGERPRINT_LEVELS: Final = 16
+"""Of a member's directories; what is deeper was not put there by people."""
+TOOLS_CACHE_BYTES: Final = 64 << 20
+"""Of a `tools-cache.json`, and of the definitions that a server lists."""
+TOOL_DEFINITION_LEVELS: Final = 100
+"""Fewer than `NESTED_LEVELS`: a definition is passed on inside of a list and an answer."""
+TOOL_NAME_CHARACTERS: Final = 256
+"""Of a tool as its server calls it; a tool with a longer name is left out."""
+LEFT_OUT_SENTENCES: Final = 20
+"""About tools that are left out; the others are counted."""
+RECORD_NAME_CHARACTERS: Final = 40
+"""Of a member's name in the names of its files; a hash makes them distinct."""
+FOUND_TOOLS: Final = 50
+"""Of `guild_find_tools`: an agent that wants more wants another query."""
+
+# Members' servers
+MEMBER_START_SECONDS: Final = 10.0
+"""For a server to answer `initialize`, and with each page of its tools; its manifest may say otherwise."""
+MEMBER_TOOL_SECONDS: Final = 30.0
+"""For a call; its manifest may say otherwise."""
+MEMBER_IDLE_SECONDS: Final = 300.0
+"""Without a call; then a server is stopped. Its manifest may say otherwise."""
+SERVER_STARTS: Final = 4
+"""At a time, for calls and for refreshes each: a start takes the most of the machine."""
+START_TURN_SECONDS: Final = 1.0
+"""Then a server is started out of turn: a call must not hang on other servers."""
+FIRST_BACK_OFF_SECONDS: Final = 0.5
+"""After the second failure in a row; it doubles with each."""
+LAST_BACK_OFF_SECONDS: Final = 30.0
+"""A server that is mended should not be waited for long."""
+BACK_OFF_DOUBLINGS: Final = 10
+"""More than it takes to the longest back-off; a power of any number of failures would overflow."""
+BACK_OFF_WAIT_SECONDS: Final = 2.0
+"""A call waits so long for the next start; else it fails at once, and says when to try again."""
+MEMBER_MESSAGE_BYTES: Final = 16 << 20
+"""A longer line is a fault, not a message; the call that it may answer fails."""
+MEMBER_MESSAGE_VALUES: Final = 400_000
+"""So many are read in a tenth of a second, in which nobody else has a turn."""
+LONG_LINE_END_BYTES: Final = 4096
+"""Of the beginning and the end of a line that is too long: enough to find which call it answers."""
+MEMBER_OUTPUT_BYTES: Final = 8 << 20
+"""Of standard output that waits; then no more is read for a while."""
+MEMBER_STDERR_BYTES: Final = 256 << 10
+"""Then reading pauses, so that it cannot starve the event loop."""
+STDERR_PAUSE_SECONDS: Final = 0.1
+"""Such a pause."""
+RUBBISH_LINES: Final = 200
+"""Of a server that prints what is no message; then it waits until others were listened to."""
+RUBBISH_PAUSE_SECONDS: Final = 0.05
+"""How long it waits."""
+RUBBISH_QUOTE_BYTES: Final = 200
+"""Of such a line, in the log and in errors; and where a call's number is looked for."""
+MEMBER_QUESTIONS: Final = 64
+"""Who asks more, and waits for no answer, does not listen; further requests are dropped."""
+QUEUED_MESSAGES: Final = 1024
+"""To a server that does not read; then callers wait, and their time passes."""
+QUEUED_PROGRESS: Final = 16
+"""While the last is still being told; older ones are dropped."""
+LISTED_TOOLS: Final = 100_000
+"""Of one server; no agent can choose among them."""
+LISTED_PAGES: Final = 10_000
+"""Of a `tools/list`; one that goes on never ends."""
+CONNECT_SECONDS: Final = 30.0
+"""To open a connection to a server over HTTP."""
+READ_SECONDS: Final = 300.0
+"""Beyond the time of a call: only what nobody waits for any more has to end."""
+KNOCK_SECONDS: Final = 0.02
+"""Between two tries whether a server that was started listens on its port."""
+LAST_WORDS_SECONDS: Final = 0.5
+"""For a server that has failed to end and to say why."""
+CONNECTION_GRACE_SECONDS: Final = 1.0
+"""Beyond a call's time, for the SDK to notice itself; and for a server's end to become known."""
+CONNECTION_STOP_SECONDS: Final = 6.0
+"""To end a connection and its server; then it is abandoned."""
+HASTY_STOP_SECONDS: Final = 2.0
+"""The same when the hall ends."""
+END_OF_INPUT_SECONDS: Final = 2.0
+"""For a server to end by itself once its input has; then it gets SIGTERM. A quarter in haste."""
+TERMINATION_SECONDS: Final = 1.0
+"""After SIGTERM; then it gets SIGKILL. A quarter in haste."""
+KILL_SECONDS: Final = 2.0
+"""For the kernel to end what got SIGKILL."""
+FIRST_LIST_SECONDS: Final = 10.0
+"""Lists are refreshed once an agent was given its list; one that asks for none is not waited for longer."""
+LIST_ANSWER_SECONDS: Final = 0.1
+"""Before the refresh, so that the agent's answer is on its way."""
+LIST_POLL_SECONDS: Final = 2.0
+"""Between two looks at what other processes listed or approved."""
+ANNOUNCEMENT_SECONDS: Final = 0.2
+"""A server's announcements of changed tools within it count as one."""
+MEMBER_LOG_BYTES: Final = 1 << 20
+"""Of each of a log's two files: together 2 MiB, of which the older half is dropped."""
+LOG_LINE_CHARACTERS: Final = 500
+"""Of the last line that a server printed, which its errors quote."""
+
+# Clients over MCP
+REQUESTS_UNDER_WAY: Final = 128
+"""Of a stdio client; what it sends beyond waits as bytes, which cost least."""
+PINGS_UNDER_WAY: Final = 128
+"""How many more may be under way where a client only asks whether the hall is there."""
+WAITING_LINES_BYTES: Final = 16 << 20
+"""Behind the requests under way; then no more is read."""
+URGENT_LINE_BYTES: Final = 4096
+"""Of a cancellation or a `ping` that overtakes others; no honest one is longer."""
+DRAIN_SECONDS: Final = 10.0
+"""For requests under way when the input has ended, again with each answer."""
+LAST_ANSWER_SECONDS: Final = 1.0
+"""After that, for what is being written."""
+TOOL_THREADS: Final = 8
+"""For native tools: so many for agents, and so many for pages."""
+UNKNOWN_TOOL_CHARACTERS: Final = 1000
+"""Of a tool's name that nobody knows, in the error about it."""
+SUBSCRIPTIONS: Final = 100
+"""At a time: each is a request that stays open."""
+HTTP_SESSIONS: Final = 100
+"""At `/mcp`: each keeps the last message that it got."""
+SESSION_IDLE_SECONDS: Final = 1800.0
+"""Then a session ends."""
+UNUSED_SESSION_SECONDS: Final = 30.0
+"""Where there is no room, a session that was only opened has to go after it."""
+USED_SESSION_SECONDS: Final = 300.0
+"""Where there is no room, a session that was used has to go after it."""
+SESSION_SIGN_SECONDS: Final = 60.0
+"""Pings are answered without the SDK, but for one in this time: else it would let the session lapse."""
+LARGE_BODY_BYTES: Final = 1 << 20
+"""A body at `/mcp` of this size or more takes its turn."""
+LARGE_BODIES: Final = 4
+"""At `/mcp` at a time, since each costs many times its size; the others wait."""
+PING_BYTES: Final = 1024
+"""No honest `ping` over HTTP is longer; a longer one goes the long way."""
+
+# Connections over HTTP, and the page
+HTTP_CONNECTIONS: Final = 256
+"""Or a quarter of the descriptors; a few more are told so, the rest turned away."""
+LISTEN_BACKLOG: Final = 128
+"""uvicorn accepts so many connections in one turn of the event loop."""
+HTTP_HEAD_BYTES: Final = 16 << 10
+"""Of a request's head."""
+HTTP_HEAD_SECONDS: Final = 10.0
+"""For a request's head: who sends it a byte at a time is let go."""
+HTTP_BODY_SECONDS: Final = 60.0
+"""For a request's body."""
+HTTP_READING_SECONDS: Final = 30.0
+"""How long a client may read nothing of what waits for it."""
+HTTP_SURPLUS_SECONDS: Final = 2.0
+"""For the head of a request on a connection too many, which is told so."""
+HTTP_WIRE_BYTES: Final = 17 << 20
+"""Of a body with all that is around its chunks: the largest body, and a little more."""
+HTTP_SMALL_CHUNKS: Final = 1024
+"""How many a body may have beyond one for each `HTTP_CHUNK_BYTES` of it."""
+HTTP_CHUNK_BYTES: Final = 256
+"""Smaller chunks take longer to read than to send."""
+SHUTDOWN_SECONDS: Final = 2
+"""For answers under way when the hall ends."""
+PAGE_BODY_BYTES: Final = 4 << 20
+"""Of a request at `/api`: people type less."""
+PAGE_PLACES: Final = 200
+"""Of a ranking, in one answer to the page."""
+PAGE_LOG_LINES: Final = 10_000
+"""Of a member's log in an answer to the page."""
+PAGE_ROSTER_SECONDS: Final = 0.25
+"""For a look at the members' files before the roster is shown; large ones are looked at by the refresh."""
+EVENT_STREAMS: Final = 64
+"""Of pages at a time."""
+WAITING_EVENTS: Final = 256
+"""For a page that does not read; then it is let go, and asks for the roster anew."""
+HEARTBEAT_SECONDS: Final = 15.0
+"""Between two signs of life on a stream, so that nobody on the way takes it for dead."""
+
+# The command line
+DOCTOR_FINDINGS: Final = 5
+"""Of a section, beside all that is wrong; `--json` has all."""
+DOCTOR_SENTENCE_CHARACTERS: Final = 300
+"""Of a finding; a longer one is cut."""
+DOCTOR_NAMES: Final = 3
+"""In a finding; the others are counted."""
+DOCTOR_PROBE_SECONDS: Final = 2.0
+"""For whatever listens on the hall's port to answer."""
+DOCTOR_PROBE_BYTES: Final = 1 << 16
+"""Of that answer; a hall's is short."""
