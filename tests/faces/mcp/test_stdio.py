@@ -27,6 +27,8 @@ from tests.processes import (
 
 NAMES = [
     "context.resolve",
+    "context.read",
+    "context.outline",
     "context.list_caches",
     "context.inspect_cache",
     "list_contexts",
