@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PARALLEL := --numprocesses auto --dist worksteal
 BENCHMARKS := startup stdio_calls caches contexts guild web
 
-.PHONY: help run quick test members clients browser shells pythons locales check dist docs bench bench-large $(BENCHMARKS:%=bench-%) torture mutants clean
+.PHONY: help run quick test members clients browser shells pythons locales check dist docs bench bench-large bench-quality $(BENCHMARKS:%=bench-%) torture mutants clean
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
@@ -30,6 +30,7 @@ help:
 	@echo "make dist     build the sdist, and the wheel from it, into dist; the same bytes every time"
 	@echo "make docs     write the generated parts of docs/tools.md and docs/security.md anew"
 	@echo "make bench    run every benchmark against an installed wheel, and write the tables of docs/performance.md; bench-caches and so on run one"
+	@echo "make bench-quality  download public documentation, ask format 1, format 2 and two search engines what people ask of it, and write the table of docs/ranking.md"
 	@echo "make torture  break everything on purpose for about twenty minutes, and write what happened to docs/torture.md"
 	@echo "make mutants  plant mistakes in a copy of the tree, one at a time, and see that the tests notice each; ONLY=disk plants those about that"
 	@echo "make clean    remove what the others made"
@@ -81,6 +82,11 @@ $(BENCHMARKS:%=bench-%): bench-%: .bench/installed .bench-peers/installed
 bench-large: .bench/installed
 	.bench/bin/python -m benchmarks.caches --documents 100000 --write docs/performance.md
 
+# What it downloads once is kept: after that it runs without a network.
+bench-quality: .bench/installed
+	.bench/bin/python -m benchmarks.quality.fetch .bench-quality
+	.bench/bin/python -m benchmarks.quality.bench .bench-quality --write docs/ranking.md
+
 # A fuzzer that is led by coverage, in an environment of its own: it knows fewer Pythons than we do.
 torture: .torture/installed members browser pythons locales
 	.torture/bin/python -m benchmarks.torture --write docs/torture.md
@@ -95,7 +101,7 @@ dist: .venv/installed-dev
 		$(BIN)/python -m build --no-isolation
 
 clean:
-	rm -rf .venv .bench .bench-peers .members .clients .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .bench .bench-peers .bench-quality .members .clients .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # Without Debian's python3-venv half of it would be made, and taken for the whole the next time.
 .venv/bin/python:
