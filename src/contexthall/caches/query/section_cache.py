@@ -142,15 +142,16 @@ class SectionCache:
 
     def _items(self, taken: Sequence[RankedSection]) -> list[Item]:
         """Read sections; their pages must have them as the index says."""
-        texts: dict[int, str] = {}
+        pages: dict[int, tuple[PageRecord, str]] = {}
         items = []
         for ranked in taken:
             section = ranked.section
             page = self.segments.page[section]
-            record = self.segments.record(page)
-            if page not in texts:
-                texts[page] = self._read(page, record)
-            item = record.item(section - self.segments.first[page], texts[page])
+            if page not in pages:
+                record = self.segments.record(page)
+                pages[page] = record, self._read(page, record)
+            record, text = pages[page]
+            item = record.item(section - self.segments.first[page], text)
             if item.costs() != (self.segments.json_cost[section], self.segments.text_cost[section]):
                 raise IndexDamagedError(f"{item.id} is not what the index says")
             items.append(item)
