@@ -1,4 +1,4 @@
-"""Replies in JSON and text, pages that are read and outlines are the oracle's, byte for byte, and within their budget."""
+"""Replies, pages that are read and outlines are the oracle's, byte for byte, and within their budget."""
 
 import json
 from collections.abc import Callable
