@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from contexthall.caches.build.builder import Built, CacheBuilder
+from contexthall.caches.index.segment import Segment, SegmentBuilder
+from contexthall.caches.index.segments import Segments
 from contexthall.caches.library import Library
+from contexthall.caches.model.document import identify, version_of
+from contexthall.caches.model.sections import split
+from contexthall.caches.query.scorers import SECTIONS
+from contexthall.caches.query.section_cache import SectionCache
+from contexthall.caches.query.section_reader import MemoryFile
 from contexthall.system.disk import Disk
 
 CREATED_AT = "2026-01-01T00:00:00Z"
@@ -43,3 +50,31 @@ def disturbed(call: Callable[..., Any], name: str, disturb: Callable[[], object]
         return each(*arguments, **options)
 
     return Disk(perform)
+
+
+def build_pages(directory: Path, pages: Mapping[str, str], *, name: str = "cache", force: bool = False) -> Path:
+    """Build a cache of format 2 below `directory`, of files with any ending."""
+    sources = write_sources(directory / f"{name} sources", pages)
+    builder = CacheBuilder(Disk(), CREATED_AT, scorer=SECTIONS)
+    builder.build(str(sources), str(directory / name), globs=("*",), force=force)
+    return directory / name
+
+
+def counted(pages: Mapping[str, str], parts: int = 1) -> Segments:
+    """Count pages in memory, in so many segments at the most."""
+    listed = sorted((identify(source), source) for source in pages)
+    size = max(1, -(-len(listed) // parts))
+    segments = []
+    for start in range(0, len(listed), size):
+        builder = SegmentBuilder()
+        for page_id, source in listed[start : start + size]:
+            builder.add(page_id, version_of(pages[source].encode()), split(pages[source], source))
+        data = builder.to_bytes()
+        segments.append(Segment(MemoryFile(data), len(data), builder.key))
+    return Segments(segments)
+
+
+def section_cache(pages: Mapping[str, str], parts: int = 1) -> SectionCache:
+    """A cache of format 2 that is only in memory."""
+    texts = {identify(source): text for source, text in pages.items()}
+    return SectionCache(counted(pages, parts), lambda _number, record: texts[record.id])

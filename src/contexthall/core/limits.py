@@ -67,6 +67,8 @@ KEPT_VALUES_BYTES: Final = 64 << 20
 """What terms add to the sections of a cache of format 2, for the next query; then all are let go."""
 KNOWN_WORDS: Final = 500_000
 """Whose terms are kept, because most words are met again; then all are let go."""
+FRONT_MATTER_LEVELS: Final = 100
+"""Of YAML above a page: libyaml's composer recurses, and no title lies deeper."""
 SEGMENT_PAGES: Final = 2048
 """A segment of a cache of format 2 fits into memory while it is counted."""
 SEGMENT_TEXT_BYTES: Final = 24 << 20

@@ -316,6 +316,8 @@ class Segment:
                 raise IndexDamagedError("made for other pages or by another version")
             self.pages, self.sections, self._buckets, *sums = counts[:9]
             self.sums, places = SegmentSums(*sums), counts[9:]
+            if bool(self.sections) != bool(self.sums.pages):
+                raise IndexDamagedError("sections of no page")
             columns, self._ids, *tables = (BlockPlace(*places[at : at + 2]) for at in range(0, len(places), 2))
             names = (("record", self.pages), ("order", self.pages), ("bucket", self._buckets))
             self._records, self._orders, self._terms = (

@@ -57,6 +57,8 @@ def read(file: Readable, size: int, manifest_hash: bytes) -> list[ListedSegment]
 def _listed(block: bytes) -> ListedSegment:
     strings: Any = wire.parse(block)
     file, key, size, *pages = strings
+    if not all(isinstance(string, str) for string in strings):
+        raise IndexDamagedError("no segment")
     if "/" in file or not all(map(stays_inside, (file, *pages))):
         raise IndexDamagedError("a file outside the cache")
     return ListedSegment(file, bytes.fromhex(key), int(size), tuple(pages))

@@ -1,7 +1,11 @@
 """The front matter of a Markdown page: YAML or TOML above its text. Pure."""
 
 import re
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import yaml
 
 _LINE = r"(?:\r\n?|\n)"
 _BEFORE_TEXT = r"(?![ \t\f\v]*(?:[\r\n]|\Z))"
@@ -13,9 +17,11 @@ _FRONT_MATTER = re.compile(
 # What a plain scalar is in the core schema of YAML 1.2, if it is no string.
 _NO_STRING = re.compile(
     r"(?:|~|null|Null|NULL|true|True|TRUE|false|False|FALSE|[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+"
-    r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?(?:\.inf|\.Inf|\.INF)|\.nan|\.NaN|\.NAN)"
+    r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?(?:\.inf|\.Inf|\.INF)|\.nan|\.NaN|\.NAN)\Z"
 )
 _STRING_TAG = "tag:yaml.org,2002:str"
+_OPENING = "[{-?:"
+"""Every level of YAML begins with one of these."""
 
 
 class FrontMatter(NamedTuple):
@@ -55,17 +61,40 @@ def _yaml_title(text: str) -> str:
     import yaml  # noqa: PLC0415 - 10 ms, and only builds and scans read front matter
 
     try:
-        node = yaml.compose(text, Loader=yaml.CSafeLoader)
+        if sum(map(text.count, _OPENING)) > limits.FRONT_MATTER_LEVELS and _is_deep(text):
+            return ""
+        node = yaml.compose(text, Loader=_core_loader())
     except (yaml.YAMLError, ValueError, RecursionError):
         return ""
     if not isinstance(node, yaml.MappingNode):
         return ""
-    for key, value in reversed(node.value):
-        if isinstance(key, yaml.ScalarNode) and key.value == "title" and isinstance(value, yaml.ScalarNode):
-            return str(value.value) if _is_string(value.value, value.style, value.tag) else ""
-    return ""
+    pairs = [(key.value, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
+    fields = dict(pairs)
+    title = fields.get("title")
+    if len(fields) < len(pairs) or not isinstance(title, yaml.ScalarNode):  # duplicate keys are an error
+        return ""
+    return str(title.value) if title.tag == _STRING_TAG else ""
 
 
-def _is_string(text: str, style: str | None, tag: str) -> bool:
-    """Return whether a scalar is a string: it is quoted or tagged as one, or nothing else in the core schema."""
-    return bool(style) or (tag == _STRING_TAG and not _NO_STRING.fullmatch(text)) or not _NO_STRING.fullmatch(text)
+def _is_deep(text: str) -> bool:
+    """Return whether YAML is nested too deeply: libyaml takes quadratic time for it, and the stack."""
+    import yaml  # noqa: PLC0415 - as above
+
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CBaseLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > limits.FRONT_MATTER_LEVELS:
+            return True
+    return False
+
+
+@cache
+def _core_loader() -> "type[yaml.CBaseLoader]":
+    """Return a loader that knows by its tag which scalar is a string."""
+    import yaml  # noqa: PLC0415 - as above
+
+    class CoreLoader(yaml.CBaseLoader):  # type: ignore[misc]
+        pass
+
+    CoreLoader.add_implicit_resolver("!other", _NO_STRING, None)
+    return CoreLoader

@@ -20,8 +20,7 @@ WHITE = " \t\f\v\r\n"
 # A line that may begin or end something: a heading, a fence, HTML, the underline of a heading.
 _MATTERS = re.compile(r"^ {0,3}(?:(#)|(`{3,})[^`\n]*$|(~{3,})|<[A-Za-z/!?]|(=+|-+)[ \t]*$)", re.MULTILINE)
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?")
-_CLOSING = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
-_ATTRIBUTES = re.compile(r"[ \t]*\{(?:#[^{}\s]+|:[^{}]*)\}[ \t]*$")
+_ATTRIBUTES = re.compile(r"\{(?:#[^{}\s]+|:[^{}]*)\}[ \t]*$")
 _LINK = re.compile(r"\[([^\[\]]*)\]\((?:[^()]|\([^()]*\))*\)")
 _BLANKS = re.compile(r"[ \t\r\n]+")
 
@@ -42,13 +41,19 @@ def is_blank(text: str) -> bool:
 
 def heading_text(text: str, *, atx: bool = False) -> str:
     """Return the text of a heading: without attributes, links reduced to their text, for ATX without closing `#`."""
-    text = _CLOSING.sub("", text) if atx else text
-    plain = _ATTRIBUTES.sub("", text)
-    if atx and plain != text:
-        plain = _CLOSING.sub("", plain)
+    plain = _without_closing(text) if atx else text
+    if attributes := _ATTRIBUTES.search(plain):
+        plain = plain[: attributes.start()]
+        plain = _without_closing(plain) if atx else plain
     while (reduced := _LINK.sub(r"\1", plain)) != plain:
         plain = reduced
     return _BLANKS.sub(" ", plain).strip(" ")
+
+
+def _without_closing(text: str) -> str:
+    # No regular expression: one that begins with blanks is quadratic in them.
+    before = text.rstrip(" \t").rstrip("#")
+    return before if before.endswith((" ", "\t")) or not before else text
 
 
 def headings(text: str) -> list[Heading]:

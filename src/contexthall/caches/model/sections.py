@@ -91,7 +91,7 @@ def split(text: str, source: str) -> Page:
 
 def name_sections(title: str, parts: Iterable[PagePart]) -> tuple[Section, ...]:
     """Return the parts of a page with their names: a slug, and the headings above."""
-    named, above, slugs = [], list[PagePart](), set[str]()
+    named, above, slugs = [], list[PagePart](), dict[str, int]()
     for part in parts:
         while above and above[-1].level >= part.level:
             above.pop()
@@ -112,12 +112,13 @@ def _spans(text: str, headings: Sequence[Heading], body: int) -> Iterator[tuple[
         yield heading, starts[number], starts[number + 1]
 
 
-def _free_slug(heading: str, taken: set[str]) -> str:
-    wanted = _NOT_IN_SLUGS.sub("", lower(heading.strip())).replace(" ", "-") or _TOP
-    slug, number = wanted, 2
+def _free_slug(heading: str, taken: dict[str, int]) -> str:
+    """Return a slug that is not taken; every taken one has the number that may be free after it."""
+    slug = wanted = _NOT_IN_SLUGS.sub("", lower(heading.strip())).replace(" ", "-") or _TOP
     while slug in taken:
-        slug, number = f"{wanted}-{number}", number + 1
-    taken.add(slug)
+        slug = f"{wanted}-{taken[wanted]}"
+        taken[wanted] += 1
+    taken[slug] = 2
     return slug
 
 
@@ -148,14 +149,15 @@ class _Cutter:
         lines = [(at, after) for at, after in self._lines(start, limit + 2) if after <= limit]
         line_end = lines[-1][1] if lines else start
         # A part should show something besides its heading, and so should the rest.
-        for floor, ceiling in (self._shown(heading, start, end), (start, end)):
-            fitting = [(at, after) for at, after in lines if floor < after < ceiling]
+        for floor, hidden in (self._shown(heading, start, end), (start, range(0))):
+            fitting = [(at, after) for at, after in lines if floor < after < end and after not in hidden]
             blank = [after for at, after in fitting if self._is_blank(at, after) and not self._in_fence(at)]
             flush = [after for after in blank if self._text[after] not in " \t"]
             if chosen := flush or blank or [after for _, after in fitting]:
                 return chosen[-1]
-            if max(floor, line_end) < limit < ceiling:
-                return limit
+            within = hidden.start - 1 if limit in hidden else limit
+            if max(floor, line_end) < within < end:
+                return within
         return end
 
     def _lines(self, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -177,15 +179,15 @@ class _Cutter:
         number = bisect_right(self._fences, at, key=lambda fence: fence.start)
         return number > 0 and at in self._fences[number - 1]
 
-    def _shown(self, heading: Heading, start: int, end: int) -> tuple[int, int]:
-        """Return where what is shown besides the heading begins, and where it ends at the latest."""
+    def _shown(self, heading: Heading, start: int, end: int) -> tuple[int, range]:
+        """Return where what is shown besides the heading begins, and where a cut leaves the rest nothing of it."""
         begin = start or int(self._text.startswith(BYTE_ORDER_MARK))
         above = _SHOWN.search(self._text, begin, heading.start)
         below = _SHOWN.search(self._text, max(begin, heading.end), end)
         if above and not below:
-            return above.start(), start + len(self._text[start : heading.start].rstrip(WHITE))
+            return above.start(), range(start + len(self._text[start : heading.start].rstrip(WHITE)), heading.end)
         first = above or below
-        return first.start() if first else end, end
+        return first.start() if first else end, range(0)
 
     def _past_blank_lines(self, cut: int, end: int) -> int:
         """Return where to cut instead, if blank lines after a cut would be a part alone."""

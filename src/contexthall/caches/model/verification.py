@@ -89,16 +89,16 @@ def _page_violations(
     cache: Directory, listed: Sequence[ListedDocument], on_document: Callable[[], None]
 ) -> Iterator[str]:
     """Yield what is wrong with the pages, and with the segments, which must be what the pages give."""
+    unlisted = [ListedSegment("", b"", 0, tuple(each.file for each in listed))]
     try:
         segments = open_segment_list(cache, read_part(cache, MANIFEST))
     except (IndexDamagedError, IndexUnreadError, CacheInvalidError, DiskError):
-        segments = []  # nobody believes them, so they need not be true
+        segments = unlisted  # nobody believes them, so they need not be true
     files, at = DocumentFiles(cache), 0
-    pages = tuple(file for segment in segments for file in segment.pages)
-    if segments and pages != tuple(each.file for each in listed):
+    if [file for segment in segments for file in segment.pages] != [each.file for each in listed]:
         yield f"{SEGMENTS} and the manifest do not list the same documents"
-        segments = []
-    for segment in segments or [ListedSegment("", b"", 0, tuple(each.file for each in listed))]:
+        segments = unlisted
+    for segment in segments:
         counted: SegmentBuilder | None = SegmentBuilder()
         for each in listed[at : at + len(segment.pages)]:
             on_document()

@@ -99,9 +99,9 @@ class SectionCache:
         found = self._as_section(question.query, neighbours) or self._as_page(question.query, start)
         if found is None:
             raise DocumentMissingError(question.query)
-        number, record, wanted = found
-        text = self._read(number, record)
-        return read(question, [record.item(number, text) for number in wanted], record.ids())
+        page, record, wanted = found
+        text = self._read(page, record)
+        return read(question, [self._item(page, record, number, text) for number in wanted], record.ids())
 
     def _as_section(self, section_id: str, neighbours: int) -> tuple[int, PageRecord, Sequence[int]] | None:
         """Return the page of a section, and the numbers of the section and its neighbours."""
@@ -161,20 +161,25 @@ class SectionCache:
         return MissedSection(self.segments.id(ranked.section), _tokens(self.segments.size[ranked.section]))
 
     def _items(self, taken: Sequence[RankedSection]) -> list[Item]:
-        """Read sections; their pages must have them as the index says."""
-        texts: dict[int, str] = {}
+        """Read sections."""
+        pages: dict[int, tuple[PageRecord, str]] = {}
         items = []
         for ranked in taken:
             section = ranked.section
             page = self.segments.page[section]
-            record = self.segments.record(page)
-            if page not in texts:
-                texts[page] = self._read(page, record)
-            item = record.item(section - self.segments.first[page], texts[page])
-            if item.costs() != (self.segments.json_cost[section], self.segments.text_cost[section]):
-                raise IndexDamagedError(f"{item.id} is not what the index says")
-            items.append(item)
+            if page not in pages:
+                record = self.segments.record(page)
+                pages[page] = record, self._read(page, record)
+            record, text = pages[page]
+            items.append(self._item(page, record, section - self.segments.first[page], text))
         return items
+
+    def _item(self, page: int, record: PageRecord, number: int, text: str) -> Item:
+        """Return a section of a page, which must have it as the index says."""
+        item, section = record.item(number, text), self.segments.first[page] + number
+        if item.costs() != (self.segments.json_cost[section], self.segments.text_cost[section]):
+            raise IndexDamagedError(f"{item.id} is not what the index says")
+        return item
 
 
 def _by_distance(at: int, neighbours: int, count: int) -> list[int]:

@@ -91,8 +91,9 @@ def read(question: Question, wanted: Sequence[Item], ids: Sequence[str]) -> Read
         size += cost
         given.append(item)
     _check(question, size, given, wanted)
-    shown = sorted(given, key=lambda item: ids.index(item.id))
-    after = ids.index(shown[-1].id) + 1 if shown else len(ids)
+    places = {section_id: place for place, section_id in enumerate(ids)}
+    shown = sorted(given, key=lambda item: places[item.id])
+    after = places[shown[-1].id] + 1 if shown else len(ids)
     following = ids[after] if after < len(ids) else None
     return Reading(question, tuple(shown), following, _tokens(size))
 
