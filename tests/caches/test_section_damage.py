@@ -13,7 +13,6 @@ import pytest
 from tests.caches.making import build_pages, library_of
 from tests.faults.scale import sampled
 
-from contexthall.caches.build import section_compiler
 from contexthall.caches.index import segment_list
 from contexthall.caches.index.blocks import BlockPlace, BlockWriter, IndexDamagedError, pack_ascending, pack_numbers
 from contexthall.caches.index.segment import SegmentBuilder, SegmentSums
@@ -23,6 +22,7 @@ from contexthall.caches.query.section_cache import SectionCache
 from contexthall.caches.query.section_reader import OpenSections, open_cache, open_segment, open_segment_list
 from contexthall.caches.query.section_reading import Outline, Reading
 from contexthall.caches.query.section_reply import Question, SectionReply
+from contexthall.core import limits
 from contexthall.core.errors import CacheInvalidError, DocumentMissingError
 from contexthall.system.disk import Disk
 
@@ -40,7 +40,7 @@ OTHERS = {"keys.md": "# Keys\nBury the keys.\n", "other.md": "Rotate keys elsewh
 def cache(tmp_path: Path) -> Path:
     """A small cache with two segments."""
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(section_compiler, "MOST_PAGES", 3)
+        small.setattr(limits, "SEGMENT_PAGES", 3)
         return build_pages(tmp_path, PAGES)
 
 

@@ -10,10 +10,10 @@ from tests.caches.making import build_pages, counted, library_of
 from tests.contract import oracle_2 as oracle
 from tests.faults.scale import scaled
 
-from contexthall.caches.build import section_compiler
 from contexthall.caches.library import CacheRef
 from contexthall.caches.query import bm25f
 from contexthall.caches.query.section_ranking import SectionScorer
+from contexthall.core import limits
 
 WORDS = [
     *("install", "upgrade", "token", "budget", "tokenBudget", "the", "how", "key", "rotate", "keys", "run", "pip"),
@@ -108,7 +108,7 @@ def test_files_with_the_index_and_without_answer_alike(
     shutil.rmtree(tmp_path)
     tmp_path.mkdir()
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(section_compiler, "MOST_PAGES", most)
+        small.setattr(limits, "SEGMENT_PAGES", most)
         cache = build_pages(tmp_path, pages)
     expected = oracle.resolve_json(pages, query, 4000, ("unknown", 0))
     text = oracle.resolve_text(pages, "cache", oracle.cache_version(pages), query, 4000, ("unknown", 0))
@@ -146,7 +146,7 @@ def test_a_build_in_two_processes_is_the_same_twice_and_answers_as_a_scan_does(t
 
 def test_more_segments_in_each_process_give_the_same_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pages = many(60, pages=20)
-    monkeypatch.setattr(section_compiler, "MOST_BYTES", 200)
+    monkeypatch.setattr(limits, "SEGMENT_TEXT_BYTES", 200)
     cache = build_pages(tmp_path, pages)
     assert len(list(cache.glob("segment-*.bin"))) > 3
     found = library_of(tmp_path).resolve(CacheRef(str(cache)), "rotate key", 900).text

@@ -4,6 +4,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from contexthall.core import limits
+
 if TYPE_CHECKING:
     import yaml
 
