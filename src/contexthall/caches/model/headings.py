@@ -64,7 +64,8 @@ def _plain(text: str) -> Iterator[Heading]:
 def _asciidoc(text: str) -> Iterator[Heading]:
     for line, match in _asciidoc_lines(text):
         if match:
-            yield Heading(line.start, line.end, len(match[1]), heading_text(match[2]))
+            text = match[2].rstrip(" \t").removesuffix(f" {match[1]}")  # `== Title ==`
+            yield Heading(line.start, line.end, len(match[1]), heading_text(text))
 
 
 def _asciidoc_blocks(text: str) -> list[range]:
