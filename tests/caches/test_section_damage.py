@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.caches.making import build_pages, library_of
-from tests.faults.scale import sampled
+from tests.faults.scale import sampled, scaled
 
 from contexthall.caches.index import segment_list
 from contexthall.caches.index.blocks import BlockPlace, BlockWriter, IndexDamagedError, pack_ascending, pack_numbers
@@ -83,7 +83,7 @@ def test_every_flipped_byte_gives_the_right_answer(cache: Path, which: int) -> N
     expected = answers(cache)
     file = [cache / "segments.bin", *segment_files(cache)][which]
     whole = file.read_bytes()
-    for at in sampled(range(len(whole)), 40):
+    for at in sampled(range(len(whole)), 30):
         file.write_bytes(whole[:at] + bytes((whole[at] ^ (0x01, 0x80, 0xFF)[at % 3],)) + whole[at + 1 :])
         assert answers(cache) == expected, (file.name, at)
 
@@ -119,7 +119,7 @@ def test_a_flipped_byte_in_what_queries_believe_is_named(cache: Path) -> None:
     named = 0
     for file in segment_files(cache):
         whole = file.read_bytes()
-        for at in sampled(range(len(whole)), 40):
+        for at in sampled(range(len(whole)), 30):
             file.write_bytes(whole[:at] + bytes((whole[at] ^ 0xFF,)) + whole[at + 1 :])
             is_named = is_opened(cache)
             assert verified(cache) == ((f"{file.name} says what its pages do not",) if is_named else ()), at
@@ -225,9 +225,9 @@ def forge_sums(value: int) -> Callable[[SegmentBuilder], None]:
 
 
 def forgeries() -> Iterator[Any]:
-    for number, value in product(range(1, 11), (0, 7, 2**16, 2**32 - 1)):
+    for number, value in product(range(1, 11), (0, 7, 2**32 - 1)):
         yield pytest.param(forge_column(number, value), id=f"column {number} {value}")
-    for number, value in product(range(8), (0, 10**6, 2**31, 2**32, 2**63)):
+    for number, value in product(range(8), (0, 10**6, 2**63)):
         yield pytest.param(forge_record(number, value), id=f"record {number} {value}")
     for strings in (
         b"[]",
@@ -314,7 +314,7 @@ def test_a_section_beyond_its_page_is_not_served(tmp_path: Path, start: int) -> 
 
 
 @pytest.mark.parametrize("which", range(19))
-@pytest.mark.parametrize("value", [0, 1, 2**31, 2**64 - 1])
+@pytest.mark.parametrize("value", scaled([0, 2**64 - 1], [0, 1, 2**31, 2**64 - 1], [0, 1, 2**31, 2**64 - 1]))
 def test_a_forged_header_never_breaks_an_answer(tmp_path: Path, which: int, value: int) -> None:
     finish = BlockWriter.finish
 

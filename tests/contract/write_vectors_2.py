@@ -71,6 +71,7 @@ PAGES: dict[str, tuple[str, str | list[tuple[str, int]]]] = {
     "reStructuredText": ("a.rst", "===\n T\n===\n\n.. _a:\nOne\n===\nTwo\n---\ntext\nno\n--\n\nThree\n===\n"),
     "reStructuredText, not headings": ("a.rst", " A\n===\n\nLong\n=\n\n.. x\n====\n\n====\n----\n\n===\n B\n====\n"),
     "reStructuredText, four are enough": ("a.rst", "A long one\n----\n"),
+    "a title of white space that is no blank": ("a.rst", "\u00a0\n#\n"),
     "plain text": ("a.txt", "AB\n==\n\nABC\n===\n\na  b\n----\n\nB\n---\n"),
     "ten levels": ("a.rst", "".join(f"L{mark}\n{mark * 4}\n" for mark in "=-~^+*#<>:")),
     "AsciiDoc": ("a.adoc", "= A\n----\n== no\n----\n== B ==\n======= no\n```sh\n= no\n```\n=\tno\n|===\n= no\n"),

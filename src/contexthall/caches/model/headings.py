@@ -126,7 +126,7 @@ def _is_underlined(lines: Sequence[Line], at: int, overlined: bool, shortest: in
     if at + 1 >= len(lines):
         return False
     title, under = lines[at].text.rstrip(" \t"), lines[at + 1].text.rstrip(" \t")
-    if not title.strip() or _ADORNMENT.fullmatch(title) or title.startswith(_COMMENT):
+    if is_blank(title) or _ADORNMENT.fullmatch(title) or title.startswith(_COMMENT):
         return False
     if not _ADORNMENT.fullmatch(under) or len(under) < shortest:
         return False
