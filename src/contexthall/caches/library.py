@@ -7,10 +7,10 @@ from contextlib import suppress
 from functools import wraps
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from contexthall.caches.index.blocks import IndexDamagedError
+from contexthall.caches.index.blocks import IndexDamagedError, IndexUnreadError
 from contexthall.caches.index.postings import PostingsError
 from contexthall.caches.model.document import Document
-from contexthall.caches.model.format import MANIFEST
+from contexthall.caches.model.format import MANIFEST, scorer_in
 from contexthall.caches.model.inspection import Inspection, inspect
 from contexthall.caches.model.verification import violations
 from contexthall.caches.query import section_explanation
@@ -21,8 +21,9 @@ from contexthall.caches.query.joined import joined_reply
 from contexthall.caches.query.ranking import Query
 from contexthall.caches.query.reader import OpenCache, open_postings, read_part
 from contexthall.caches.query.resolution import Resolution
+from contexthall.caches.query.scorers import SectionFormat
 from contexthall.caches.query.section_explanation import SectionExplanation
-from contexthall.caches.query.section_reader import OpenSections, open_cache, sections_of
+from contexthall.caches.query.section_reader import OpenSections, open_cache, open_segments, sections_of
 from contexthall.caches.query.section_reading import Outline, Reading
 from contexthall.caches.query.section_reply import Question, ReplyFormat
 from contexthall.caches.query.whole_documents import WholeDocuments
@@ -272,9 +273,13 @@ class Library:
     def doubts(self, cache: CacheRef) -> str:
         """Return why queries do not believe the term index of a cache and read every document; empty if they do."""
         with self._enter(cache) as opened:
+            manifest = read_part(opened, MANIFEST)
             try:
-                open_postings(opened, read_part(opened, MANIFEST)).files()
-            except PostingsError as error:
+                if isinstance(scorer_in(manifest), SectionFormat):
+                    open_segments(opened, manifest)
+                else:
+                    open_postings(opened, manifest).files()
+            except (PostingsError, IndexDamagedError, IndexUnreadError) as error:
                 return str(error)
             return ""
 

@@ -69,6 +69,8 @@ KNOWN_WORDS: Final = 500_000
 """Whose terms are kept, because most words are met again; then all are let go."""
 FRONT_MATTER_LEVELS: Final = 100
 """Of YAML above a page: libyaml's composer recurses, and no title lies deeper."""
+KNOWN_WORD_CHARACTERS: Final = 64
+"""A longer word is rarely met again, and is not kept."""
 SEGMENT_PAGES: Final = 2048
 """A segment of a cache of format 2 fits into memory while it is counted."""
 SEGMENT_TEXT_BYTES: Final = 24 << 20

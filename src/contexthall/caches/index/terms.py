@@ -28,9 +28,11 @@ class _Known(dict[str, tuple[str, ...]]):
     """The terms of every word that was met, within a limit: most words are met again."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
-        if len(self) >= limits.KNOWN_WORDS:
-            self.clear()
-        found = self[word] = _terms_of(word)
+        found = _terms_of(word)
+        if len(word) <= limits.KNOWN_WORD_CHARACTERS:
+            if len(self) >= limits.KNOWN_WORDS:
+                self.clear()
+            self[word] = found
         return found
 
 

@@ -117,6 +117,11 @@ def open_segment_list(directory: Directory, manifest: bytes) -> list[ListedSegme
         raise IndexUnreadError(error.detail) from error
 
 
+def open_segments(directory: Directory, manifest: bytes) -> Segments:
+    """Open all segments that belong to this manifest."""
+    return Segments([open_segment(directory, each) for each in open_segment_list(directory, manifest)])
+
+
 def open_segment(directory: Directory, listed: ListedSegment) -> Segment:
     """Open a segment, which must be the one that is listed."""
     try:

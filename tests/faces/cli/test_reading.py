@@ -1,0 +1,151 @@
+"""A person asks, reads on and looks around; an agent gets the same by the tools."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.caches.making import write_sources
+from tests.contract import oracle_2 as oracle
+
+from contexthall import open_hall
+from contexthall.core.catalog import Caller
+from contexthall.faces.cli.table import run
+
+GUIDES = {
+    "keys.md": "# Keys\n\nKeys live in the vault.\n\n"
+    "## Rotate\n\nRotate a key every ninety days.\n\n## Lose\n\nTell us.\n",
+    "deploy.md": "# Deploying\n\nPush, and wait for the green light.\n",
+}
+NOTES = {"vault.md": "# Vault\n\nThe vault is opened by two people.\n"}
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_sources(tmp_path / "guides", GUIDES)
+    write_sources(tmp_path / "notes", NOTES)
+    assert run(["build", "--sources", "guides", "--cache", ".context/caches/guides", "--format", "2"]) == 0
+    assert run(["build", "--sources", "notes", "--cache", ".context/caches/notes", "--format", "1"]) == 0
+
+
+def printed(capfd: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
+    capfd.readouterr()
+    assert run([*arguments]) == code
+    return capfd.readouterr()
+
+
+def test_ask_answers_from_all_caches_of_either_format(capfd: pytest.CaptureFixture[str]) -> None:
+    out, err = printed(capfd, "ask", "Who opens the vault?")
+    assert out.startswith("Vault\nnotes: vault.md#vault, lines 1-3\n\n# Vault\n\nThe vault is opened by two people.\n")
+    assert "guides: keys.md#keys, lines 1-4" in out
+    assert err == "2 sections of 2, 80 of 4,000 tokens\n"
+
+
+def test_ask_says_what_no_section_has_and_what_did_not_fit(capfd: pytest.CaptureFixture[str]) -> None:
+    out, err = printed(capfd, "ask", "rotate the zebra key", "--cache", "guides", "--budget", "80")
+    assert out.startswith("Keys > Rotate\nguides: keys.md#rotate, lines 5-8\n")
+    assert err.splitlines()[1:] == ["no section has: zebra", "did not fit: keys.md#keys (9), keys.md#lose (5)"]
+
+
+def test_ask_without_a_cache_says_how_to_build_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    out, err = printed(capfd, "ask", "anything", "--cache-root", "empty", code=4)
+    assert (out, "context build" in err) == ("", True)
+
+
+def test_read_prints_a_page_a_section_and_its_neighbours(capfd: pytest.CaptureFixture[str]) -> None:
+    text, _ = printed(capfd, "read", "keys.md", "--cache", "guides")
+    assert text.startswith("context guides@")
+    assert [line for line in text.splitlines() if line.startswith("Keys") and "." not in line] == [
+        "Keys",
+        "Keys > Rotate",
+        "Keys > Lose",
+    ]
+    out, _ = printed(capfd, "read", "keys.md#rotate", "--cache", "guides", "--neighbours", "1", "--format", "json")
+    assert out == oracle.read_json(GUIDES, "keys.md#rotate", 1)
+    out, _ = printed(capfd, "read", "keys.md", "--cache", "guides", "--from", "keys.md#lose", "--format", "json")
+    assert out == oracle.read_json(GUIDES, "keys.md", 0, "keys.md#lose")
+
+
+def test_outline_prints_headings(capfd: pytest.CaptureFixture[str]) -> None:
+    out, _ = printed(capfd, "outline", "--cache", "guides", "--format", "json")
+    assert out == oracle.outline_json(GUIDES)
+    text, _ = printed(capfd, "outline", "keys.md", "--cache", "guides", "--depth", "2")
+    assert text.splitlines()[2:] == [
+        "keys.md (24) Keys",
+        "  Keys keys.md#keys (9)",
+        "    Rotate keys.md#rotate (11)",
+        "    Lose keys.md#lose (5)",
+    ]
+
+
+def test_a_document_of_format_1_is_one_section(capfd: pytest.CaptureFixture[str]) -> None:
+    out, _ = printed(capfd, "read", "vault.md", "--cache", "notes", "--format", "json")
+    (document,) = json.loads(out)["documents"]
+    assert (document["id"], document["title"], document["lines"]) == ("vault.md", "Vault", [1, 3])
+    assert document["content"] == NOTES["vault.md"]
+    out, _ = printed(capfd, "outline", "--cache", "notes", "--format", "json")
+    (page,) = json.loads(out)["pages"]
+    assert (page["page"], page["title"], [each["id"] for each in page["sections"]]) == (
+        "vault.md",
+        "Vault",
+        ["vault.md"],
+    )
+
+
+@pytest.mark.parametrize("command", ["read", "outline"])
+@pytest.mark.parametrize("cache", ["guides", "notes"])
+def test_what_is_not_there_is_a_missing_document(command: str, cache: str, capfd: pytest.CaptureFixture[str]) -> None:
+    out, err = printed(capfd, command, "nowhere.md", "--cache", cache, code=10)
+    assert out == ""
+    assert err.startswith("error[document_missing]: Document does not exist: nowhere.md\n")
+
+
+def test_a_budget_for_nothing_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    out, err = printed(capfd, "read", "keys.md", "--cache", "guides", "--budget", "3", code=3)
+    assert (out, err.startswith("error[invalid_budget]")) == ("", True)
+
+
+def test_why_not_tells_words_page_neighbours_and_budget(capfd: pytest.CaptureFixture[str]) -> None:
+    asked = ["resolve", "--cache", "guides", "--query", "rotate keys", "--budget", "4000", "--why-not"]
+    out, _ = printed(capfd, *asked, "keys.md#rotate")
+    first, words, page, *_, fate = out.splitlines()
+    assert first == "keys.md#rotate is number 1 of 3."
+    assert words.startswith("What it has of the query counts rotat (in heading, body; rarity ")
+    assert page.startswith("What its page has of it adds ")
+    assert fate.startswith("It was taken: its 11 tokens fit into the ")
+    out, _ = printed(capfd, *asked, "deploy.md")
+    assert out == "deploy.md#deploying is not in the order: it has no word of the query.\n"
+    printed(capfd, *asked, "nowhere.md", code=10)
+
+
+def test_a_directory_of_the_same_name_is_not_taken_for_the_cache(capfd: pytest.CaptureFixture[str]) -> None:
+    out, _ = printed(capfd, "resolve", "--cache", "guides", "--query", "rotate", "--format", "text")
+    assert out.startswith("context guides@")
+
+
+def test_the_doctor_knows_whether_segments_are_used(tmp_path: Path) -> None:
+    caches = open_hall().caches
+    assert caches.doubts(caches.find("guides")) == ""
+    (tmp_path / ".context" / "caches" / "guides" / "segments.bin").unlink()
+    assert caches.doubts(caches.find("guides")) == "there is none"
+
+
+@pytest.mark.anyio
+async def test_agents_get_the_same_by_the_tools() -> None:
+    catalog = open_hall().catalog
+    caller = Caller(may_read=lambda _path, _home: True)
+
+    async def told(tool: str, **arguments: object) -> str:
+        result = await catalog.call(tool, {"cache": "guides", **arguments}, caller)
+        return str(result.content[0]["text"])
+
+    assert await told("context.read", id="keys.md", budget="4000") == oracle.read_json(GUIDES, "keys.md")
+    assert await told("context.outline", depth=1) == oracle.outline_json(GUIDES, depth=1)
+    unknown = ("unknown", 0)
+    assert await told("context.resolve", query="rotate") == oracle.resolve_json(GUIDES, "rotate", freshness=unknown)
+    version = oracle.cache_version(GUIDES)
+    expected = oracle.resolve_text(GUIDES, "guides", version, "rotate", freshness=unknown)
+    assert await told("context.resolve", query="rotate", format="text") == expected
+    assert json.loads(await told("context.read", id="nowhere"))["error"]["code"] == "document_missing"
+    assert "neighbours" in await told("context.read", id="keys.md", neighbours=-1)
