@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.caches.making import build_pages, library_of
-from tests.faults.scale import sampled, scaled
+from tests.faults.scale import scaled
 
 from contexthall.caches.index import segment_list
 from contexthall.caches.index.blocks import BlockPlace, BlockWriter, IndexDamagedError, pack_ascending, pack_numbers
@@ -37,6 +37,11 @@ OTHERS = {"keys.md": "# Keys\nBury the keys.\n", "other.md": "Rotate keys elsewh
 
 
 @pytest.fixture
+def spread(places: range, brief: int) -> range:
+    """Return all places in `make torture`, about `brief` of them in `make test`, and five times as many in CI."""
+    return places[:: scaled(len(places) // brief + 1, len(places) // (5 * brief) + 1, 1)]
+
+
 def cache(tmp_path: Path) -> Path:
     """A small cache with two segments."""
     with pytest.MonkeyPatch.context() as small:
@@ -83,7 +88,7 @@ def test_every_flipped_byte_gives_the_right_answer(cache: Path, which: int) -> N
     expected = answers(cache)
     file = [cache / "segments.bin", *segment_files(cache)][which]
     whole = file.read_bytes()
-    for at in sampled(range(len(whole)), 30):
+    for at in spread(range(len(whole)), 30):
         file.write_bytes(whole[:at] + bytes((whole[at] ^ (0x01, 0x80, 0xFF)[at % 3],)) + whole[at + 1 :])
         assert answers(cache) == expected, (file.name, at)
 
@@ -93,7 +98,7 @@ def test_every_truncated_file_gives_the_right_answer(cache: Path, which: int) ->
     expected = answers(cache)
     file = [cache / "segments.bin", *segment_files(cache)][which]
     whole = file.read_bytes()
-    for length in sampled(range(len(whole)), 20):
+    for length in spread(range(len(whole)), 20):
         file.write_bytes(whole[:length])
         assert answers(cache) == expected, (file.name, length)
     file.write_bytes(whole + b"\0")
@@ -108,7 +113,7 @@ def test_flipped_bytes_of_the_manifest_or_a_document_give_the_right_answer_or_no
     expected = answers(cache)
     for file in [cache / "manifest.json", *sorted((cache / "documents").iterdir())]:
         whole = file.read_bytes()
-        for at in sampled(range(len(whole)), 8):
+        for at in spread(range(len(whole)), 8):
             file.write_bytes(whole[:at] + bytes((whole[at] ^ 0x01,)) + whole[at + 1 :])
             assert answers_or_refusal(cache) in ([], expected), (file.name, at)
         file.write_bytes(whole)
@@ -119,7 +124,7 @@ def test_a_flipped_byte_in_what_queries_believe_is_named(cache: Path) -> None:
     named = 0
     for file in segment_files(cache):
         whole = file.read_bytes()
-        for at in sampled(range(len(whole)), 30):
+        for at in spread(range(len(whole)), 30):
             file.write_bytes(whole[:at] + bytes((whole[at] ^ 0xFF,)) + whole[at + 1 :])
             is_named = is_opened(cache)
             assert verified(cache) == ((f"{file.name} says what its pages do not",) if is_named else ()), at
