@@ -36,12 +36,12 @@ PAGES = {
 OTHERS = {"keys.md": "# Keys\nBury the keys.\n", "other.md": "Rotate keys elsewhere."}
 
 
-@pytest.fixture
 def spread(places: range, brief: int) -> range:
     """Return all places in `make torture`, about `brief` of them in `make test`, and five times as many in CI."""
     return places[:: scaled(len(places) // brief + 1, len(places) // (5 * brief) + 1, 1)]
 
 
+@pytest.fixture
 def cache(tmp_path: Path) -> Path:
     """A small cache with two segments."""
     with pytest.MonkeyPatch.context() as small:
