@@ -46,7 +46,7 @@ def ranked(pages: dict[str, str], query: str, parts: int = 1) -> list[tuple[str,
     return [(segments.id(each.section), each.score) for each in SectionScorer(segments).rank(query).order]
 
 
-@settings(max_examples=scaled(120, 400, 20_000))
+@settings(max_examples=scaled(40, 400, 20_000))
 @given(corpora, queries, st.integers(1, 3))
 def test_the_order_is_that_of_the_oracle_in_any_number_of_segments(
     pages: dict[str, str], query: str, parts: int
@@ -62,7 +62,7 @@ def test_the_order_is_that_of_the_oracle_in_any_number_of_segments(
         assert ranking.matched(each.section) == oracle.matched(every[segments.id(each.section)], query)
 
 
-@settings(max_examples=scaled(300, 400, 20_000))
+@settings(max_examples=scaled(80, 400, 20_000))
 @given(st.integers(1, 2**40))
 def test_the_logarithm_is_that_of_the_oracle(number: int) -> None:
     assert bm25f.log2_16(number) == oracle.log2_16(number)
@@ -100,7 +100,7 @@ def test_a_word_that_every_section_has_ranks_as_the_oracle_says() -> None:
         assert ranked(pages, "same") == oracle.rank(pages, "same")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=scaled(15, 40, 1000))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=scaled(6, 40, 1000))
 @given(corpora, queries, st.integers(1, 3))
 def test_files_with_the_index_and_without_answer_alike(
     tmp_path: Path, pages: dict[str, str], query: str, most: int

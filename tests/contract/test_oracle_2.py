@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract import oracle_2 as oracle
 
+pytestmark = pytest.mark.long
+
 SOURCES = ["a.md", "a.mdx", "a.markdown", "a.rst", "a.txt", "a.adoc", "a.asciidoc", "a.log", "README"]
 LINE_ENDS = ["\n", "\r\n", "\r"]
 LINES = [
