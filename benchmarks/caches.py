@@ -82,7 +82,9 @@ class Bench:
         return max(1, min(self.rounds, self.rounds * 10_000 // self.count))
 
     def build(self, cache: Path) -> tuple[str, ...]:
-        return command_line("build", "--sources", self.corpus.sources, "--cache", str(cache), "--force")
+        return command_line(
+            "build", "--sources", self.corpus.sources, "--cache", str(cache), "--format", "1", "--force"
+        )
 
     def resolve(self, query: str, cache: Path) -> tuple[str, ...]:
         return command_line("resolve", "--cache", str(cache), "--query", query, "--budget", str(BUDGET))

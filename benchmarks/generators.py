@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from pathlib import Path
 
+from contexthall.caches.index.terms import STOP_WORDS
+
 _CONSONANTS = "bcdfghjklmnprstvwz"
 _VOWELS = "aeiou"
 _HANDFUL = 5
@@ -76,6 +78,17 @@ class Corpus:
     recipe: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageCorpus:
+    """Pages with headings on disk, and questions to ask of them."""
+
+    sources: str
+    documents: int
+    text_bytes: int
+    questions: list[str]
+    recipe: str
+
+
 def words(count: int, *, seed: int) -> list[str]:
     """Make `count` different words, the commonest first."""
     dice = random.Random(seed)
@@ -124,6 +137,68 @@ def write_corpus(directory: Path, count: int, *, seed: int) -> Corpus:
         recipe=recipe,
     )
     # Written last: a corpus without its description is half a corpus.
+    description.write_text(json.dumps(asdict(corpus)))
+    return corpus
+
+
+def pages(count: int, *, seed: int, mean_words: int = 600, sigma: float = 0.8) -> Iterator[tuple[str, str]]:
+    """Make `count` pages as path and Markdown: as `documents`, with English stop words and headings.
+
+    A section has about a hundred words, a page about six sections.
+    """
+    dice, (known, commonness) = random.Random(seed), _language(count, seed)
+    middle = math.log(mean_words) - sigma**2 / 2
+    for number in range(count):
+        left, level, lines = max(20, round(dice.lognormvariate(middle, sigma))), 1, list[str]()
+        while left > 0:
+            heading = dice.choices(known, cum_weights=commonness, k=dice.randint(2, 5))
+            body = dice.choices(
+                known, cum_weights=commonness, k=min(left, max(10, round(dice.lognormvariate(4.4, 0.7))))
+            )
+            lines += [f"{'#' * level} {' '.join(heading).capitalize()}", ""]
+            lines += [" ".join(body[start : start + 12]) for start in range(0, len(body), 12)] + [""]
+            left, level = left - len(heading) - len(body), dice.choice((2, 2, 3))
+        yield f"{number % 100:02d}/{number:06d}.md", "\n".join(lines)
+
+
+def questions(count: int, *, pages: int, seed: int) -> list[str]:
+    """Make `count` different questions of eight words, which are as common as in the pages."""
+    dice, (known, commonness) = random.Random(seed + 1), _language(pages, seed)
+    made: dict[str, None] = {}
+    while len(made) < count:
+        made[" ".join(dice.choices(known, cum_weights=commonness, k=8)).capitalize() + "?"] = None
+    return list(made)
+
+
+def _language(pages: int, seed: int) -> tuple[list[str], list[float]]:
+    """Return words, stop words first, and how common each is, all before it included: as Zipf and Mandelbrot say."""
+    made = words(max(1000, int(500 * math.sqrt(pages))), seed=seed)
+    known = list(dict.fromkeys([*sorted(STOP_WORDS), *made]))
+    return known, list(accumulate(1 / (rank + 2.7) for rank in range(1, len(known) + 1)))
+
+
+def write_page_corpus(directory: Path, count: int, *, seed: int) -> PageCorpus:
+    """Write pages below `directory`, or take those that the same lines of code left there earlier."""
+    description, sources = directory / "pages.json", directory / "sources"
+    recipe = f"{count} pages, seed {seed}, by {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}"
+    if description.exists():
+        corpus = PageCorpus(**json.loads(description.read_bytes()))
+        if (corpus.recipe, corpus.sources) == (recipe, str(sources)):
+            return corpus
+        description.unlink()
+    shutil.rmtree(sources, ignore_errors=True)
+    text_bytes = 0
+    for path, text in pages(count, seed=seed):
+        file = sources / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text_bytes += file.write_bytes(text.encode())
+    corpus = PageCorpus(
+        sources=str(sources),
+        documents=count,
+        text_bytes=text_bytes,
+        questions=questions(1000, pages=count, seed=seed),
+        recipe=recipe,
+    )
     description.write_text(json.dumps(asdict(corpus)))
     return corpus
 

@@ -88,8 +88,8 @@ SURVIVED_ONCE = (
     ),
     Mutant(
         module="caches/build/builder.py",
-        old="if os.path.commonpath([folder, place]) in {folder, place}:",
-        new="if folder.startswith(place) or place.startswith(folder):",
+        old="return os.path.commonpath([one, other]) in {one, other}",
+        new="return one.startswith(other) or other.startswith(one)",
         breaks="sources and cache cannot be neighbours",
         tests=_NEIGHBOURS,
     ),
@@ -235,21 +235,25 @@ SURVIVED_ONCE = (
         tests=_SYNCING,
     ),
     Mutant(
-        module="caches/build/builder.py",
-        old="            staging.directory.sync_file_system(kernel.sync_file_system)\n",
+        module="caches/build/staging.py",
+        old="        self.directory.sync_file_system(kernel.sync_file_system)\n",
         new="",
         breaks="a cache is not synced",
         tests=_SYNCING,
     ),
     Mutant(
-        module="caches/build/builder.py",
+        module="caches/build/staging.py",
         old=(
-            "            staging.directory.sync_file_system(kernel.sync_file_system)\n"
-            "            staging.put_in_place(replaced)\n"
+            "        self.directory.sync_file_system(kernel.sync_file_system)\n"
+            "        found = replaceable(self._disk, self._target, force=True)\n"
+            "        if found is None:\n"
+            "            self._disk.rename(self.new, self._target)  # which fails if the name is taken by now\n"
         ),
         new=(
-            "            staging.put_in_place(replaced)\n"
-            "            staging.directory.sync_file_system(kernel.sync_file_system)\n"
+            "        found = replaceable(self._disk, self._target, force=True)\n"
+            "        if found is None:\n"
+            "            self._disk.rename(self.new, self._target)\n"
+            "            self.directory.sync_file_system(kernel.sync_file_system)\n"
         ),
         breaks="a cache is synced only when it has its name",
         tests=_SYNCING,
@@ -277,16 +281,16 @@ SURVIVED_ONCE = (
         tests=_PINGS,
     ),
     Mutant(
-        module="faces/mcp/backlog.py",
-        old='limits.PINGS_UNDER_WAY if message.method == "ping" else 0',
-        new="limits.PINGS_UNDER_WAY",
+        module="faces/mcp/stdio.py",
+        old="if not self._backlog and self._takes():",
+        new="if not self._backlog and self._takes(limits.PINGS_UNDER_WAY):",
         breaks="the places for pings are anybody's",
         tests=_PINGS,
     ),
     Mutant(
-        module="faces/mcp/backlog.py",
-        old="return self._ids.total() < limits.REQUESTS_UNDER_WAY",
-        new="return self._ids.total() <= limits.REQUESTS_UNDER_WAY",
+        module="faces/mcp/stdio.py",
+        old="self._unwritten < limits.REQUESTS_UNDER_WAY + more",
+        new="self._unwritten <= limits.REQUESTS_UNDER_WAY + more",
         breaks="one request too many is under way",
         tests=_PINGS,
     ),
@@ -461,19 +465,19 @@ CHOSEN = (
     ),
     Mutant(
         module="caches/model/format.py",
-        old="not _MOMENT.fullmatch(created_at)",
-        new="not _MOMENT.match(created_at)",
+        old="not re.fullmatch(_MOMENT, created_at)",
+        new="not re.match(_MOMENT, created_at)",
         breaks="a time with something behind it passes for one",
         tests=("tests/caches/test_verifying.py",),
     ),
     Mutant(
-        module="caches/build/builder.py",
+        module="caches/build/compiler.py",
         old=(
-            '        files.rename(file, f"{number}.moving")\n'
-            "    for number, (_, name) in enumerate(moving):\n"
-            '        files.rename(f"{number}.moving", name)\n'
+            '        files.rename(name, f"{number}.moving")\n'
+            "    for number, (_, new_name) in enumerate(moving):\n"
+            '        files.rename(f"{number}.moving", new_name)\n'
         ),
-        new="        files.rename(file, names[number])\n",
+        new="        files.rename(name, moving[number][1])\n",
         breaks="documents that change names with each other overwrite one another",
         tests=("tests/caches/test_building.py",),
     ),
@@ -499,7 +503,7 @@ CHOSEN = (
         tests=("tests/caches/test_resolving.py",),
     ),
     Mutant(
-        module="caches/query/reader.py",
+        module="caches/query/cache_files.py",
         old="if kept is not None and kept[0] == status:",
         new="if kept is not None:",
         breaks="a document that was replaced is answered as it was",
@@ -514,7 +518,7 @@ CHOSEN = (
         tests=("tests/contexts/test_vectors.py",),
     ),
     Mutant(
-        module="contexts/scan/ignore.py",
+        module="core/ignore.py",
         old="for level in reversed(levels):",
         new="for level in levels:",
         breaks="the ignore file of the root decides over that of a directory",
@@ -658,7 +662,7 @@ CHOSEN = (
     ),
     Mutant(
         module="faces/mcp/stdio.py",
-        old="return self._backlog.is_empty or cancelled in self._under_way",
+        old="return cancelled is not None and self._role.is_open(cancelled)",
         new="return True",
         breaks="a cancellation overtakes the call that it cancels",
         tests=("tests/faults/test_load.py::test_over_pipes_a_call_that_waits_is_cancelled_though_all_before_it_go_on",),
@@ -676,6 +680,27 @@ CHOSEN = (
         new='return line if len(line) <= most else line[:most] + "…"',
         breaks="a shortened text is one character too long",
         tests=("tests/faces/cli/test_contexts.py",),
+    ),
+    Mutant(
+        module="caches/embedding/embedders.py",
+        old="if model_of(embedder) != model:",
+        new="if embedder.id != name:",
+        breaks="an embedder with other weights ranks a cache",
+        tests=("tests/caches/test_embedding.py",),
+    ),
+    Mutant(
+        module="caches/embedding/meaning.py",
+        old="if found and len(models) == 1 else None",
+        new="if found else None",
+        breaks="vectors of different embedders are compared",
+        tests=("tests/caches/test_embedding.py",),
+    ),
+    Mutant(
+        module="caches/query/fusion.py",
+        old="values[section] = values.get(section, 0) + meaning_value(rank)",
+        new="values[section] = values.get(section, 0) + word_value(rank)",
+        breaks="a rank by meaning is worth as much as one by words",
+        tests=("tests/caches/test_embedding.py",),
     ),
 )
 

@@ -8,18 +8,21 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.generators import Corpus
+from benchmarks.generators import Corpus, PageCorpus
 from benchmarks.runner import Measure, process
 
 BEST = 20
+Search = Callable[[str], object]
+_FIELDS = ["title", "heading", "body"]
 
 _tantivy: Any = importlib.import_module("tantivy") if importlib.util.find_spec("tantivy") else None
 _ripgrep = shutil.which("rg")
@@ -39,7 +42,72 @@ def indexers(corpus: Corpus, scratch: Path) -> dict[str, Measure]:
     return loop if _tantivy is None else {"tantivy": tantivy_indexing(corpus, scratch / "tantivy"), **loop}
 
 
-def plain_loop(corpus: Corpus, target: Path) -> Measure:
+def section_indexers(corpus: PageCorpus, scratch: Path) -> dict[str, Measure]:
+    """Give those that together do what a build of sections does."""
+    loop = {"plain loop": plain_loop(corpus, scratch / "loop")}
+    if _tantivy is None:
+        return loop
+
+    def index() -> float:
+        begun = time.perf_counter()
+        tantivy_sections(corpus, scratch / "tantivy")
+        return time.perf_counter() - begun
+
+    return {"tantivy": index, **loop}
+
+
+def section_searches(corpus: PageCorpus, scratch: Path) -> dict[str, Search]:
+    """Index the sections with those that are here, and give how each is asked for the best of any of the words."""
+    connection = sqlite_sections(corpus, scratch / "sections.db")
+    best = f"SELECT rowid, rank FROM sections WHERE sections MATCH ? ORDER BY rank LIMIT {BEST}"
+    searches: dict[str, Search] = {
+        "SQLite FTS5": lambda words: connection.execute(best, (" OR ".join(words.split()),)).fetchall()
+    }
+    if _tantivy is not None:
+        index = tantivy_sections(corpus, scratch / "tantivy-asked")
+        index.reload()
+        searcher = index.searcher()
+        searches["tantivy"] = lambda words: searcher.search(index.parse_query(words, _FIELDS), BEST).hits
+    return searches
+
+
+def tantivy_sections(corpus: PageCorpus, target: Path) -> Any:
+    """Read the sources and index sections, stemmed and with positions, in one thread."""
+    empty(target)
+    schema = _tantivy.SchemaBuilder()
+    for field in _FIELDS:
+        schema.add_text_field(field, tokenizer_name="en_stem", index_option="position")
+    index = _tantivy.Index(schema.build(), path=str(target))
+    writer = index.writer(num_threads=1)
+    for _, text in _read(corpus):
+        for fields in sections(text):
+            writer.add_document(_tantivy.Document(**dict(zip(_FIELDS, fields, strict=True))))
+    writer.commit()
+    writer.wait_merging_threads()
+    return index
+
+
+def sqlite_sections(corpus: PageCorpus, target: Path) -> sqlite3.Connection:
+    """Index sections with FTS5, stemmed, without keeping their text."""
+    connection = sqlite3.connect(target)
+    columns = ", ".join(_FIELDS)
+    connection.execute(f"CREATE VIRTUAL TABLE sections USING fts5({columns}, content='', tokenize='porter')")
+    every = (fields for _, text in _read(corpus) for fields in sections(text))
+    rows = ((number, *fields) for number, fields in enumerate(every, 1))
+    connection.executemany(f"INSERT INTO sections(rowid, {columns}) VALUES (?, ?, ?, ?)", rows)
+    connection.execute("INSERT INTO sections(sections) VALUES ('optimize')")
+    connection.commit()
+    return connection
+
+
+def sections(text: str) -> Iterator[tuple[str, str, str]]:
+    """Cut a generated page at its headings; give title, heading and body of each section."""
+    parts = re.split(r"^#+ (.*)$", text, flags=re.MULTILINE)[1:]
+    for heading, body in zip(parts[::2], parts[1::2], strict=True):
+        yield parts[0], heading, body
+
+
+def plain_loop(corpus: Corpus | PageCorpus, target: Path) -> Measure:
     """Time reading the sources and writing the document files of a cache, with nothing made safe."""
 
     def measure() -> float:
@@ -126,7 +194,7 @@ def empty(directory: Path) -> None:
     os.sync()
 
 
-def _read(corpus: Corpus) -> Iterator[tuple[str, str]]:
+def _read(corpus: Corpus | PageCorpus) -> Iterator[tuple[str, str]]:
     """Read every document, in the order of the paths."""
     for folder, folders, files in os.walk(corpus.sources):
         folders.sort()

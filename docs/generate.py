@@ -31,6 +31,8 @@ PAGE = REPOSITORY / "docs" / "tools.md"
 EXAMPLES = ("handbook", "shop", "guild-members/echo", "guild-members/clock")
 # Everything is written at this moment, and not at that of the run.
 MOMENT = "1793521800"
+# So recent that no cache records the times of its sources, which would be others each time.
+FUTURE = 4_102_444_800
 WIDTH = 116
 
 
@@ -67,6 +69,7 @@ def furnished(scratch: Path) -> Hall:
             target = scratch / file.relative_to(REPOSITORY / "examples")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
+            os.utime(target, (FUTURE, FUTURE))
     (scratch / "shop" / "tests" / "test_orders.py").touch()
     guild = GuildChoice(guild=str(scratch / "guild-members"), guild_budget=0)
     hall = open_hall(str(scratch / "shop"), cache_root=str(scratch / "caches"), guild=guild)

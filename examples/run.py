@@ -64,7 +64,7 @@ class Visitor:
         members = {manifest.parent.name for manifest in GUILD.glob("*/plugin.json")}
         expect(set(roster) == members and all(roster.values()), "the roster is complete")
         self._shake_hands()
-        found = self._call("context.resolve", cache="handbook", query="rotate keys", budget=150)
+        found = self._call("context.resolve", cache="handbook", query="How often do we rotate keys?")
         expect("rotate" in found, "context.resolve answers")
         expect("whole cents" in self._call("query_context", scope="shop"), "query_context answers")
         expect(self._call("echo__reverse", text="hall") == "llah", "a member of the guild answers")

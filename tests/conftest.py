@@ -4,6 +4,7 @@ import codecs
 import os
 import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 from tests.processes import NOBODY
+
+from contexthall.core import limits
 
 # How long an example takes says something about the machine, not about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -55,6 +58,18 @@ def _no_configuration_of_the_developer(monkeypatch: pytest.MonkeyPatch, homes: P
     # Without buffers, what is flushed too late would not be noticed.
     for name in [name for name in os.environ if name.startswith("CONTEXT_") or name == "PYTHONUNBUFFERED"]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _verdicts_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for whether sources are fresh as long as it takes: that a busy machine does not know is another subject."""
+    monkeypatch.setattr(limits, "JUDGING_SECONDS", 20.0)
+
+
+@pytest.fixture
+def _may_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test fork though another one left a thread behind that waits for nothing."""
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
 
 
 @pytest.fixture

@@ -86,17 +86,16 @@ def test_the_handbook_is_found_by_what_one_would_ask(tmp_path: Path) -> None:
     built = run_context("build", "--sources", str(EXAMPLES / "handbook"), "--cache", "handbook", cwd=tmp_path)
     assert built.returncode == 0
     questions = {
-        "rotate keys": "security.md",
-        "roll back a deployment": "deployment.md",
-        "why is the database slow": "runbooks/database.md",
-        "clients are refused with 401": "runbooks/expired-keys.md",
-        "my first week": "onboarding.md",
+        "How often do we rotate keys?": "security.md#rotate-keys",
+        "How do I roll back a deployment?": "deployment.md#deployment",
+        "Why is the database slow?": "runbooks/database.md#runbook-the-database-is-slow",
+        "Clients are refused with 401": "runbooks/expired-keys.md#runbook-expired-keys",
+        "What happens in my first week?": "onboarding.md#onboarding",
     }
     for question, best in questions.items():
-        asked = ("resolve", "--cache", "handbook", "--query", question, "--budget", "100")
+        asked = ("resolve", "--cache", "handbook", "--query", question, "--budget", "300")
         answer = json.loads(run_context(*asked, cwd=tmp_path).stdout)
         assert answer["documents"][0]["id"] == best, question
-        assert answer["selection"]["documents_considered"] == len(questions)
 
 
 def test_whoever_connects_an_agent_to_the_shop_as_the_readme_says_leaves_the_clone_clean() -> None:

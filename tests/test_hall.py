@@ -151,3 +151,23 @@ def test_the_name_of_a_cache_may_be_as_long_as_it_likes_and_is_missing(project: 
             result = asyncio.run(hall.catalog.call(tool, arguments, hall.caller))
             told = '{"error":{"code":"cache_missing","message":"Cache does not exist"}}'
             assert (result.is_error, result.text.rstrip("\n")) == (True, told)
+
+
+@pytest.mark.parametrize("link", ["docs", "docs/b.md"])
+def test_what_the_hall_refreshes_by_itself_stays_in_the_project(link: str, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "docs").mkdir(parents=True)
+    (project / "docs" / "a.md").write_text("# A")
+    hall = open_hall(project)
+    hall.build_cache(str(project / "docs"), str(project / ".context" / "caches" / "handbook"))
+    outside = tmp_path / "outside" / link
+    outside.parent.mkdir(parents=True)
+    if (project / link).exists():
+        (project / link).rename(outside)
+    else:
+        outside.write_text("# B")
+    (project / link).symlink_to(outside)
+    cache = hall.caches.locate("handbook")
+    with pytest.raises(UsageError):
+        hall.refresh_cache(cache, only_project=True)
+    hall.refresh_cache(cache)

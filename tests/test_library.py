@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.caches.making import without_times
+from tests.contract.markdown import Example, examples_in
 from tests.guild.making import make_member, tool, write_cache
 from tests.processes import RawServer
 
@@ -35,15 +37,8 @@ REPOSITORY = Path(__file__).parents[1]
 PAGE = (REPOSITORY / "docs" / "library.md").read_text()
 
 
-class Example(NamedTuple):
-    code: str
-    output: str
-
-
 def examples() -> list[Example]:
-    found = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
-    assert len(found) == PAGE.count("```python")
-    return [Example(*each) for each in found]
+    return examples_in(PAGE)
 
 
 @pytest.fixture
@@ -119,10 +114,11 @@ def test_a_program_gets_what_an_agent_gets(hall: Hall) -> None:
     roots = ("--path", settings.project_root, "--cache-root", settings.cache_root, "--guild", settings.guild)
     with RawServer(*roots, "--guild-refresh", "never", cwd=Path.cwd()) as server:
         server.initialize()
-        resolved = called(server, "context.resolve", cache="handbook", query=query, budget=120)
+        resolved = called(server, "context.resolve", cache="handbook", query=query, budget=400)
         known = called(server, "query_context", scope="shop", freshness=True)
         answered = called(server, "echo__reverse", text="hello")
-    assert hall.resolve("handbook", query, budget=120).text == resolved["content"][0]["text"]
+    answer = hall.resolve("handbook", query, budget=400).text
+    assert without_times(answer) == without_times(resolved["content"][0]["text"])
     assert hall.query("shop").text == known["content"][0]["text"]
     assert hall.invoke("echo", "reverse", {"text": "hello"}).whole == answered
 
@@ -134,14 +130,28 @@ def called(server: RawServer, name: str, **arguments: Any) -> dict[str, Any]:
 
 
 def test_the_values_of_an_answer_are_those_of_its_text(hall: Hall) -> None:
-    answer = hall.resolve("handbook", "rotate keys", budget=150)
+    answer = hall.resolve("handbook", "rotate keys", budget=300)
+    told = json.loads(answer.text)
+    assert len(answer.documents) == 2
+    for document, each in zip(answer.documents, told["documents"], strict=True):
+        assert (document.id, document.version, document.content) == (each["id"], each["version"], each["content"])
+        assert (document.title, list(document.lines)) == (each["title"], each["lines"])
+        assert (document.score, document.tokens) == (each["score"], each["tokens"])
+        assert list(document.matched) == each["why"]["matched"] == ["rotate", "keys"]
+    assert (answer.query, answer.budget) == ("rotate keys", 300)
+    assert answer.tokens_used == told["selection"]["tokens_used"] <= 300
+    assert answer.documents_considered == told["selection"]["documents_considered"] == 3
+
+
+def test_the_values_of_an_answer_of_format_1_are_those_of_its_text(hall: Hall) -> None:
+    hall.build_cache("examples/handbook", "examples/.context/caches/whole", format=1)
+    answer = hall.resolve("whole", "rotate keys", budget=150)
     told = json.loads(answer.text)
     assert [document.score for document in answer.documents] == [each["score"] for each in told["documents"]]
     for document, each in zip(answer.documents, told["documents"], strict=True):
         assert (document.id, document.version, document.content) == (each["id"], each["version"], each["content"])
         assert (document.tokens, document.term_matches) == (each["tokens"], each["why"]["term_matches"])
         assert document.total_words == each["why"]["total_words"]
-    assert (answer.query, answer.budget) == ("rotate keys", 150)
     assert answer.tokens_used == told["selection"]["tokens_used"] == sum(each.tokens for each in answer.documents)
     assert answer.documents_considered == told["selection"]["documents_considered"] == 5
 
@@ -185,7 +195,7 @@ def test_what_is_not_there_is_an_error_of_its_own(hall: Hall) -> None:
 
 def test_a_cache_may_be_named_by_its_path_where_confinement_lets_it(clone: Path) -> None:
     handbook = clone / "examples" / ".context" / "caches" / "handbook"
-    assert open_hall().resolve(handbook, "keys", budget=99).documents_considered == 5
+    assert open_hall().resolve(handbook, "keys").documents_considered == 3
     with pytest.raises(CacheMissingError):
         open_hall(confine=True, cache_root="examples").resolve(Path("/") / "etc", "keys", budget=99)
     with pytest.raises(CacheMissingError):
@@ -193,7 +203,7 @@ def test_a_cache_may_be_named_by_its_path_where_confinement_lets_it(clone: Path)
     for roots in ([str(handbook)], [handbook], str(handbook), handbook):
         widened = open_hall(confine=True, allow_root=roots)
         assert widened.settings.allow_roots == (str(handbook),)
-        assert widened.resolve(handbook, "keys", budget=99).documents_considered == 5
+        assert widened.resolve(handbook, "keys").documents_considered == 3
 
 
 def test_a_guild_is_named_by_a_path_or_chosen_in_detail(clone: Path) -> None:

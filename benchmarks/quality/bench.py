@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from benchmarks.quality import sets
 from benchmarks.quality.check_questions import load
-from benchmarks.quality.engines import BUDGET, engines
+from benchmarks.quality.engines import BUDGET, build_engines
 from benchmarks.quality.fetch import CHERCHE, DEBIAN
 from benchmarks.quality.measures import AnswerKey, Score, means, score
 from benchmarks.quality.sets import QuestionSet
@@ -39,7 +39,7 @@ def question_sets(folder: Path) -> dict[str, Callable[[], QuestionSet]]:
     return {name: partial(natural.__getitem__, name) for name in natural} | {
         "PostgreSQL index": lambda: sets.postgresql(folder / POSTGRESQL),
         "Python index": lambda: sampled(sets.python(folder / PYTHON), PYTHON_SAMPLE),
-        "Semanlink": lambda: sets.semanlink(folder / CHERCHE.file_name),
+        "Semanlink": lambda: sets.semanlink(folder / CHERCHE.folder_name, folder / "semanlink"),
     }
 
 
@@ -52,11 +52,12 @@ def sampled(asked: QuestionSet, most: int | None) -> QuestionSet:
 
 def ask_all(asked: QuestionSet) -> Scores:
     """Return the scores of every engine, question by question."""
-    key = AnswerKey(asked.pages)
     with tempfile.TemporaryDirectory() as folder:
+        pages, engines = build_engines(asked.sources, Path(folder))
+        key = AnswerKey(pages)
         return {
             name: [score(ask(question), key.right(answers)) for question, answers in asked.questions]
-            for name, ask in engines(asked.pages, Path(folder)).items()
+            for name, ask in engines.items()
         }
 
 

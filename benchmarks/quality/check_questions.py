@@ -36,8 +36,12 @@ class Project:
     sha256: str
 
     @property
+    def folder_name(self) -> str:
+        return f"{self.name}-{self.version}"
+
+    @property
     def file_name(self) -> str:
-        return f"{self.name}-{self.version}.tar.gz"
+        return f"{self.folder_name}.tar.gz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +68,7 @@ def load(path: Path = QUESTIONS) -> tuple[list[Project], list[Question]]:
 
 def pages(project: Project, sdists: Path) -> dict[str, str]:
     """Return the documentation pages of `project`, by path below its docs folder."""
-    prefix = f"{project.name}-{project.version}/{project.docs}/"
+    prefix = f"{project.folder_name}/{project.docs}/"
     found = {}
     with tarfile.open(sdists / project.file_name) as archive:
         for member in archive:

@@ -1,11 +1,15 @@
 """Who answers the questions? Caches of format 1 and 2, and two search engines over the sections of format 2.
 
+The cache of format 2 is built of the folder as it is, with the defaults of `context build`. The others get its pages,
+what the converters made of the files: all have the same text.
+
 SQLite FTS5 and tantivy get title, heading and body of every section, stem English words, and look for any word of the
 question, stop words included; every field has the same weight. Tantivy is left out where it is not installed.
 """
 
 import importlib
 import importlib.util
+import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -62,27 +66,58 @@ def sections_of(pages: Mapping[str, str]) -> Iterator[IndexedSection]:
             yield IndexedSection(place, section.heading, page.title, page.body(section), size)
 
 
-def engines(pages: Mapping[str, str], folder: Path) -> dict[str, Engine]:
-    """Return every engine by name, with `pages` built or indexed; `folder` is empty."""
-    sources = folder / "sources"
-    for path, text in pages.items():
-        (sources / path).parent.mkdir(parents=True, exist_ok=True)
-        (sources / path).write_bytes(text.encode())
+class Engines(NamedTuple):
+    """Pages by path, and the engines that were given them, by name."""
+
+    pages: Mapping[str, str]
+    by_name: Mapping[str, Engine]
+
+
+def build_engines(sources: Path, folder: Path) -> Engines:
+    """Build or index what is in `sources` for every engine; `folder` is empty."""
+    build(sources, folder, 2)
+    pages = pages_of(folder, 2)
+    build(write_pages(pages, folder / "pages"), folder, 1)
     sections = list(sections_of(pages))
-    found = {f"format {number}": hall_engine(sources, folder, number) for number in (1, 2)}
+    found = {f"format {number}": hall_engine(folder, number) for number in (1, 2)}
     found["SQLite FTS5"] = sqlite_engine(sections)
     if _tantivy is not None:
         found["tantivy"] = tantivy_engine(sections)
-    return found
+    return Engines(pages, found)
 
 
-def hall_engine(sources: Path, root: Path, cache_format: int) -> Engine:
-    """Build a cache below `root`, and ask it as an agent does."""
-    name = f"format-{cache_format}"
-    hall = open_hall(root, cache_root=root)
-    hall.build_cache(str(sources), str(root / name), include=["*"], format=cache_format)
-    library = hall.caches
-    cache = library.locate(name)
+def build(sources: Path, root: Path, cache_format: int, embedder: str | None = None) -> None:
+    """Build a cache below `root` as `context build` does; format 1 takes whatever there is."""
+    include = ["*"] if cache_format == 1 else []
+    cache = str(root / cache_name(cache_format))
+    open_hall(root, cache_root=root).build_cache(
+        str(sources), cache, include=include, format=cache_format, embedder=embedder
+    )
+
+
+def cache_name(cache_format: int) -> str:
+    return f"format-{cache_format}"
+
+
+def pages_of(root: Path, cache_format: int) -> dict[str, str]:
+    """Return the pages of a cache, by the paths of their sources."""
+    files = sorted((root / cache_name(cache_format) / "documents").iterdir())
+    documents = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return {each["source"]: each["content"] for each in documents}
+
+
+def write_pages(pages: Mapping[str, str], folder: Path) -> Path:
+    """Write pages to files below `folder`."""
+    for path, text in pages.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text.encode())
+    return folder
+
+
+def hall_engine(root: Path, cache_format: int) -> Engine:
+    """Ask a cache below `root` as an agent does."""
+    library = open_hall(root, cache_root=root).caches
+    cache = library.locate(cache_name(cache_format))
 
     def ask(question: str) -> Found:
         reply = library.resolve(cache, question, BUDGET)

@@ -9,6 +9,7 @@ one is gone the newest is taken, and its name is printed.
 import hashlib
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 from benchmarks.quality.check_questions import Project, load
@@ -23,7 +24,7 @@ DEBIAN = {"postgresql-doc-15": "15.20-0+deb12u1", "python3.11-doc": "3.11.2-6+de
 
 
 def fetch(folder: Path) -> None:
-    """Download what is not in `folder` yet, and unpack Debian's packages there."""
+    """Download what is not in `folder` yet, and unpack it there."""
     folder.mkdir(parents=True, exist_ok=True)
     for project in (*load()[0], CHERCHE):
         _fetch_sdist(project, folder)
@@ -41,6 +42,11 @@ def _fetch_sdist(project: Project, folder: Path) -> None:
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     if digest != project.sha256:
         raise SystemExit(f"{file}: its sha256 is {digest}, not {project.sha256}")
+    if not (folder / project.folder_name).exists():
+        with tarfile.open(file) as archive:
+            archive.extractall(folder / "part", filter="data")
+        (folder / "part" / project.folder_name).rename(folder / project.folder_name)
+        (folder / "part").rmdir()
 
 
 def _fetch_debian(package: str, version: str, folder: Path) -> None:

@@ -1,34 +1,32 @@
-"""Which pages and which questions does each public set have, as its package ships them?
+"""Where is the documentation of each public set, and what is asked of it?
 
-Every function returns the pages as Markdown, by path, and the questions with what answers them: pairs of page and
-heading, the heading "" where the whole page answers. Nothing is fetched: the arguments are downloaded or unpacked.
+Every function returns a folder, as its package ships it, and the questions with what answers them: pairs of page and
+heading, the heading "" where the whole page answers. Nothing is fetched: the arguments are downloaded and unpacked.
 """
 
 import json
 import re
-import tarfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from benchmarks.quality import check_questions
-from benchmarks.quality.html_markdown import Page, convert
+from benchmarks.quality.anchors import headings_of
 
 Answers: TypeAlias = frozenset[tuple[str, str]]
 
 POSTGRESQL_INDEX = "bookindex.html"
 PYTHON_INDEX = "genindex-all.html"
-PYTHON_LISTS = re.compile(r"(genindex.*|py-modindex|contents|search)\.html")
 SEMANLINK = "cherche/data/semanlink"
 
 
 class QuestionSet(NamedTuple):
-    """Pages by path, and questions with the (page, heading) pairs that answer them."""
+    """The folder that a cache is built of, and questions with the (page, heading) pairs that answer them."""
 
-    pages: dict[str, str]
+    sources: Path
     questions: list[tuple[str, Answers]]
 
 
@@ -42,40 +40,40 @@ class IndexTerm(NamedTuple):
 def postgresql(unpacked: Path) -> QuestionSet:
     """Return the set that PostgreSQL's book index makes, from Debian's `postgresql-doc-15` unpacked there."""
     index = _find(unpacked, POSTGRESQL_INDEX)
-    pages = _converted(index.parent, (path for path in index.parent.glob("*.html") if path.name != POSTGRESQL_INDEX))
-    text = index.read_text(encoding="utf-8")
-    entries = _IndexReader.read(text, item="dt", nest="dl", term_is_link=False)
-    return QuestionSet(_markdown(pages), _answered(((" ".join(entry.terms), entry.links) for entry in entries), pages))
+    entries = _IndexReader.read(index.read_text(encoding="utf-8"), item="dt", nest="dl", term_is_link=False)
+    asked = [(" ".join(entry.terms), entry.links) for entry in entries]
+    return QuestionSet(index.parent, _answered(asked, index.parent))
 
 
 def python(unpacked: Path) -> QuestionSet:
     """Return the set that the index of Python's documentation makes, from Debian's `python3.11-doc` unpacked there."""
     index = _find(unpacked, PYTHON_INDEX)
-    root = index.parent
-    pages = _converted(root, (path for path in root.rglob("*.html") if not PYTHON_LISTS.fullmatch(path.name)))
     tables = re.findall(r'<table[^>]*class="indextable\b.*?</table>', index.read_text(encoding="utf-8"), re.DOTALL)
     entries = _IndexReader.read("".join(tables), item="li", nest="ul", term_is_link=True)
-    return QuestionSet(_markdown(pages), _answered(((_python_query(entry), entry.links) for entry in entries), pages))
+    asked = [(_python_query(entry), entry.links) for entry in entries]
+    return QuestionSet(index.parent, _answered(asked, index.parent))
 
 
-def semanlink(sdist: Path) -> QuestionSet:
-    """Return tags of papers as pages and the papers' titles as questions, from the source package of `cherche`."""
-    papers, tags = _member(sdist, f"{SEMANLINK}/arxiv.json"), _member(sdist, f"{SEMANLINK}/tags.json")
-    used = sorted({uri for paper in papers for uri in paper["tag"]})
-    pages = {_tag_page(uri): _tag_markdown(tags[uri]) for uri in used}
+def semanlink(unpacked: Path, folder: Path) -> QuestionSet:
+    """Return tags of papers as pages, written to `folder`, and the papers' titles as questions, from `cherche`."""
+    data = unpacked / SEMANLINK
+    papers, tags = (json.loads((data / name).read_bytes()) for name in ("arxiv.json", "tags.json"))
+    folder.mkdir(exist_ok=True)
+    for uri in {uri for paper in papers for uri in paper["tag"]}:
+        (folder / _tag_page(uri)).write_text(_tag_markdown(tags[uri]), encoding="utf-8")
     questions = [
         (paper["arxiv_title"], frozenset((_tag_page(uri), _tag_name(tags[uri])) for uri in paper["tag"]))
         for paper in papers
     ]
-    return QuestionSet(pages, questions)
+    return QuestionSet(folder, questions)
 
 
-def natural(sdists: Path) -> dict[str, QuestionSet]:
+def natural(unpacked: Path) -> dict[str, QuestionSet]:
     """Return the questions written here, by project: they are asked of one project's documentation at a time."""
     projects, questions = check_questions.load()
     return {
         project.name: QuestionSet(
-            check_questions.pages(project, sdists),
+            unpacked / project.folder_name / project.docs,
             [
                 (question.text, frozenset(question.answers))
                 for question in questions
@@ -90,27 +88,21 @@ def _find(folder: Path, name: str) -> Path:
     return next(path for path in sorted(folder.rglob(name)))
 
 
-def _converted(root: Path, files: Iterable[Path]) -> dict[str, Page]:
-    return {
-        path.relative_to(root).with_suffix(".md").as_posix(): convert(path.read_text(encoding="utf-8"))
-        for path in sorted(files)
-    }
-
-
-def _markdown(pages: dict[str, Page]) -> dict[str, str]:
-    return {path: page.markdown for path, page in pages.items()}
-
-
-def _answered(entries: Iterable[tuple[str, Iterable[str]]], pages: dict[str, Page]) -> list[tuple[str, Answers]]:
+def _answered(asked: Sequence[tuple[str, Iterable[str]]], root: Path) -> list[tuple[str, Answers]]:
     """Return each query once, with every place it leads to; a query that leads to no page is left out."""
-    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    for query, links in entries:
-        for link in links:
-            file, _, anchor = link.partition("#")
-            path = file.removesuffix(".html") + ".md"
-            if path in pages:
-                found[query].add((path, pages[path].headings.get(unquote(anchor), "")))
-    return [(query, frozenset(answers)) for query, answers in found.items()]
+    links: dict[str, dict[str, list[str]]] = defaultdict(dict)
+    for query, targets in asked:
+        for target in targets:
+            page, _, anchor = target.partition("#")
+            links[page].setdefault(unquote(anchor), []).append(query)
+    found: dict[str, set[tuple[str, str]]] = {query: set() for query, _ in asked}
+    for page, anchors in links.items():
+        if (root / page).is_file():
+            headings = headings_of((root / page).read_text(encoding="utf-8"), anchors)
+            for anchor, queries in anchors.items():
+                for query in queries:
+                    found[query].add((page, headings.get(anchor, "")))
+    return [(query, frozenset(answers)) for query, answers in found.items() if answers]
 
 
 def _python_query(entry: IndexTerm) -> str:
@@ -119,14 +111,6 @@ def _python_query(entry: IndexTerm) -> str:
     if above and last.startswith("("):
         above[-1] = above[-1].partition(" (")[0]
     return " ".join([*above, last])
-
-
-def _member(sdist: Path, path: str) -> Any:
-    with tarfile.open(sdist) as archive:
-        name = next(name for name in archive.getnames() if name.endswith(f"/{path}"))
-        file = archive.extractfile(name)
-        assert file is not None
-        return json.load(file)
 
 
 def _tag_page(uri: str) -> str:

@@ -8,6 +8,7 @@ from contexthall import __version__
 
 EXIT_DISK = 6
 EXIT_INTERRUPTED = 130
+_YOUNG_OBJECTS = 50_000  # so many before garbage is looked for: a short command makes little
 
 
 def main() -> None:
@@ -42,6 +43,10 @@ def _run(arguments: list[str]) -> int:
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: _leave(0))
+    else:
+        import gc
+
+        gc.set_threshold(_YOUNG_OBJECTS)
     from contexthall.faces.cli.table import run
 
     return run(arguments)

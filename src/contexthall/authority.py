@@ -25,6 +25,10 @@ class Authority:
         """Return whether a path is below the room's own root or one that was allowed, as a caller over HTTP must be."""
         return any(self._is_below(path, root) for root in (home, *self._settings.allow_roots))
 
+    def is_in_project(self, path: str) -> bool:
+        """Return whether a path is in the project: what the hall does by itself stays there."""
+        return self._disk.is_within(path, self._settings.project_root)
+
     def may_hold_caches(self, real: str) -> bool:
         """Return whether callers may be confined to a cache root that is really there.
 

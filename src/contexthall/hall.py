@@ -8,12 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from contexthall.authority import Authority
 from contexthall.config.settings import Settings
 from contexthall.config.settings_files import Source, load_despite_faults, load_settings
+from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
 from contexthall.core.timestamp import created_at
 from contexthall.system.disk import Disk
@@ -21,10 +22,12 @@ from contexthall.system.machine import Machine
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
+    from threading import Event
 
-    from contexthall.caches.build.builder import Built, Progress
-    from contexthall.caches.library import Library
+    from contexthall.caches.build.builder import Built, CacheBuilder, Progress, Refreshed
+    from contexthall.caches.library import CacheRef, Library
     from contexthall.caches.query.resolution import Resolution
+    from contexthall.caches.refresh_rules import CacheStateChange, RefreshResult
     from contexthall.clients.register import ImportedServer, Register
     from contexthall.contexts.draft.drafting import DraftProgress
     from contexthall.contexts.project import Context, ContextEntry, Outcome, Project, Projects, Report, StateChange
@@ -56,6 +59,7 @@ def open_hall(  # noqa: PLR0913 - one for each thing that can be chosen
     confine: bool | None = None,
     allow_root: AnyPath | Sequence[AnyPath] | None = None,
     reply: str | None = None,
+    refresh_caches: str | None = None,
     guild: GuildChoice | AnyPath | None = None,
     disk: Disk | None = None,
 ) -> "Hall":
@@ -69,7 +73,7 @@ def open_hall(  # noqa: PLR0913 - one for each thing that can be chosen
     allowed = [allow_root] if isinstance(allow_root, str | os.PathLike) else allow_root
     roots = None if allowed is None else [os.fspath(root) for root in allowed]
     given = {"cache_root": _as_text(cache_root), "toolsets": toolsets, "confine": confine, "allow_root": roots}
-    given |= {"reply": reply, **choice._asdict()}
+    given |= {"reply": reply, "refresh_caches": refresh_caches, **choice._asdict()}
     flags = {key: value for key, value in given.items() if value is not None}
     return Hall(load_settings(_as_text(path), flags, os.environ, disk), disk)
 
@@ -112,7 +116,7 @@ class Hall:
         self._disk = disk
         self._authority = Authority(settings, disk)
 
-    def resolve(self, cache: AnyPath, query: str, *, budget: int) -> "Resolution":
+    def resolve(self, cache: AnyPath, query: str, *, budget: int = 4_000) -> "Resolution":
         """Return the documents or sections of a cache that answer a query, best first, within a budget of tokens.
 
         `cache` is a name below the cache root, or an absolute path. The answer is that of the tool `context.resolve`.
@@ -151,6 +155,7 @@ class Hall:
             working_directory=settings.working_directory,
             clock=time.time_ns,
             is_home=self._authority.may_hold_caches,
+            may_judge=partial(self._authority.may_read, home=settings.project_root),
         )
 
     @cached_property
@@ -258,23 +263,89 @@ class Hall:
 
         return Caller(may_read=self._authority.is_in_roots)
 
-    def build_cache(
+    def build_cache(  # noqa: PLR0913 - one for each thing that can be chosen
         self,
-        sources: str,
+        sources: str | Sequence[str],
         cache: str,
         *,
         include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        everything: bool = False,
+        strict: bool = False,
         force: bool = False,
-        format: int = 1,  # noqa: A002 - as the option has it
+        packages: bool = False,
+        python: str | None = None,
+        all_packages: bool = False,
+        format: int = 2,  # noqa: A002 - as the option has it
+        embedder: str | None = None,
+        shards: int = 1,
         progress: "Progress | None" = None,
     ) -> "Built":
-        """Compile the documents below `sources` into a cache; both are paths from the working directory."""
+        """Compile the documents below `sources` into a cache; both are paths from the working directory.
+
+        `sources` is a folder, or several, of which all but one have a name: `["docs", "api=docs-of-the-api"]`. With
+        `packages`, the documentation of the installed packages that the project asks for is taken too. `embedder` is
+        the id of one that is installed, which is run to compare sections by meaning too. Both are for format 2,
+        and so are `shards`: the parts that the cache has on the disk, which give the answers of one.
+        """
         from contexthall.caches.build.builder import CacheBuilder
+        from contexthall.caches.build.package_sources import choose_packages
+        from contexthall.caches.build.selection import Choice
         from contexthall.caches.query.scorers import SCORERS, SECTIONS
 
         at, here = created_at(os.environ, time.time), self.settings.working_directory
         builder = CacheBuilder(self._disk, at, here, SECTIONS if format == 2 else SCORERS[0])  # noqa: PLR2004
-        return builder.build(sources, cache, globs=tuple(include), force=force, progress=progress)
+        if embedder is not None:
+            if builder.scorer is not SECTIONS:
+                raise UsageError("only caches of format 2 have an embedder", hint="leave --format 1 out")
+            builder = _with_embedder(builder, embedder)
+        if shards != 1:
+            builder = _with_shards(builder, shards)
+        choice = Choice(tuple(include), tuple(exclude), everything)
+        chosen = None
+        if packages or python is not None or all_packages:
+            named = None if python is None else absolute(python, here)
+            root = self.settings.project_root
+            chosen = choose_packages(self._disk, root, named, os.environ, everything=all_packages)
+        return builder.build(
+            sources, cache, choice=choice, force=force, strict=strict, packages=chosen, progress=progress
+        )
+
+    def refresh_cache(
+        self, cache: "CacheRef", *, only_project: bool = False, whole: bool = False, progress: "Progress | None" = None
+    ) -> "Refreshed":
+        """Build a cache again of what its sources are now; only what changed is read, unless `whole`.
+
+        If `only_project`, sources outside of the project are refused, whoever may read them.
+        """
+        from contexthall.caches.build.builder import CacheBuilder
+        from contexthall.caches.query.scorers import SECTIONS
+
+        at, here = created_at(os.environ, time.time), self.settings.working_directory
+        callers = partial(self._authority.may_read, home=self.settings.project_root)
+        may_read = self._authority.is_in_project if only_project else callers
+        builder = CacheBuilder(self._disk, at, here, SECTIONS)
+        if name := self.caches.embedder_of(cache):
+            builder = _with_embedder(builder, name)
+        return builder.refresh(cache.path, may_read=may_read, whole=whole, progress=progress)
+
+    @property
+    def may_refresh_caches(self) -> bool:
+        """Whether a hall that serves refreshes its caches."""
+        return self.settings.refresh_caches == "auto" and "caches" in self.settings.toolsets
+
+    def keep_caches_fresh(self, refresh: "Callable[[str], RefreshResult]", stop: "Event") -> None:
+        """Watch the sources of caches that are in the project, and refresh what becomes stale, until `stop` is set."""
+        from contexthall.caches.refreshing import CacheRefresher
+        from contexthall.caches.watching import CacheWatcher
+
+        CacheRefresher(CacheWatcher(self.caches, self._authority.is_in_project), refresh).run(stop)
+
+    def watch_caches(self, stop: "Event") -> "Iterator[list[CacheStateChange]]":
+        """Tell which caches become fresh, stale or unknown, until `stop` is set."""
+        from contexthall.caches.watching import CacheWatcher, cache_state_changes
+
+        return cache_state_changes(CacheWatcher(self.caches), stop)
 
     def rehash_context(self, place: str) -> bool:
         """Write the fingerprint of a directory into its context; False if it was there already."""
@@ -350,6 +421,26 @@ class Hall:
         from contexthall.guild.members.enrolment import enrol
 
         enrol(self._disk, self.settings.guild, found.name, _launch(found))
+
+
+def _with_embedder(builder: "CacheBuilder", name: str) -> "CacheBuilder":
+    from contexthall.caches.build.embedding import SectionEmbedder
+    from contexthall.caches.embedding.embedders import find_embedder
+
+    embedding = SectionEmbedder(find_embedder(name))
+    return builder._replace(scorer=embedding.scorer, embedding=embedding)
+
+
+def _with_shards(builder: "CacheBuilder", shards: int) -> "CacheBuilder":
+    from contexthall.caches.query.scorers import SECTIONS
+    from contexthall.core import limits
+
+    if not 1 <= shards <= limits.SHARDS:
+        raise UsageError(f"a cache has from 1 to {limits.SHARDS} shards, not {shards}", hint="choose another --shards")
+    if builder.scorer != SECTIONS:
+        hint = "leave --shards out, or --format 1 and --embedder"
+        raise UsageError("only caches of format 2 without an embedder have shards", hint=hint)
+    return builder._replace(shards=shards)
 
 
 def _launch(found: "ImportedServer") -> "Launch":

@@ -54,9 +54,10 @@ def examples(root: Path) -> Grounds:
     return grounds
 
 
-def build_cache(grounds: Grounds, name: str, sources: Path) -> None:
+def build_cache(grounds: Grounds, name: str, sources: Path, *, form: int = 1) -> None:
     (grounds.root / "caches").mkdir(exist_ok=True)
-    context(grounds, "build", "--sources", str(sources), "--cache", str(grounds.root / "caches" / name))
+    cache = str(grounds.root / "caches" / name)
+    context(grounds, "build", "--format", str(form), "--sources", str(sources), "--cache", cache)
 
 
 def context(grounds: Grounds, *arguments: str) -> None:

@@ -18,6 +18,7 @@ from tests.caches.making import CREATED_AT, build_cache, compile_folder, library
 from tests.contract import oracle
 
 from contexthall.caches.build.builder import CacheBuilder
+from contexthall.caches.build.selection import Choice
 from contexthall.caches.library import CacheRef
 from contexthall.core.errors import DiskError, SourcesError, UsageError
 from contexthall.system.disk import Disk
@@ -160,7 +161,7 @@ def test_documents_may_lie_as_deep_as_a_path_reaches(tmp_path: Path) -> None:
 )
 def test_globs_replace_the_default(tmp_path: Path, globs: list[str], expected: list[str]) -> None:
     sources = write_sources(tmp_path / "sources", {"b.txt": "1", "a/c.txt": "2", "a/d.md": "3"})
-    CacheBuilder(Disk(), CREATED_AT).build(str(sources), str(tmp_path / "cache"), globs=globs)
+    CacheBuilder(Disk(), CREATED_AT).build(str(sources), str(tmp_path / "cache"), choice=Choice(globs))
     assert list(json.loads((tmp_path / "cache" / "index.json").read_text())) == expected
 
 
@@ -182,6 +183,7 @@ def test_a_bad_file_in_a_large_build_is_named_by_the_worker_that_met_it(tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["sources"]
 
 
+@pytest.mark.usefixtures("_may_fork")
 def test_if_the_second_worker_cannot_be_started_the_first_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     fork, started = os.fork, list[int]()
 
@@ -215,7 +217,7 @@ def test_two_files_with_the_same_id_are_both_named(tmp_path: Path) -> None:
     sources = write_sources(tmp_path / "sources", {"A.md": "1", "a.md": "2"})
     with pytest.raises(SourcesError, match=r"A\.md and a\.md") as raised:
         compile_folder(sources, tmp_path / "cache")
-    assert raised.value.hint == "rename one of them"
+    assert raised.value.hint == "rename one of them, or leave one out with --exclude"
 
 
 def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:

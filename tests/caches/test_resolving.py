@@ -22,6 +22,7 @@ from contexthall.caches.index.match_table import MatchTable
 from contexthall.caches.index.postings import DamagedPostingsError, PostingsReader
 from contexthall.caches.library import CacheRef, Library
 from contexthall.caches.model.format import POSTINGS
+from contexthall.caches.query.explanation import RankingPage
 from contexthall.caches.query.ranking import Query
 from contexthall.caches.query.reader import OpenCache
 from contexthall.caches.query.scorers import SCORERS
@@ -445,6 +446,7 @@ def test_an_explanation_says_where_a_document_stands_and_why(tmp_path: Path) -> 
 def test_every_place_of_a_ranking_can_be_told(tmp_path: Path) -> None:
     cache = build_cache(tmp_path, HANDBOOK)
     page = library_of(tmp_path).places(CacheRef(str(cache)), "rotate", 50, 0, 99)
+    assert isinstance(page, RankingPage)
     places = list(page.places)
     assert [place.rank for place in places] == list(range(1, len(HANDBOOK) + 1))
     assert len([place for place in places if place.fits]) == page.selected

@@ -1,6 +1,7 @@
 """Order and scores of sections are those of the oracle, in one segment or several, with the index or without."""
 
 import shutil
+from array import array
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ from tests.caches.making import build_pages, counted, library_of
 from tests.contract import oracle_2 as oracle
 from tests.faults.scale import scaled
 
+from contexthall.caches.index import fast_occurrences, occurrences
+from contexthall.caches.index.segment_builder import code_of, codes_of
+from contexthall.caches.index.segments import Segments
 from contexthall.caches.library import CacheRef
-from contexthall.caches.query import bm25f
-from contexthall.caches.query.section_ranking import SectionScorer
+from contexthall.caches.query import bm25f, fast_weights
+from contexthall.caches.query.section_ranking import SectionRanking, SectionScorer
 from contexthall.core import limits
 
 WORDS = [
@@ -56,10 +60,50 @@ def test_the_order_is_that_of_the_oracle_in_any_number_of_segments(
     every = {section.id: section for section in oracle.all_sections(pages)}
     first, ranking = scorer.rank(query), scorer.rank(query)  # the second time with what was kept of the first
     assert first.order == ranking.order
+    assert hurried(segments, query) == first
     assert [(segments.id(each.section), each.score) for each in ranking.order] == oracle.rank(pages, query)
     assert ranking.unmatched == oracle.unmatched_terms(list(every.values()), query)
     for each in ranking.order:
         assert ranking.matched(each.section) == oracle.matched(every[segments.id(each.section)], query)
+
+
+def hurried(segments: Segments, query: str) -> SectionRanking:
+    """Rank with numpy, however few the occurrences are."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(fast_weights, "WORTH_NUMPY", 0)
+        return SectionScorer(segments, plain_queries=0).rank(query)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_numpy_and_the_standard_library_give_the_same_numbers(parts: int) -> None:
+    segments = counted(many(450, pages=9) | {"key.md": "# Key\n## Rotate key\n### Word\nkey\n" * 40}, parts)
+    for query in ("key", "rotate word part", "nothing", ""):
+        assert hurried(segments, query) == SectionScorer(segments).rank(query)
+
+
+def test_numbers_beyond_64_bits_are_left_to_the_standard_library() -> None:
+    segments = counted({"a.md": f"# {'key ' * 70_000}\nkey\n", "b.md": "key"}, 2)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(fast_weights, "_LARGEST", 1 << 20)
+        assert hurried(segments, "key") == SectionScorer(segments).rank("key")
+
+
+@settings(max_examples=scaled(30, 200, 5000))
+@given(st.lists(st.lists(st.integers(0, 9))))
+def test_numpy_counts_as_the_standard_library_does(units: list[list[int]]) -> None:
+    found, lengths = array("I", [term for unit in units for term in unit]), array("I", map(len, units))
+    expected = occurrences.counted(found, lengths, 10)
+    assert fast_occurrences.counted(found, lengths, 10) == expected
+    for term in range(10):
+        counts = [(unit, terms.count(term)) for unit, terms in enumerate(units) if term in terms]
+        assert list(zip(*expected.of(term), strict=True)) == counts
+
+
+@pytest.mark.parametrize("number", [0, 127, 128, 0x7FF, 0xD800, 0xFFFF, 0x10FFFF, 0x110000, 2**26, 2**31 - 1])
+def test_codes_are_those_of_utf_8_and_go_on_where_characters_end(number: int) -> None:
+    assert codes_of(array("I", [1, number, 2])) == b"\1" + code_of(number) + b"\2"
+    if number < 0x110000:
+        assert code_of(number).decode("utf-8", "surrogatepass") == chr(number)
 
 
 @settings(max_examples=scaled(80, 400, 20_000))

@@ -13,10 +13,12 @@ from tests.contract import oracle_2 as oracle
 from tests.faults.scale import scaled
 
 from contexthall.caches.library import CacheRef
+from contexthall.caches.query.opening import open_cache
+from contexthall.caches.query.question import Question
 from contexthall.caches.query.section_cache import SectionCache
-from contexthall.caches.query.section_reader import OpenSections, open_cache
+from contexthall.caches.query.section_reader import OpenSections
 from contexthall.caches.query.section_reading import Outline, Reading
-from contexthall.caches.query.section_reply import Question, SectionReply, mark_for
+from contexthall.caches.query.section_reply import SectionReply, mark_for
 from contexthall.core.errors import HallError, SourcesError
 from contexthall.system.disk import Disk
 

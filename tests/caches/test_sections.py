@@ -9,10 +9,13 @@ from tests.caches.making import section_cache
 from tests.contract import oracle_2 as oracle
 from tests.faults.scale import scaled
 
-from contexthall.caches.index.segment import PageRecord, SegmentBuilder
+from contexthall.caches.index.page_record import PageRecord
+from contexthall.caches.index.segment_builder import SegmentBuilder
 from contexthall.caches.index.terms import terms
 from contexthall.caches.model.document import version_of
-from contexthall.caches.model.sections import Page, split
+from contexthall.caches.model.page import Page
+from contexthall.caches.model.sections import split
+from contexthall.core.errors import CacheInvalidError
 
 SOURCES = ["A/x.md", "x.mdx", "x.markdown", "x.rst", "x.txt", "x.adoc", "x.py", "y.MD", ".md", "a.b.rst"]
 MARKS = [
@@ -259,3 +262,13 @@ def test_ten_levels_are_counted_and_give_crumbs(source: str) -> None:
 )
 def test_what_is_mixed_or_never_closed_is_split_as_the_oracle_splits_it(source: str, text: str) -> None:
     assert as_split(split(text, source)) == as_the_oracle_splits(source, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["# " + "word " * 1_000_000, "# " + "word " * 2_000 + "\n\n## Part" * 2_000],
+    ids=["a heading of megabytes that every part would repeat", "a long title above many sections"],
+)
+def test_a_page_whose_titles_are_too_long_together_is_named(text: str) -> None:
+    with pytest.raises(CacheInvalidError, match=r"the titles of all sections of long\.md are too long together"):
+        split(text, "long.md")

@@ -1,27 +1,33 @@
 """The golden vectors of format 2: what the rules give, to the letter, whoever implements them."""
 
 import json
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.caches.embedding import build_embedded, install
 from tests.caches.making import build_pages, counted, library_of, section_cache
 from tests.contract import write_vectors_2 as writer
 
-from contexthall.caches.index.segment import Segment, SegmentBuilder
+from contexthall.caches.embedding.embedders import quantised
+from contexthall.caches.index.segment import Segment
+from contexthall.caches.index.segment_builder import SegmentBuilder
 from contexthall.caches.index.segments import Segments
 from contexthall.caches.index.terms import terms
 from contexthall.caches.library import CacheRef
 from contexthall.caches.model.document import identify, version_of
 from contexthall.caches.model.format import ListedDocument, cache_version
-from contexthall.caches.model.sections import Page, Section, split
+from contexthall.caches.model.page import Page, Section
+from contexthall.caches.model.sections import split
 from contexthall.caches.query import bm25f
+from contexthall.caches.query.question import Question
 from contexthall.caches.query.scorers import SECTIONS
 from contexthall.caches.query.section_ranking import SectionScorer
 from contexthall.caches.query.section_reader import MemoryFile
 from contexthall.caches.query.section_reading import Outline, Reading
-from contexthall.caches.query.section_reply import Question, mark_for
+from contexthall.caches.query.section_reply import mark_for
 from contexthall.core import wire
 from contexthall.core.errors import HallError
 
@@ -122,6 +128,32 @@ def test_ranking(case: dict[str, Any], parts: int) -> None:
     segments = counted(case["pages"], parts)
     order = SectionScorer(segments).rank(case["query"]).order
     assert [[segments.id(each.section), each.score] for each in order] == case["order"]
+
+
+@pytest.mark.parametrize("case", vectors("int8.json"))
+def test_quantised_vectors(case: dict[str, Any]) -> None:
+    assert list(array("b", quantised(case["vector"]))) == case["int8"]
+
+
+@pytest.mark.parametrize("case", vectors("meaning.json"))
+def test_ranking_by_words_and_meaning(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path / "installed", monkeypatch)
+    cache = CacheRef(str(build_embedded(tmp_path, case["pages"])))
+    places = library_of(tmp_path).places(cache, case["query"], 4000, 0, 500).places
+    assert [[each.id, each.score] for each in places] == case["order"]
+
+
+@pytest.mark.parametrize("case", vectors("resolve_meaning.json"))
+def test_resolving_by_words_and_meaning(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path / "installed", monkeypatch)
+    cache = build_embedded(tmp_path, case["pages"], name=case["cache"])
+    (cache / "sources.json").unlink()  # without which its freshness is unknown
+    library, ref = library_of(tmp_path), CacheRef(str(cache))
+    for _ in range(2):
+        assert library.resolve(ref, case["query"], case["budget"]).text == case["json"]
+        assert library.resolve(ref, case["query"], case["budget"], "text").text == case["text"]
+        (cache / "segments.bin").unlink(missing_ok=True)
+    assert library.verify(ref) == ()
 
 
 @pytest.mark.parametrize("case", vectors("versions.json"))

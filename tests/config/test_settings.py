@@ -54,6 +54,16 @@ def test_flags_beat_the_environment_beats_the_project_beats_the_user() -> None:
         del sources[next(iter(sources))]
 
 
+def test_whether_caches_are_refreshed_is_up_to_the_user() -> None:
+    assert resolved(user={"refresh_caches": "never"}).refresh_caches == "never"
+    assert resolved({"refresh_caches": "auto"}, {"CONTEXT_REFRESH_CACHES": "never"}).refresh_caches == "auto"
+    assert resolved(environment={"CONTEXT_REFRESH_CACHES": "never"}).refresh_caches == "never"
+    with pytest.raises(SettingsError, match="may not be set by a project"):
+        resolved(project={"refresh_caches": "auto"})
+    with pytest.raises(SettingsError, match="must be one of auto, never"):
+        resolved(environment={"CONTEXT_REFRESH_CACHES": "always"})
+
+
 def test_every_key_reaches_its_field() -> None:
     settings = resolved(
         user={

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.contexts.making import write_files
 
 from contexthall.contexts.files.config import Config
-from contexthall.contexts.scan import ignore
 from contexthall.contexts.scan.directories import walk
-from contexthall.contexts.scan.ignore import Level, is_ignored, parse_rules
+from contexthall.core import ignore
+from contexthall.core.ignore import Level, is_ignored, parse_rules
 from contexthall.system.disk import Disk
 
 PIECES = (

@@ -19,6 +19,13 @@ class Block(NamedTuple):
     text: str
 
 
+class Example(NamedTuple):
+    """A program that a document shows, and what it prints."""
+
+    code: str
+    output: str
+
+
 def files_of_a_clone(*patterns: str) -> list[str]:
     """List the files that a clone would have, and those that are new."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *patterns]
@@ -37,6 +44,13 @@ def text_of(document: str) -> str:
 def blocks_in(text: str) -> Iterator[Block]:
     for fenced in _FENCED.finditer(text):
         yield Block(fenced[2], text.count("\n", 0, fenced.start()) + 1, textwrap.dedent(fenced[3]))
+
+
+def examples_in(text: str) -> list[Example]:
+    """Give each program with the block behind it; a program without one is a mistake."""
+    found = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(found) == text.count("```python")
+    return [Example(*each) for each in found]
 
 
 def without_blocks(text: str) -> str:

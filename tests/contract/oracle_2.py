@@ -7,6 +7,7 @@ Where the contract is silent, a comment that begins with `silent:` gives the cho
 `outline_json` give replies. `pages` is always {source path as found: text}.
 """
 
+import math
 import os.path
 import re
 import string
@@ -32,6 +33,7 @@ SKIPPED = 5
 DECAYS = 8
 DEFAULT_BUDGET = 4000
 LONGEST_CHANGED = 2147483647
+NEAREST = 400
 
 # silent: the case of a suffix. It does not count: README.MD is Markdown.
 # silent: which page texts a converter made. Who calls with such a page names the source as if it were `.md`.
@@ -696,6 +698,43 @@ def decay(one: Ranked, taken: list[Ranked]) -> int:
     return score
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """An embedder: what build_config says of it, and what it makes of a text."""
+
+    name: str
+    embed: Callable[[str], list[float]]
+
+
+def int8(vector: list[float]) -> list[int]:
+    """Divide by the length, times 127, round to even."""
+    length = math.sqrt(math.fsum(x * x for x in vector))
+    return [round(x / length * 127) if length else 0 for x in vector]
+
+
+def ordered(every: list[Section], query: str, model: Model | None) -> list[Ranked]:
+    """Give the order by words, or by words and meaning."""
+    by_words = rank_sections(every, query)
+    if model is None:
+        return by_words
+    # silent: what a query without tokens finds by meaning. Nothing, as by words.
+    if not tokens(query):
+        return []
+    asked = int8(model.embed(query))
+    texts = {one.id: f"{one.full_title}\n{one.body.removeprefix(BYTE_ORDER_MARK)}" for one in every}
+    rows = {id_: int8(model.embed(text)) for id_, text in texts.items()}
+    dots = {id_: sum(x * y for x, y in zip(asked, row, strict=True)) for id_, row in rows.items()}
+    near = sorted((id_ for id_ in dots if dots[id_] > 0), key=lambda id_: (-dots[id_], id_))[:NEAREST]
+    words = [one.section.id for one in by_words]
+    valued = []
+    for section in every:
+        value = 2**24 // (60 + words.index(section.id) + 1) if section.id in words else 0
+        value += 2**24 // (60 + near.index(section.id) + 1) // 4 if section.id in near else 0
+        if section.id in words or section.id in near:
+            valued.append(Ranked(section=section, score=value))
+    return sorted(valued, key=lambda one: (-one.score, one.section.id))[:POOL]
+
+
 def by_path(pages: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Key (source, text) by page id, in id order."""
     found = {source.removeprefix("./").lower(): (source, text) for source, text in pages.items()}
@@ -708,13 +747,14 @@ def all_sections(pages: dict[str, str]) -> list[Section]:
     return [section for path, (source, text) in by_path(pages).items() for section in sections(path, source, text)]
 
 
-def rank(pages: dict[str, str], query: str) -> list[tuple[str, int]]:
-    return [(one.section.id, one.score) for one in rank_sections(all_sections(pages), query)]
+def rank(pages: dict[str, str], query: str, model: Model | None = None) -> list[tuple[str, int]]:
+    return [(one.section.id, one.score) for one in ordered(all_sections(pages), query, model)]
 
 
-def cache_version(pages: dict[str, str]) -> str:
+def cache_version(pages: dict[str, str], model: Model | None = None) -> str:
+    config = BUILD_CONFIG if model is None else BUILD_CONFIG.replace("}", f',"embedder":"{model.name}"}}')
     listed = "".join(f"{path}:sha256:{sha256(text.encode()).hexdigest()}" for path, (_, text) in by_path(pages).items())
-    return "sha256:" + sha256((BUILD_CONFIG + listed).encode()).hexdigest()
+    return "sha256:" + sha256((config + listed).encode()).hexdigest()
 
 
 # Words of the query
@@ -799,11 +839,15 @@ def pack(
 
 
 def resolve_json(
-    pages: dict[str, str], query: str, budget: int = DEFAULT_BUDGET, freshness: Freshness | None = None
+    pages: dict[str, str],
+    query: str,
+    budget: int = DEFAULT_BUDGET,
+    freshness: Freshness | None = None,
+    model: Model | None = None,
 ) -> str:
     """Give the whole reply with its newline; without `freshness` that key is left out, though its room is counted."""
     every = all_sections(pages)
-    order = rank_sections(every, query)
+    order = ordered(every, query, model)
     terms = unmatched_terms(every, query)
 
     def reply(used: int, selected: int, excluded: int, parts: tuple[list[str], list[str]], state: Freshness) -> str:
@@ -817,6 +861,7 @@ def resolve_json(
             documents_excluded_by_budget=str(excluded),
             unmatched_terms=_array(map(_string, terms)),
             skipped=_array(skipped),
+            **({"scorer": _string("bm25f-1"), "embedder": _string(model.name)} if model else {}),
             **({"freshness": _object(state=_string(state[0]), changed=str(state[1]))} if state[0] else {}),
         )
         return _object(documents=_array(documents), selection=selection) + "\n"
@@ -859,10 +904,11 @@ def resolve_text(
     query: str,
     budget: int = DEFAULT_BUDGET,
     freshness: Freshness | None = None,
+    model: Model | None = None,
 ) -> str:
     """Give the whole reply; `version` is the cache's, with `sha256:`; without `freshness` the state is left out."""
     every = all_sections(pages)
-    order = rank_sections(every, query)
+    order = ordered(every, query, model)
     terms = unmatched_terms(every, query)
 
     def reply(used: int, selected: int, items: list[str], skipped: list[str], state: Freshness) -> str:
@@ -872,6 +918,7 @@ def resolve_text(
             f"query: {_cleaned(query)}",
             f"{selected} of {len(order)} sections",
             f"{used} of {budget} tokens",
+            *(["bm25f-1 + {}@{:.12}".format(*model.name.split("@sha256:"))] if model else []),
             *([f"stale ({state[1]} changed)" if state[0] == "stale" else state[0]] if state[0] else []),
         ]
         # silent: whether `no section has` is in R and in the empty reply. It is, as unmatched_terms are.

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.caches.making import build_cache
+from tests.caches.making import build_cache, build_pages
 from tests.guild.making import make_member, tool, write_cache
 
 from contexthall.faces.cli.guild import guild
 from contexthall.faces.cli.table import COMMANDS
 
 SDK = {"mcp", "mcp_types"}
-HEAVY = SDK | {"ctypes", "pickle", "anyio", "asyncio", "jsonschema", "pydantic", "tomllib", "rich"}
+HEAVY = SDK | {"ctypes", "numpy", "pickle", "anyio", "asyncio", "jsonschema", "pydantic", "tomllib", "rich"}
 
 ARGUMENTS = {
     "connect": ["connect", "cursor", "--write"],
@@ -25,6 +25,7 @@ ARGUMENTS = {
     "completion": ["completion", "bash"],
     "guild": ["guild", "list", "--guild", "guild-members"],
     "build": ["build", "--sources", "handbook", "--cache", "built"],
+    "refresh": ["refresh", "pages"],
     "ask": ["ask", "a", "--cache", "cache"],
     "read": ["read", "a.md", "--cache", "cache"],
     "outline": ["outline", "--cache", "cache"],
@@ -66,7 +67,8 @@ main()
 def modules_loaded_by(arguments: list[str], cwd: Path, environment: Mapping[str, str] = os.environ) -> set[str]:
     command = [sys.executable, "-c", SCRIPT, json.dumps(arguments)]
     process = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, check=True, text=True)
-    return set(json.loads(process.stdout.splitlines()[-1]))
+    printed = process.stdout or process.stderr  # who serves has sent what is printed to standard error
+    return set(json.loads(printed.splitlines()[-1]))
 
 
 @pytest.fixture
@@ -74,6 +76,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / ".context" / "caches" / "handbook").mkdir(parents=True)
     (tmp_path / "handbook").mkdir()
     build_cache(tmp_path, {"a.md": "a"})
+    build_pages(tmp_path, {"a.md": "a"}, name="pages", knows_sources=True)
     fields = {"version": 1, "scope": ".", "fingerprint": "x", "last_updated": "now", "summary": "x", "maintenance": "x"}
     (tmp_path / ".context.yaml").write_text("".join(f"{name}: {value}\n" for name, value in fields.items()))
     write_cache(make_member(tmp_path / "guild-members", "echo"), tool("echo"))
@@ -88,6 +91,19 @@ def test_every_command_that_ends_is_looked_at() -> None:
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_only_serve_loads_the_sdk(name: str, project: Path) -> None:
     assert not SDK & modules_loaded_by(ARGUMENTS[name], project)
+
+
+def test_serving_over_pipes_loads_neither_the_sdk_nor_what_it_needs(project: Path) -> None:
+    """Standard input is empty: the hall has begun to serve when it ends."""
+    loaded = modules_loaded_by(["serve", "--guild", "guild-members"], project)
+    assert "contexthall.faces.mcp.stdio" in loaded
+    assert not (SDK | {"pydantic", "pydantic_core", "httpx2", "starlette", "uvicorn", "jsonschema"}) & loaded
+
+
+def test_calling_a_member_over_pipes_does_not_load_the_sdk(project: Path) -> None:
+    loaded = modules_loaded_by(["guild", "call", "echo", "echo", "--guild", "guild-members"], project)
+    assert "contexthall.guild.servers.connection" in loaded
+    assert not (SDK | {"pydantic", "httpx2"}) & loaded
 
 
 def test_asking_how_to_serve_loads_nothing_that_serves(project: Path) -> None:
@@ -117,9 +133,10 @@ def test_a_command_of_the_caches_loads_nothing_heavy_and_no_other_room(name: str
     assert not others & loaded
 
 
-@pytest.mark.parametrize("name", ["status", "show", "rehash"])
+@pytest.mark.parametrize("name", ["status --json", "show", "rehash"])
 def test_a_command_of_the_contexts_loads_nothing_heavy_and_no_other_room(name: str, project: Path) -> None:
-    loaded = modules_loaded_by(ARGUMENTS[name], project)
+    name, *more = name.split()
+    loaded = modules_loaded_by([*ARGUMENTS[name], *more], project)
     writing = {"ctypes"} if name == "rehash" else set()
     assert not (HEAVY | {"watchfiles", "tree_sitter"}) & loaded - writing
     others = {
@@ -131,6 +148,13 @@ def test_a_command_of_the_contexts_loads_nothing_heavy_and_no_other_room(name: s
     assert not others & loaded
 
 
+@pytest.mark.parametrize("words", [["status"], ["caches", "--long"]])
+def test_to_judge_caches_loads_nothing_heavy(words: list[str], project: Path) -> None:
+    loaded = modules_loaded_by(words, project)
+    assert "contexthall.caches.report" in loaded
+    assert not (HEAVY | {"watchfiles", "tree_sitter", "contexthall.caches.build.builder"}) & loaded
+
+
 def test_the_version_loads_not_even_click(project: Path) -> None:
     loaded = modules_loaded_by(["--version"], project)
     assert {name for name in loaded if name.startswith("contexthall")} == {"contexthall", "contexthall.__main__"}
@@ -140,3 +164,9 @@ def test_the_version_loads_not_even_click(project: Path) -> None:
 def test_toml_is_loaded_only_where_there_is_a_settings_file(project: Path) -> None:
     (project / "contexthall.toml").write_text("")
     assert "tomllib" in modules_loaded_by(["caches"], project)
+
+
+def test_what_serves_loads_what_watches_sources_later_and_only_for_a_cache_that_knows_them() -> None:
+    script = "import contexthall.faces.serve.stdio, sys; print('contexthall.system.watching' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
+    assert done.stdout == "False\n"

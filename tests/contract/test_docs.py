@@ -9,8 +9,17 @@ from collections.abc import Callable
 import click
 import jsonschema
 import pytest
-from tests.contract import oracle
-from tests.contract.markdown import REPOSITORY, anchors_in, blocks_in, documents, links_in, passages_in, text_of
+from tests.contract import oracle, oracle_2
+from tests.contract.markdown import (
+    REPOSITORY,
+    anchors_in,
+    blocks_in,
+    documents,
+    examples_in,
+    links_in,
+    passages_in,
+    text_of,
+)
 
 from contexthall import open_hall
 from contexthall.config.settings import _KEYS
@@ -193,6 +202,26 @@ def test_what_ci_runs_is_what_the_readme_says() -> None:
     assert [command for command in typed if command not in readme] == []
 
 
-def test_the_worked_example_of_the_cache_format_recomputes() -> None:
+WORKED = {
+    "backup.md": (
+        "# Backup\n\nCopies are made every night.\n\n"
+        "## Restore\n\nTo restore, stop the server and copy the files back.\n"
+    ),
+    "server.md": "# Server\n\nNever start it while files are restored.\n",
+}
+
+
+def test_the_worked_example_of_format_1_recomputes() -> None:
     version = oracle.cache_version({"hello.md": "Hello world", "goodbye.md": "Goodbye world"})
     assert version in text_of("docs/cache-format.md")
+
+
+def test_the_worked_example_of_format_2_recomputes(capsys: pytest.CaptureFixture[str]) -> None:
+    page = text_of("docs/cache-format.md")
+    assert [json.dumps(text)[1:-1] in page for text in WORKED.values()] == [True, True]
+    assert oracle_2.cache_version(WORKED) in page
+    (example,) = examples_in(page)
+    exec(compile(example.code, "docs/cache-format.md", "exec"), {})
+    assert capsys.readouterr().out == example.output
+    section, score = oracle_2.rank(WORKED, "How do I restore?")[0]
+    assert (section, f"score {score}") == ("backup.md#restore", example.output.splitlines()[-1])

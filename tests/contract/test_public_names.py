@@ -56,19 +56,45 @@ def test_what_a_value_is_made_of_is_this() -> None:
     assert contexthall.Resolution._fields == resolution
     assert contexthall.Context._fields == ("scope", "state", "fields", "text")
     fields = [each.name for each in dataclasses.fields(contexthall.ToolResult)]
-    assert fields == ["content", "structured", "is_error", "code", "whole", "fault"]
+    assert fields == ["content", "structured", "is_error", "code", "whole", "raw", "fault"]
 
 
 def test_what_is_called_takes_these_arguments() -> None:
     taken = {name: [*inspect.signature(call).parameters] for name, call in CALLS.items()}
     assert taken == {
-        "open_hall": ["path", "cache_root", "toolsets", "confine", "allow_root", "reply", "guild", "disk"],
+        "open_hall": [
+            "path",
+            "cache_root",
+            "toolsets",
+            "confine",
+            "allow_root",
+            "reply",
+            "refresh_caches",
+            "guild",
+            "disk",
+        ],
         "resolve": ["self", "cache", "query", "budget"],
         "query": ["self", "scope"],
         "invoke": ["self", "member", "tool", "arguments"],
         "guild_at_work": ["self"],
         "GuildAtWork.invoke": ["self", "member", "tool", "arguments"],
-        "build_cache": ["self", "sources", "cache", "include", "force", "format", "progress"],
+        "build_cache": [
+            "self",
+            "sources",
+            "cache",
+            "include",
+            "exclude",
+            "everything",
+            "strict",
+            "force",
+            "packages",
+            "python",
+            "all_packages",
+            "format",
+            "embedder",
+            "shards",
+            "progress",
+        ],
     }
 
 

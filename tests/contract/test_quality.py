@@ -4,9 +4,9 @@ import math
 from pathlib import Path
 
 import pytest
-from benchmarks.quality import bench
+from benchmarks.quality import bench, meaning
 from benchmarks.quality.check_questions import load, sections, shared_run
-from benchmarks.quality.engines import Found, Place, engines
+from benchmarks.quality.engines import Found, Place, build_engines
 from benchmarks.quality.fetch import fetch
 from benchmarks.quality.measures import AnswerKey, Mean, Right, Score, means, score
 from benchmarks.quality.sets import QuestionSet
@@ -60,12 +60,15 @@ def test_a_question_does_not_borrow_the_words_of_its_answer(question: str) -> No
 
 
 def test_format_2_finds_what_people_ask_about_our_own_documentation(tmp_path: Path) -> None:
-    key, hits = AnswerKey(pages()), {}
-    for name, ask in engines(pages(), tmp_path).items():
+    """The pages change with every commit, and with them two or three answers at the edge of the budget."""
+    texts, engines = build_engines(DOCS, tmp_path)
+    key, hits, ranks = AnswerKey(texts), {}, {}
+    for name, ask in engines.items():
         scores = [score(ask(question), key.right(frozenset(right))) for question, right in QUESTIONS.items()]
-        hits[name] = sum(each.hit for each in scores)
-    assert hits["format 2"] >= 9
+        hits[name], ranks[name] = sum(each.hit for each in scores), Mean.of([each.mrr for each in scores]).value
+    assert hits["format 2"] >= 7
     assert hits["format 2"] > hits["format 1"]
+    assert ranks["format 2"] > max(0.45, ranks["format 1"])
 
 
 def test_measures_count_pages_by_their_best_section_and_sections_by_their_heading() -> None:
@@ -100,7 +103,7 @@ def test_the_natural_questions_are_also_counted_together() -> None:
 
 
 def test_a_sample_is_the_same_each_time() -> None:
-    asked = QuestionSet({}, [(str(number), frozenset()) for number in range(50)])
+    asked = QuestionSet(Path(), [(str(number), frozenset()) for number in range(50)])
     assert bench.sampled(asked, 50) == bench.sampled(asked, None) == asked
     assert bench.sampled(asked, 5) == bench.sampled(asked, 5)
     assert len({question for question, _ in bench.sampled(asked, 5).questions}) == 5
@@ -113,9 +116,21 @@ def test_a_source_package_that_is_not_the_pinned_one_is_refused(tmp_path: Path) 
 
 
 def test_the_table_of_the_page_has_every_set_and_engine() -> None:
-    (table,) = parts((DOCS / "ranking.md").read_text(encoding="utf-8")).values()
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")]
+    cells = cells_of(bench.PART)
     assert tuple(cells[0]) == bench.HEADERS
     projects = [project.name for project in load()[0]]
     assert {row[0] for row in cells[2:]} == {bench.TOGETHER, *projects, "PostgreSQL index", "Python index", "Semanlink"}
     assert {row[2] for row in cells[2:]} == {"format 1", "format 2", "SQLite FTS5", "tantivy"}
+
+
+def test_the_table_of_an_embedder_has_every_small_set_without_and_with_it() -> None:
+    cells = cells_of(meaning.PART)
+    projects = [project.name for project in load()[0]]
+    sets = [bench.TOGETHER, *projects, meaning.SEMANLINK]
+    assert [row[0] for row in cells[2:]] == [name for name in sets for _ in range(2)]
+    assert {row[2] for row in cells[2:]} == {"format 2", "with minilm-l6-v2"}
+
+
+def cells_of(part: str) -> list[list[str]]:
+    table = parts((DOCS / "ranking.md").read_text(encoding="utf-8"))[part]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from benchmarks.quality import sets
+from benchmarks.quality.anchors import headings_of
 from benchmarks.quality.check_questions import faults, load, sections, shared_run
-from benchmarks.quality.html_markdown import convert
 
 JUDGES = {"django", "pytest", "celery"}
 
@@ -72,24 +72,12 @@ def test_every_fault_of_a_question_is_named(tmp_path: Path) -> None:
     assert [fault.rpartition(": ")[2].split()[0] for fault in found] == ["is", "shares", "0", "no"]
 
 
-def test_html_keeps_headings_code_lists_and_tables_and_loses_navigation() -> None:
-    page = convert(
-        """<body><div class="navheader"><h1>Up</h1><br></div><h2>Keys <a class="headerlink">¶</a></h2>
-        <p># not a heading, <code>a <code>b</code></code></p><ul><li>one<ul><li>two</li></ul></li></ul>
-        <pre>x = 1\n\n# ``` y</pre><table><tr><th>a</th><th>b</th></tr><tr><td><p>1|2</p></td><td>3</td></tr></table>"""
-    )
-    assert page.markdown.split("\n\n") == [
-        *("## Keys", r"\# not a heading, `a b`", "- one", "  - two"),
-        *("````\nx = 1", "# ``` y\n````"),
-        "| a | b |\n| --- | --- |\n| 1\\|2 | 3 |\n",
-    ]
-
-
 def test_an_anchor_belongs_to_the_heading_it_opens_or_else_to_the_one_above_it() -> None:
-    page = convert(
-        '<h1>Top</h1><p id="p">text</p><div id="d"><h2 id="h">Low</h2><dl><dt id="t">x</dt></dl></div><a id="e"></a>'
-    )
-    assert page.headings == {"p": "Top", "d": "Low", "h": "Low", "t": "Low", "e": "Low"}
+    html = """<a id="b"></a>before<h1>Top</h1><p id="p">text</p><div id="d"><h2 id="h"><a id="i"></a>Low</h2>
+        <dl><dt>x</dt><dd id="x">y</dd></dl></div><dl><dt id="t">Term</dt>
+        <dd><a name="n"></a>z</dd></dl><a id="e"></a>"""
+    found = headings_of(html, [*"bpdhixtne", "missing"])
+    assert found == {"b": "", "p": "Top", **dict.fromkeys("dhixe", "Low"), **dict.fromkeys("tn", "Term")}
 
 
 def test_postgresql_is_asked_for_the_terms_of_its_index(tmp_path: Path) -> None:
@@ -101,10 +89,10 @@ def test_postgresql_is_asked_for_the_terms_of_its_index(tmp_path: Path) -> None:
         <dt>latch (see <a href="#lock">lock</a>)</dt></dl>""",
     )
     found = sets.postgresql(tmp_path)
-    assert list(found.pages) == ["lock.md"]
+    assert found.sources == tmp_path / "html"
     assert found.questions == [
-        ("lock", frozenset({("lock.md", "")})),
-        ("lock advisory", frozenset({("lock.md", "Advisory")})),
+        ("lock", frozenset({("lock.html", "")})),
+        ("lock advisory", frozenset({("lock.html", "Advisory")})),
     ]
 
 
@@ -120,11 +108,11 @@ def test_python_is_asked_for_the_entries_of_its_index(tmp_path: Path) -> None:
         <li>variable<ul><li><a href="library/b.html#index-0">PATH</a></li></ul></li></ul></table>""",
     )
     found = sets.python(tmp_path)
-    assert sorted(found.pages) == ["library/b.md", "library/os.md"]
+    assert found.sources == tmp_path / "html"
     assert found.questions == [
-        ("wait() (b method)", frozenset({("library/b.md", "b")})),
-        ("wait() (in module os)", frozenset({("library/os.md", "os"), ("library/b.md", "b")})),
-        ("variable PATH", frozenset({("library/b.md", "b")})),
+        ("wait() (b method)", frozenset({("library/b.html", "b")})),
+        ("wait() (in module os)", frozenset({("library/os.html", "os.wait()"), ("library/b.html", "b")})),
+        ("variable PATH", frozenset({("library/b.html", "b")})),
     ]
 
 
@@ -133,6 +121,7 @@ def test_semanlink_asks_for_the_tags_of_a_paper(tmp_path: Path) -> None:
     data = tmp_path / "cherche-1/cherche/data/semanlink"
     write(data / "arxiv.json", json.dumps([{"arxiv_title": "On depth", "tag": ["http://x/tag/deep"]}]))
     write(data / "tags.json", json.dumps({"http://x/tag/deep": tag, "http://x/tag/unused": tag}))
-    found = sets.semanlink(pack(tmp_path, "cherche-1"))
-    assert found.pages == {"deep.md": "# Deep\n\nDL\n\nML\n"}
+    found = sets.semanlink(tmp_path / "cherche-1", tmp_path / "pages")
+    assert [page.name for page in found.sources.iterdir()] == ["deep.md"]
+    assert (tmp_path / "pages" / "deep.md").read_text() == "# Deep\n\nDL\n\nML\n"
     assert found.questions == [("On depth", frozenset({("deep.md", "Deep")}))]

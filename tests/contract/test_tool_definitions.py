@@ -9,7 +9,7 @@ import anyio
 import pytest
 from mcp import Client
 from tests.caches.making import build_cache
-from tests.faces.mcp.sdk import text_of
+from tests.faces.mcp.sdk import piped, text_of
 
 from contexthall import open_hall
 from contexthall.faces.mcp.server import HallServer
@@ -44,7 +44,7 @@ def test_a_time_out_is_told_as_each_tool_may(tmp_path: Path, name: str, argument
     server = HallServer(hall.catalog, hall.caller, version="1", tool_timeout_seconds=0.05)
 
     async def ask() -> str:
-        async with Client(server) as client:
+        async with Client(piped(server)) as client:
             return text_of(await client.call_tool(name, arguments))
 
     assert json.loads(anyio.run(ask))["error"]["code"] == code

@@ -4,8 +4,10 @@ Run it as `python -m tests.contract.write_vectors_2` after a rule of the contrac
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +143,26 @@ RESOLVED: dict[str, tuple[Mapping[str, str], str, int]] = {
     "more than five do not fit": ({f"{n}.md": "key " * (100 + n) for n in range(8)} | {"z.md": "z"}, "key", 150),
 }  # fmt: skip
 
+INT8: dict[str, list[float]] = {
+    "a unit vector": [0.0, -1.0],
+    "any length": [3.0, 4.0],
+    "ties to even": [0.5 / 127, -1.5 / 127, 2.5 / 127, (1 - 8.75 / 127**2) ** 0.5],
+    "zeros": [0.0, 0.0, 0.0],
+    "small numbers": [1e-9, 2e-9],
+    "no number is above 127": [1.0, 1e-20],
+}
+
+MEANT: dict[str, tuple[Mapping[str, str], str]] = {
+    "words and meaning": (HANDBOOK, "rotate keys"),
+    "meaning alone": (HANDBOOK, "once month"),
+    "unknown words": (HANDBOOK, "nowhere nothing never"),
+    "a query without tokens": (HANDBOOK, "how do I?"),
+    "ties by id": (EQUAL, "words"),
+    "a byte order mark": ({"a.md": "\ufeff# Keys\nrotate\n", "b.md": "\ufeffrotate\n"}, "rotate keys"),
+    "no pages": ({}, "keys"),
+    "no more than 400": ({"a.md": "".join(f"## Key {n}\nkey {n % 7}\n" for n in range(410))}, "key 3"),
+}
+
 READ: dict[str, tuple[Mapping[str, str], str, int, str | None, int]] = {
     "a page": (HANDBOOK, "keys.md", 0, None, 400),
     "a page, as far as it goes": (HANDBOOK, "keys.md", 0, None, 130),
@@ -248,11 +270,26 @@ def marks() -> list[Case]:
     return [{"contents": each, "mark": oracle.mark_of(each)} for each in contents]
 
 
-def resolve_case(name: str, pages: Mapping[str, str], query: str, budget: int) -> Case:
-    version = oracle.cache_version(dict(pages))
+def hashed_words(text: str) -> list[float]:
+    """Embed a text as the README of the vectors says."""
+    boxes = [0.0] * 16
+    for word in re.findall(r"\w+", text.lower()):
+        digest = sha256(word.encode()).digest()
+        boxes[digest[0] % 16] += -1 if digest[1] % 2 else 1
+    return boxes
+
+
+MODEL = oracle.Model(name=f"hashed-words@sha256:{sha256(b'hashed-words').hexdigest()}", embed=hashed_words)
+
+
+def resolve_case(
+    name: str, pages: Mapping[str, str], query: str, budget: int, model: oracle.Model | None = None
+) -> Case:
+    version = oracle.cache_version(dict(pages), model)
     asked: Case = {"name": name, "pages": pages, "query": query, "budget": budget, "cache": NAME}
-    as_json = oracle.resolve_json(dict(pages), query, budget, UNKNOWN)
-    return {**asked, "json": as_json, "text": oracle.resolve_text(dict(pages), NAME, version, query, budget, UNKNOWN)}
+    as_json = oracle.resolve_json(dict(pages), query, budget, UNKNOWN, model)
+    as_text = oracle.resolve_text(dict(pages), NAME, version, query, budget, UNKNOWN, model)
+    return {**asked, "json": as_json, "text": as_text}
 
 
 def files() -> dict[str, list[Case]]:
@@ -294,6 +331,17 @@ def files() -> dict[str, list[Case]]:
             *(resolve_case(name, *each) for name, each in RESOLVED.items()),
             resolve_case("a body that imitates a border", imitating(), "rotate", 400),
         ],
+        "int8.json": [{"name": name, "vector": each, "int8": oracle.int8(each)} for name, each in INT8.items()],
+        "meaning.json": [
+            {
+                "name": name,
+                "pages": pages,
+                "query": query,
+                "order": [list(one) for one in oracle.rank(dict(pages), query, MODEL)],
+            }
+            for name, (pages, query) in MEANT.items()
+        ],
+        "resolve_meaning.json": [resolve_case(name, *each, MODEL) for name, each in RESOLVED.items()],
         "read.json": [
             {
                 "name": name,

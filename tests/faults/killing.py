@@ -199,8 +199,9 @@ def kill_at(
 
 
 def bytes_below(directory: Path) -> dict[str, bytes]:
-    """Read every file below a directory; nothing if there is none."""
-    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+    """Read every file below a directory, but for those that tell the times of others; nothing if there is none."""
+    files = [path for path in directory.rglob("*") if path.is_file() and path.name != "sources.json"]
+    return {str(path.relative_to(directory)): path.read_bytes() for path in files}
 
 
 def leftovers(*directories: Path) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.caches.making import compile_folder, write_sources
+from tests.caches.making import CREATED_AT, compile_folder, write_sources
 from tests.clients.making import CLAUDE_DESKTOP, FILES, of, reach_in, register_in, write_file
 from tests.contexts.making import quietly, write_files
 from tests.faults.failing import (
@@ -40,6 +40,8 @@ from tests.faults.failing import (
 from tests.faults.scale import IS_LONG, record, sampled, scaled
 
 from contexthall.caches.build import builder
+from contexthall.caches.build.builder import CacheBuilder
+from contexthall.caches.query.scorers import SECTIONS
 from contexthall.contexts.draft import drafting
 from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
 from contexthall.contexts.files.context_file import read_context
@@ -158,6 +160,36 @@ def build(root: Path, disk: Disk) -> None:
 
 def build_deep(root: Path, disk: Disk) -> None:
     compile_folder(root / "sources", root / "x" / "y" / "cache", force=(root / "x/y/cache").exists(), disk=disk)
+
+
+def sections_builder(disk: Disk) -> CacheBuilder:
+    """Build format 2, as if all had just been written: what is recorded then has no times in it."""
+    return CacheBuilder(disk, CREATED_AT, scorer=SECTIONS, clock=lambda: 0)
+
+
+def build_sections(root: Path, disk: Disk) -> None:
+    sections_builder(disk).build(str(root / "sources"), str(root / "cache"), force=(root / "cache").exists())
+
+
+def build_shards(root: Path, disk: Disk) -> None:
+    builder = sections_builder(disk)._replace(shards=2)
+    builder.build(str(root / "sources"), str(root / "cache"), force=(root / "cache").exists())
+
+
+def refresh_cache(root: Path, disk: Disk) -> None:
+    sections_builder(disk).refresh(str(root / "cache"))
+
+
+def prepare_sections(root: Path) -> None:
+    prepare_sources(root)
+    build_sections(root, Disk())
+    write_sources(root / "sources", {"a.md": "# Rotate\n\nthem", "c.md": "# Keys\n\nrotate the keys"})
+
+
+def prepare_shards(root: Path) -> None:
+    prepare_sources(root)
+    build_shards(root, Disk())
+    write_sources(root / "sources", {"a.md": "# Rotate\n\nthem", "c.md": "# Keys\n\nrotate the keys"})
 
 
 def prepare_sources(root: Path) -> None:
@@ -349,6 +381,11 @@ OPERATIONS = {
     "build where no directory is": Operation(prepare_sources, build_deep, is_one_step=False),
     "build over the same": Operation(prepare_cache, build),
     "build over another": Operation(prepare_changed_sources, build),
+    "build sections": Operation(prepare_sources, build_sections),
+    "build sections over others": Operation(prepare_sections, build_sections),
+    "refresh a cache": Operation(prepare_sections, refresh_cache),
+    "build shards over a cache": Operation(prepare_sections, build_shards),
+    "refresh shards": Operation(prepare_shards, refresh_cache),
     "init": Operation(prepare_project, init, **DRAFTING),
     "init beside AGENTS.md": Operation(prepare_agents, init, **DRAFTING),
     "init of a new directory": Operation(prepare_new_directory, init, **DRAFTING),
@@ -396,6 +433,7 @@ def test_whatever_call_fails_the_state_is_the_old_or_the_new_one_and_the_next_ru
     record("I/O faults", name, met.total())
 
 
+@pytest.mark.usefixtures("_may_fork")
 @pytest.mark.parametrize("name", ["build", "init"])
 def test_whatever_happens_to_the_workers_the_state_is_the_old_or_the_new_one(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

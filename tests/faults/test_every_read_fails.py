@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.caches.making import build_cache
+from tests.caches.making import CREATED_AT, build_cache
 from tests.contexts.making import make_project, write_files
 from tests.faults.failing import BROKEN, BUSY, GONE, REFUSED, SHORT, Fault, World, attempt, descriptors, happenings
 from tests.faults.scale import IS_LONG, record, sampled
 
+from contexthall.caches.build.builder import CacheBuilder
 from contexthall.caches.library import CacheRef, Library
+from contexthall.caches.query.scorers import SECTIONS
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.project import Project
 from contexthall.guild.lists.memory import Memory
@@ -44,6 +46,16 @@ def resolve_twice(root: Path, disk: Disk) -> Any:
 def resolve_without_index(root: Path, disk: Disk) -> Any:
     (root / "cache" / "postings.bin").unlink(missing_ok=True)
     return resolve(root, disk)
+
+
+def resolve_shards(root: Path, disk: Disk) -> Any:
+    library = library_at(root, disk)
+    return json.loads(library.resolve(library.locate("shards"), "rotate keys", 400).text)
+
+
+def verify_shards(root: Path, disk: Disk) -> Any:
+    violations = library_at(root, disk).verify(CacheRef(str(root / "shards")))
+    return {"error": violations} if violations else "sound"
 
 
 def inspect(root: Path, disk: Disk) -> Any:
@@ -90,6 +102,9 @@ def load_guild(root: Path, disk: Disk) -> Any:
 
 def prepare(root: Path) -> None:
     build_cache(root, {"a.md": "rotate the keys", "b.md": "keys, again", "c.md": "something else"})
+    builder = CacheBuilder(Disk(), CREATED_AT, scorer=SECTIONS, shards=2)
+    builder.build(str(root / "cache sources"), str(root / "shards"))
+    (root / "shards" / "sources.json").unlink()
     make_project(root / "p", {"README.md": "Hello.", "src/core/x.py": "1", "src/core/y.log": "2"})
     write_files(root / "p", {".gitignore": "*.log\n", "src/.gitignore": "*.tmp\n"})
     write_files(root, {"guild/echo/plugin.json": '{"name": "echo", "version": "1.0", "mcp": {"command": "server"}}'})
@@ -105,6 +120,8 @@ QUESTIONS: dict[str, tuple[Callable[[Path, Disk], Any], tuple[Fault, ...]]] = {
     "resolve": (resolve, (BROKEN, REFUSED, GONE, BUSY, SHORT)),
     "resolve, warm": (resolve_twice, (BROKEN, REFUSED, GONE, SHORT)),
     "resolve, without an index": (resolve_without_index, (BROKEN, REFUSED, GONE, SHORT)),
+    "resolve, from shards": (resolve_shards, (BROKEN, REFUSED, GONE, BUSY, SHORT)),
+    "verify, in shards": (verify_shards, (BROKEN, REFUSED, GONE, SHORT)),
     "inspect": (inspect, (BROKEN, REFUSED, SHORT)),
     "verify": (verify, (BROKEN, REFUSED, GONE, SHORT)),
     "list caches": (list_caches, (BROKEN, REFUSED, SHORT)),

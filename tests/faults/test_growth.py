@@ -178,29 +178,38 @@ def test_the_largest_answer_that_there_is_has_its_bound_too(home: Path) -> None:
     asyncio.run(ask())
 
 
-@pytest.mark.parametrize(
-    ("result", "complaint"),
-    [
-        ('{"content":[],"structuredContent":{"x":[' + "{}," * 500_000 + "{}]}}", "values"),
-        ('{"content":[{"type":"text","text":"' + "x" * (17 << 20) + '"}]}', "bytes"),
-    ],
-    ids=["values", "bytes"],
-)
-def test_an_answer_of_a_member_that_holds_too_much_is_an_error_at_once(
-    tmp_path: Path, result: str, complaint: str
-) -> None:
+def make_answering(tmp_path: Path, result: str) -> None:
     (tmp_path / "result.json").write_text(result)
-    member = make_member(
-        tmp_path / "guild", "zoo", "--result-file", str(tmp_path / "result.json"), toolTimeoutSeconds=600
-    )
-    write_cache(member, tool("echo"))
+    flags = ("--result-file", str(tmp_path / "result.json"))
+    write_cache(make_member(tmp_path / "guild", "zoo", *flags, toolTimeoutSeconds=600), tool("echo"))
+
+
+def test_an_answer_of_a_member_that_is_too_long_is_an_error_at_once(tmp_path: Path) -> None:
+    make_answering(tmp_path, '{"content":[{"type":"text","text":"' + "x" * (17 << 20) + '"}]}')
 
     async def ask() -> None:
         async with asyncio.timeout(50), Pipe.opened(tmp_path) as pipe:
             answer = await pipe.ask(Question("tools/call", {"name": "zoo__echo", "arguments": {}}))
             assert answer["result"]["isError"]
             assert answer["result"]["content"][0]["text"].startswith("zoo: the server's answer was not read: it ")
-            assert complaint in answer["result"]["content"][0]["text"]
+            assert "bytes" in answer["result"]["content"][0]["text"]
+
+    asyncio.run(ask())
+
+
+def test_an_answer_of_a_member_with_any_number_of_values_passes_without_being_parsed(tmp_path: Path) -> None:
+    result = '{"content":[],"structuredContent":{"x":[' + "{}," * 500_000 + "{}]}}"
+    make_answering(tmp_path, result)
+
+    async def ask() -> None:
+        async with asyncio.timeout(50), Pipe.opened(tmp_path) as pipe:
+            question = Question("tools/call", {"name": "zoo__echo", "arguments": {}})
+            await pipe.ask(question)
+            watched = Watched(pipe.process.pid)
+            watched.forget_peak()
+            before = watched.look().resident
+            assert (await pipe.ask(question))["result"] == json.loads(result)
+            assert watched.peak - before < MOST_COPIES * len(result)
 
     asyncio.run(ask())
 

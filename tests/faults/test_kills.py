@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.caches.making import build_cache, disturbed, library_of, write_sources
+from tests.caches.making import build_cache, disturbed, library_of, without_times, write_sources
 from tests.contexts.making import write_files
 from tests.faces.web.serving import HttpHall, RawSession
 from tests.faults.killing import (
@@ -54,6 +54,7 @@ BUILDS = scaled(1, 3, 45)
 REBUILDS = scaled(2, 4, 45)
 DRAFTS = scaled(1, 2, 20)
 REFRESHES = scaled(1, 1, 20)
+CACHE_REFRESHES = scaled(2, 4, 45)
 HALLS = scaled(1, 1, 20)
 PIECES = scaled(1, 1, 5)
 SECOND_READER_SECONDS = 0.5
@@ -99,8 +100,10 @@ def test_a_build_that_is_killed_leaves_a_whole_cache_or_none_and_the_next_one_st
 
 # A forced rebuild, while readers resolve:
 
-QUERIES = ("old1 new1", "shared", "nothing")
+QUERIES = ("old1 new1", "shared", "nothing shared")
 BUDGET = 400
+# They only read: a hall that refreshed the cache itself would be one more writer.
+_SERVED = ("--cache-root", ".", "--refresh-caches", "never")
 
 
 class Readers:
@@ -109,9 +112,9 @@ class Readers:
     def __init__(self, tmp_path: Path, family: Family, stack: ExitStack) -> None:
         self._cwd = tmp_path
         self._family = family
-        self._server = stack.enter_context(RawServer("--cache-root", ".", cwd=tmp_path, env=family.environment()))
+        self._server = stack.enter_context(RawServer(*_SERVED, cwd=tmp_path, env=family.environment()))
         self._server.initialize()
-        hall = stack.enter_context(HttpHall("--cache-root", ".", cwd=tmp_path, env=family.environment()))
+        hall = stack.enter_context(HttpHall(*_SERVED, cwd=tmp_path, env=family.environment()))
         self._session = RawSession(hall)
         self._session.initialize()
         self._stack = stack
@@ -156,7 +159,7 @@ def question(name: str, arguments: dict[str, Any]) -> str:
 
 def text_of(answer: dict[str, Any]) -> str:
     assert not answer.get("isError"), answer
-    return str(answer["content"][0]["text"])
+    return without_times(str(answer["content"][0]["text"]))
 
 
 def heard_cold(process: "subprocess.Popen[bytes]") -> tuple[str, str]:
@@ -164,7 +167,7 @@ def heard_cold(process: "subprocess.Popen[bytes]") -> tuple[str, str]:
     assert process.returncode == 0
     arguments = process.args
     assert isinstance(arguments, list)
-    return f"context.resolve {arguments[arguments.index('--query') + 1]}", said.decode()
+    return f"context.resolve {arguments[arguments.index('--query') + 1]}", without_times(said.decode())
 
 
 def test_whoever_reads_during_rebuilds_that_are_killed_gets_the_old_answers_or_the_new_ones(
@@ -197,6 +200,48 @@ def test_whoever_reads_during_rebuilds_that_are_killed_gets_the_old_answers_or_t
     family.ends_in_time()
     record("kills", "a forced rebuild while readers resolve", REBUILDS)
     record("kills", "answers read meanwhile, each the old or the new", len(heard))
+
+
+def compared(cache: Path) -> dict[str, bytes]:
+    """What a refreshed cache has in common with a whole build: all but the segments."""
+    return {name: data for name, data in bytes_below(cache).items() if not name.startswith("segment")}
+
+
+def test_a_cache_whose_refresh_is_killed_is_the_old_one_or_the_new_one_for_readers_too(
+    tmp_path: Path, family: Family
+) -> None:
+    pages = {name: corpus("same") | {f"{name}.md": f"{name}1"} | corpus(name, 330) for name in ("old", "new")}
+    sources, workshop, refresh = tmp_path / "sources", tmp_path / ".contexthall-cache", ("refresh", "cache")
+    build = ("build", "--sources", "sources", "--cache", "cache")
+
+    def become(name: str) -> None:
+        shutil.rmtree(sources, ignore_errors=True)
+        write_sources(sources, pages[name])
+
+    heard: list[tuple[str, str]] = []
+    with ExitStack() as stack:
+        become("new")
+        assert run(family, *build, cwd=tmp_path).code == 0
+        readers, wholes = Readers(tmp_path, family, stack), {"new": compared(tmp_path / "cache")}
+        answers = {"new": readers.ask_all()}
+        become("old")
+        course = course_of(family, *refresh, cwd=tmp_path, has_begun=workshop.exists)
+        answers["old"], wholes["old"] = readers.ask_all(), compared(tmp_path / "cache")
+        allowed = {(asked, answer) for name in answers for asked, answer in answers[name].items()}
+        for number, moment in enumerate(moments("refresh of a cache", CACHE_REFRESHES)):
+            become("new" if number % 2 == 0 else "old")
+            with running(family, *refresh, cwd=tmp_path) as process:
+                kill_at(process, moment, course, workshop.exists, lambda: heard.extend(readers.ask_the_warm()))
+            assert compared(tmp_path / "cache") in wholes.values(), moment
+            assert library_of(tmp_path).verify(CacheRef(str(tmp_path / "cache"))) == (), moment
+            wait_until(lambda: is_lock_free(workshop), GONE_SECONDS)
+        assert not {each for each in heard if "inspect_cache" not in each[0]} - allowed  # which counts segments too
+    become("new")
+    assert run(family, *refresh, cwd=tmp_path).code == 0
+    assert compared(tmp_path / "cache") == wholes["new"]
+    assert leftovers(tmp_path) == []
+    family.ends_in_time()
+    record("kills", "a refresh of a cache while readers resolve", CACHE_REFRESHES)
 
 
 def test_a_cache_that_is_replaced_while_it_is_inspected_is_not_counted_in_part(tmp_path: Path) -> None:

@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import anyio
-import mcp_types as types
 import pytest
-from mcp.shared.message import SessionMessage
 from tests.guild.making import is_alive, kinds, make_http_member, make_member, read_cache, tool, write_cache
 from tests.guild.zoo.http_member import SESSION, Handler
 from tests.processes import (
@@ -37,8 +35,8 @@ from contexthall.core.lines import Ends, LineSplitter
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import Event, MCPManager, discover_guild_members
 from contexthall.guild.servers.connection import Connector
-from contexthall.guild.servers.process import OrphanReaper
-from contexthall.guild.servers.transport import Incoming, Transport, _decoded, _validated
+from contexthall.guild.servers.transport import decoded
+from contexthall.protocol.messages import Response
 from contexthall.system.disk import Disk
 
 pytestmark = pytest.mark.anyio
@@ -790,13 +788,13 @@ ID_INSIDE = b'{"a":{"id":66},"b":%b,"c":{"d":1,"id":77}}'
 @pytest.mark.parametrize(
     ("answer", "pinned_on"),
     [
-        (b'{"jsonrpc":"2.0","id":7,"result":%b}', 7),
-        (b' { "id" : 7 , "result":%b,"jsonrpc":"2.0"}', 7),
-        (b'{"result":%b,"id":7}', 7),
-        (b'{"jsonrpc":"2.0","result":%b , "id": 7 }', 7),
-        (b'{"result":%b,"id":7,"jsonrpc":"2.0"}', 7),
-        (b'{"jsonrpc":"2.0","result":%b}', None),
-        (b'{"jsonrpc":"2.0","id":"x","result":%b}', None),
+        (b'{"jsonrpc":"2.0","id":7,"error":%b}', 7),
+        (b' { "id" : 7 , "error":%b,"jsonrpc":"2.0"}', 7),
+        (b'{"error":%b,"id":7}', 7),
+        (b'{"jsonrpc":"2.0","error":%b , "id": 7 }', 7),
+        (b'{"error":%b,"id":7,"jsonrpc":"2.0"}', 7),
+        (b'{"jsonrpc":"2.0","error":%b}', None),
+        (b'{"jsonrpc":"2.0","id":"x","error":%b}', None),
     ],
 )
 @pytest.mark.parametrize("is_long", [False, True], ids=["dense", "long"])
@@ -808,62 +806,17 @@ def test_an_answer_that_is_not_read_is_pinned_on_its_own_id(
         (found,) = LineSplitter(1000, ends=200).feed(line + b"\n")
         assert isinstance(found, Ends)
         line = found
-    message = _decoded(line)
-    assert (message.id if isinstance(message, types.JSONRPCError) else None) == pinned_on
+    message = decoded(line)
+    assert (message.id if isinstance(message, Response) and message.error is not None else None) == pinned_on
 
 
-class Asking:
-    """A process that says some lines, and keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.said: list[bytes] = []
-        self.told: list[bytes] = []
-
-    async def lines(self) -> AsyncIterator[bytes]:
-        while self.said:
-            yield self.said.pop(0)
-
-    async def write(self, data: bytes) -> None:
-        self.told.append(data)
-
-
-async def test_a_member_may_ask_so_much_at_a_time_and_as_much_again_once_it_is_answered(tmp_path: Path) -> None:
-    make_member(tmp_path / "guild", "bad")
-    member = discover_guild_members(str(tmp_path / "guild"))["bad"]
-    assert member.manifest is not None
-    log = Memory(Disk(), "").log_of(member)
-    transport = Transport(member.manifest, member.directory, log, {}, OrphanReaper())
-    process: Any = Asking()
-    for _ in range(3):
-        process.said = [b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % number for number in range(200)]
-        to_hall, from_member = anyio.create_memory_object_stream[Incoming](1000)
-        async with from_member:
-            await transport._read(process, to_hall)
-            heard = [item.message async for item in from_member if isinstance(item, SessionMessage)]
-        assert [each.id for each in heard if isinstance(each, types.JSONRPCRequest)] == list(range(64))
-        to_member, from_hall = anyio.create_memory_object_stream[SessionMessage](1000)
-        async with to_member, from_hall:
-            for number in range(64):
-                to_member.send_nowait(SessionMessage(types.JSONRPCResponse(jsonrpc="2.0", id=number, result={})))
-            to_member.close()
-            await transport._write(process, from_hall)
-    assert len(process.told) == 3 * 64
-
-
-async def test_what_the_sdk_would_misunderstand_is_left_out_of_what_comes_over_http() -> None:
-    def answer(request: int | str) -> types.JSONRPCResponse:
-        return types.JSONRPCResponse(jsonrpc="2.0", id=request, result={})
-
-    def told(progress: Any, **more: Any) -> SessionMessage:
-        params = {"progressToken": 1, "progress": progress, **more}
-        return SessionMessage(types.JSONRPCNotification(jsonrpc="2.0", method="notifications/progress", params=params))
-
-    well, gone = told(1), OSError("gone")
-
-    async def incoming() -> AsyncIterator[Incoming]:
-        odd = (told(json.loads("1e400")), told(10**400), told(1, total=float("nan")), told(1, progressToken="1"))
-        for item in (*odd, SessionMessage(answer("1")), SessionMessage(answer(1)), well, gone):
-            yield item
-
-    async with _validated(incoming()) as validated:
-        assert [item async for item in validated] == [SessionMessage(answer(1)), well, gone]
+async def test_who_asks_and_does_not_read_the_answers_gets_no_more_of_them(tmp_path: Path) -> None:
+    """A thousand requests are more than are kept; the call after them is answered all the same."""
+    question = """'{"jsonrpc":"2.0","id":'$i',"method":"roots/list"}'"""
+    ask = f"i=0; while [ $i -lt 1000 ]; do echo {question}; i=$((i+1)); done"
+    answer = """echo '{"jsonrpc":"2.0","id":2,"result":{"content":[]}}'"""
+    call = f'while read -r b; do case "$b" in *tools/call*) {answer};; esac; done'
+    make_script(tmp_path / "guild", f"read -r a; {SAY_HELLO}; {ask}; {call}")
+    async with opened(tmp_path) as manager:
+        assert await manager.invoke_tool("bad", "echo", {}) == {"content": []}
+        assert await is_well(manager)

@@ -194,10 +194,13 @@ def test_a_client_hears_when_the_first_refresh_finds_tools(tmp_path: Path, guild
         assert listed_names(server.request(2, "tools/list")) == ["echo__tool_0", "echo__tool_1", "echo__echo"]
 
 
-def test_a_client_hears_when_a_running_member_changes_its_tools(tmp_path: Path, guild: Path) -> None:
+@pytest.mark.parametrize("era", [(), ("--modern",)], ids=["handshake", "current"])
+def test_a_client_hears_when_a_running_member_changes_its_tools(
+    tmp_path: Path, guild: Path, era: tuple[str, ...]
+) -> None:
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps([tool("echo")]))
-    flags = ("--tools-file", str(tools), "--list-changed-on", str(tools))
+    flags = (*era, "--tools-file", str(tools), "--list-changed-on", str(tools))
     write_cache(make_member(guild, "echo", *flags), tool("echo"))
     with RawServer("--guild", str(guild), "--guild-refresh", "never", cwd=tmp_path) as server:
         server.initialize()

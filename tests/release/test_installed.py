@@ -83,9 +83,9 @@ def test_the_commands_run(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "lock.py").write_text('"""Locks the door."""\n')
     assert run(environment, "context", "--version", cwd=tmp_path) == f"context {__version__}\n"
     run(environment, "context", "build", "--sources", "docs", "--cache", "cache", cwd=tmp_path)
-    asked = ["--cache", str(tmp_path / "cache"), "--query", "rotate keys", "--budget", "100"]
+    asked = ["--cache", str(tmp_path / "cache"), "--query", "rotate keys", "--budget", "300"]
     found = json.loads(run(environment, "context", "resolve", *asked, cwd=Path("/")))
-    assert [document["id"] for document in found["documents"]] == ["keys.md"]
+    assert [document["id"] for document in found["documents"]] == ["keys.md#top"]
     run(environment, "context", "init", cwd=tmp_path)
     assert "Locks the door." in run(environment, "context", "show", ".", cwd=tmp_path)
 

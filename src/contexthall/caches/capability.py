@@ -1,10 +1,14 @@
 """The tools that an agent sees of the caches, declared."""
 
 import re
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple, Protocol
 
 from contexthall.caches.library import DEFAULT_BUDGET, LARGEST_BUDGET, Library
-from contexthall.caches.query.section_reply import ReplyFormat
+from contexthall.caches.model.items import on_one_line
+from contexthall.caches.query.question import ReplyFormat
 from contexthall.core import limits
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
 from contexthall.core.errors import CacheMissingError, DiskError, InvalidBudgetError, InvalidQueryError
@@ -15,6 +19,13 @@ GUIDANCE = (
     "Documents: ask context.resolve a natural question about one of the caches that context.list_caches names. It "
     "answers with the sections that fit the budget. context.read gives the rest of a page, context.outline headings."
 )
+
+
+class Answer(Protocol):
+    """What can be told as text."""
+
+    @property
+    def text(self) -> str: ...
 
 
 def _object(*optional: str, **properties: JsonObject) -> JsonObject:
@@ -93,20 +104,47 @@ INSPECT_OUTPUT = _object(
 
 def caches_capability(library: Library, reply: ReplyFormat = "json") -> Capability:
     """Return the tools that offer `library` to agents; `reply` is the form of answers where nobody asks for one."""
+    asking = _Asking(library, reply)
     tools = (
-        _resolve_tool(library, reply),
-        _read_tool(library, reply),
-        _outline_tool(library, reply),
+        _resolve_tool(asking),
+        _read_tool(asking),
+        _outline_tool(asking),
         _list_tool(library),
         _inspect_tool(library),
     )
     return Capability("caches", guidance=GUIDANCE, tools=tools)
 
 
-def _resolve_tool(library: Library, reply: ReplyFormat) -> Tool:
+class _Asking(NamedTuple):
+    """What the tools that answer from documents have in common."""
+
+    library: Library
+    reply: ReplyFormat
+
+    def run(self, arguments: JsonObject, caller: Caller, answer: Callable[..., Answer]) -> ToolResult:
+        """Return what `answer` gives of the cache that is meant, as large and in the form that is asked for."""
+        form = arguments.get("format", self.reply)
+        try:
+            cache = self.library.locate(_path(arguments["cache"]), may_read=caller.may_read)
+            return ToolResult.of_text(
+                answer(cache, budget=int(arguments.get("budget", DEFAULT_BUDGET)), reply=form).text
+            )
+        except CacheMissingError as error:
+            error.more = self._names() if form == "text" else ""
+            raise
+
+    def _names(self) -> str:
+        """Return a line that names the caches that are there; nothing if there are none."""
+        with suppress(DiskError):
+            names = [on_one_line(cache.path) for cache in self.library.list_caches() if cache.has_manifest]
+            more = ["…"] if len(names) > limits.CACHES_NAMED else []
+            return f"caches: {', '.join(names[: limits.CACHES_NAMED] + more)}\n" if names else ""
+        return ""
+
+
+def _resolve_tool(asking: _Asking) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        cache = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
-        return ToolResult.of_text(library.resolve(cache, arguments["query"], **_limits(arguments, reply)).text)
+        return asking.run(arguments, caller, partial(asking.library.resolve, query=arguments["query"]))
 
     return Tool(
         name="context.resolve",
@@ -125,24 +163,18 @@ def _resolve_tool(library: Library, reply: ReplyFormat) -> Tool:
     )
 
 
-def _read_tool(library: Library, reply: ReplyFormat) -> Tool:
+def _read_tool(asking: _Asking) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        cache = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
-        wanted = library.read(
-            cache,
-            arguments["id"],
-            neighbours=int(arguments.get("neighbours", 0)),
-            start=arguments.get("from"),
-            **_limits(arguments, reply),
-        )
-        return ToolResult.of_text(wanted.text)
+        wanted: JsonObject = {"document_id": arguments["id"], "neighbours": int(arguments.get("neighbours", 0))}
+        return asking.run(arguments, caller, partial(asking.library.read, **wanted, start=arguments.get("from")))
 
     return Tool(
         name="context.read",
         title="Read on in a document",
         description=(
             "Read a section that context.resolve or context.outline named, with its neighbours, or a whole page by its "
-            "path, section by section, within a budget of tokens. `next` in the reply is where to go on."
+            "path, section by section, within a budget of tokens. To go on, pass the page's path, and `next` of the "
+            "reply as `from`."
         ),
         input_schema=READ_INPUT,
         annotations=READ_ONLY,
@@ -152,25 +184,18 @@ def _read_tool(library: Library, reply: ReplyFormat) -> Tool:
     )
 
 
-def _outline_tool(library: Library, reply: ReplyFormat) -> Tool:
+def _outline_tool(asking: _Asking) -> Tool:
     def run(arguments: JsonObject, caller: Caller) -> ToolResult:
-        cache = library.locate(_path(arguments["cache"]), may_read=caller.may_read)
         depth = arguments.get("depth")
-        outlined = library.outline(
-            cache,
-            arguments.get("under"),
-            depth=None if depth is None else int(depth),
-            start=arguments.get("from"),
-            **_limits(arguments, reply),
-        )
-        return ToolResult.of_text(outlined.text)
+        wanted: JsonObject = {"under": arguments.get("under"), "depth": None if depth is None else int(depth)}
+        return asking.run(arguments, caller, partial(asking.library.outline, **wanted, start=arguments.get("from")))
 
     return Tool(
         name="context.outline",
         title="Outline documents",
         description=(
             "List the headings of a cache, of a folder or of a page, with ids for context.read and what each section "
-            "costs: to see what there is before you ask. `next` in the reply is where to go on."
+            "costs: to see what there is before you ask. To go on, pass `next` of the reply as `from`."
         ),
         input_schema=OUTLINE_INPUT,
         annotations=READ_ONLY,
@@ -178,11 +203,6 @@ def _outline_tool(library: Library, reply: ReplyFormat) -> Tool:
         accept=_budget_as_number,
         run=run,
     )
-
-
-def _limits(arguments: JsonObject, reply: ReplyFormat) -> dict[str, Any]:
-    """Return how large a reply may be, and its form."""
-    return {"budget": int(arguments.get("budget", DEFAULT_BUDGET)), "reply": arguments.get("format", reply)}
 
 
 def _budget_as_number(arguments: JsonObject) -> JsonObject:

@@ -5,42 +5,47 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
-from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
-from contexthall.caches.index.blocks import IndexDamagedError, IndexUnreadError
-from contexthall.caches.index.postings import PostingsError
 from contexthall.caches.model.document import Document
-from contexthall.caches.model.format import MANIFEST, scorer_in
+from contexthall.caches.model.format import MANIFEST, SOURCES
 from contexthall.caches.model.inspection import Inspection, inspect
-from contexthall.caches.model.verification import violations
-from contexthall.caches.query import section_explanation
-from contexthall.caches.query.explanation import Explanation, RankingPage, explanation_of, page_of
-from contexthall.caches.query.joined import JoinedReply as JoinedReply  # noqa: PLC0414 - for the command line
-from contexthall.caches.query.joined import JoinedSection as JoinedSection  # noqa: PLC0414
-from contexthall.caches.query.joined import joined_reply
-from contexthall.caches.query.ranking import Query
-from contexthall.caches.query.reader import OpenCache, open_postings, read_part
-from contexthall.caches.query.resolution import Resolution
-from contexthall.caches.query.scorers import SectionFormat
-from contexthall.caches.query.section_explanation import SectionExplanation
-from contexthall.caches.query.section_reader import OpenSections, open_cache, open_segments, sections_of
-from contexthall.caches.query.section_reading import Outline, Reading
-from contexthall.caches.query.section_reply import Question, ReplyFormat
-from contexthall.caches.query.whole_documents import WholeDocuments
+from contexthall.caches.query.cache_files import has_few_sources, read_part
+from contexthall.caches.query.opening import AnyCache, index_doubts, model_in, open_cache
+from contexthall.caches.query.question import UNKNOWN, Question, SourcesState
+from contexthall.caches.query.question import ReplyFormat as ReplyFormat  # noqa: PLC0414 - for the faces
 from contexthall.core import limits
 from contexthall.core.errors import (
     CacheInvalidError,
     CacheMissingError,
     DiskError,
+    HallError,
     InvalidBudgetError,
     InvalidQueryError,
     PathMissingError,
-    UsageError,
 )
-from contexthall.core.paths import MayRead, absolute, shown
+from contexthall.core.paths import MayRead, absolute, native, shown
 from contexthall.core.tokens import tokens
 from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk
 from contexthall.system.kernel import open_straight
+
+if TYPE_CHECKING:
+    from contexthall.caches.build.builder import Refreshed as Refreshed  # noqa: PLC0414 - for the command line
+    from contexthall.caches.build.changes import SourceChanges as SourceChanges  # noqa: PLC0414
+    from contexthall.caches.freshness import SourceJudge, SourcesLook
+    from contexthall.caches.query.explanation import Explanation, RankingPage
+    from contexthall.caches.query.joined import JoinedReply as JoinedReply  # noqa: PLC0414 - for the command line
+    from contexthall.caches.query.joined import JoinedSection as JoinedSection  # noqa: PLC0414
+    from contexthall.caches.query.resolution import Resolution
+    from contexthall.caches.query.section_explanation import SectionExplanation
+    from contexthall.caches.query.section_places import SectionRankingPage, ShownSection
+    from contexthall.caches.query.section_reading import Outline as Outline  # noqa: PLC0414 - as above
+    from contexthall.caches.query.section_reading import Reading as Reading  # noqa: PLC0414
+    from contexthall.caches.refresh_rules import CacheStateChange as CacheStateChange  # noqa: PLC0414
+    from contexthall.caches.refresh_rules import RefreshResult as RefreshResult  # noqa: PLC0414
+    from contexthall.caches.report import CacheReport as CacheReport  # noqa: PLC0414
+    from contexthall.caches.report import PacedReports
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -84,11 +89,11 @@ def _retried_if_replaced(
     @wraps(read)
     def retried(self: "Library", cache: CacheRef, /, *args: Arguments.args, **options: Arguments.kwargs) -> Answer:
         for _ in range(limits.CACHE_SWAPS):
-            before = self._identity(cache)
+            before = self.identity(cache)
             try:
                 return read(self, cache, *args, **options)
             except (CacheInvalidError, CacheMissingError, DiskError):
-                if self._identity(cache) == before:
+                if self.identity(cache) == before:
                     raise
         raise DiskError(f"{cache.path} is being replaced all the time", hint="try again")
 
@@ -107,15 +112,20 @@ class Library:
         working_directory: str,
         clock: Callable[[], int] = time.time_ns,
         is_home: Callable[[str], bool] = lambda _real: True,
+        may_judge: Callable[[str], bool] = lambda _real: True,
     ) -> None:
         self.root = root
         self._disk = disk
         self._straight = disk.opened_by(open_straight)
         self._is_home = is_home
+        self._may_judge = may_judge
         self._root_is_named = root_is_named
         self._working_directory = working_directory
         self._clock = clock
-        self._opened: dict[str, OpenCache | OpenSections] = {}
+        self._opened: dict[str, AnyCache] = {}
+        self._was_asked: WeakSet[AnyCache] = WeakSet()
+        self._reports: PacedReports | None = None
+        self._judges: WeakKeyDictionary[AnyCache, SourceJudge] = WeakKeyDictionary()
 
     def list_caches(self, root: str | None = None, *, may_read: MayRead = anyone) -> tuple[CacheEntry, ...]:
         """Return the directories in `root` by absolute path, or those in the library's own root by name."""
@@ -174,47 +184,41 @@ class Library:
             raise InvalidBudgetError(f"{budget} is not between 0 and {LARGEST_BUDGET}")
 
     @_retried_if_replaced
-    def resolve(self, cache: CacheRef, query: str, budget: int, reply: ReplyFormat = "json") -> Resolution:
+    def resolve(self, cache: CacheRef, query: str, budget: int, reply: ReplyFormat = "json") -> "Resolution":
         """Return the documents or sections that answer a query within a budget."""
-        asked = self._asked(query, budget)
-        opened = self._open(cache)
-        if isinstance(opened, OpenSections):
-            question = self._question(cache, opened, query, budget, reply)
-            return opened.ask(lambda sections: sections.resolve(question)).resolution()
-        ranking = opened.rank(asked)
-        return Resolution.of(ranking, map(opened.documents().read, ranking.listed))
+        opened, question = self._ask(cache, query, budget, reply)
+        return opened.resolve(question._replace(freshness=self._freshness(opened)))
 
-    def ask(self, caches: Sequence[CacheRef], query: str, budget: int = DEFAULT_BUDGET) -> JoinedReply:
+    def ask(self, caches: Sequence[CacheRef], query: str, budget: int = DEFAULT_BUDGET) -> "JoinedReply":
         """Return the sections of several caches, of either format, that answer a query, as if they were one."""
-        self._asked(query, budget)
-        opened = [self._open(cache) for cache in caches]
-        names = [shown(os.path.basename(cache.path.rstrip("/"))) for cache in caches]
-        question = Question(query, budget, "text")
-        try:
-            return joined_reply(names, [sections_of(each) for each in opened], question)
-        except IndexDamagedError:
-            return joined_reply(names, [sections_of(each, again=True) for each in opened], question)
+        from contexthall.caches.query.joined import ask_all  # noqa: PLC0415 - 15 ms, which only this needs
+
+        self._check(query, budget)
+        opened = {cache: self._open(cache) for cache in caches}
+        names = [_name(cache) for cache in opened]
+        return ask_all(names, list(opened.values()), Question(query, budget, "text"))
 
     @_retried_if_replaced
-    def explain(self, cache: CacheRef, query: str, budget: int, document_id: str) -> Explanation | SectionExplanation:
-        """Return where a document stands in a query's order, and why."""
-        asked = self._asked(query, budget, slice(0, 0))
-        opened = self._open(cache)
-        if isinstance(opened, OpenSections):
-            question = self._question(cache, opened, query, budget)
-            return opened.ask(lambda sections: section_explanation.explain(sections, question, document_id))
-        number, document = _find(opened, document_id)
-        return explanation_of(opened.rank(asked), number, document)
+    def explain(
+        self, cache: CacheRef, query: str, budget: int, document_id: str, reply: ReplyFormat = "json"
+    ) -> "Explanation | SectionExplanation":
+        """Return where a document or section stands in a query's order, and why."""
+        opened, question = self._ask(cache, query, budget, reply)
+        return opened.explain(question, document_id)
 
     @_retried_if_replaced
-    def places(self, cache: CacheRef, query: str, budget: int, offset: int, limit: int) -> RankingPage:
-        """Return at most `limit` places of a query's order, the skipped documents among them, from `offset` on."""
-        asked = self._asked(query, budget, slice(offset, offset + limit))
-        opened = self._open(cache)
-        if isinstance(opened, OpenSections):
-            question, page = self._question(cache, opened, query, budget), slice(offset, offset + limit)
-            return opened.ask(lambda sections: section_explanation.places_of(sections, question, page))
-        return page_of(opened.rank(asked))
+    def places(
+        self, cache: CacheRef, query: str, budget: int, offset: int, limit: int, reply: ReplyFormat = "json"
+    ) -> "RankingPage | SectionRankingPage":
+        """Return at most `limit` places of a query's order, from `offset` on, what was skipped included."""
+        opened, question = self._ask(cache, query, budget, reply)
+        return opened.places(question, slice(offset, offset + limit))
+
+    @_retried_if_replaced
+    def section(self, cache: CacheRef, section_id: str, query: str = "") -> "ShownSection":
+        """Return one section of a cache of format 2, with the words of a query marked."""
+        self.check_query(query)
+        return self._open(cache).section(section_id, query)
 
     @_retried_if_replaced
     def read(
@@ -226,14 +230,10 @@ class Library:
         start: str | None = None,
         budget: int = DEFAULT_BUDGET,
         reply: ReplyFormat = "json",
-    ) -> Reading:
+    ) -> "Reading":
         """Return a section with its neighbours, or a page from the section `start` on, as far as the budget goes."""
-        self._asked(document_id, budget)
-        opened = self._open(cache)
-        question = self._question(cache, opened, document_id, budget, reply)
-        if isinstance(opened, OpenSections):
-            return opened.ask(lambda sections: sections.read(question, neighbours, start))
-        return _whole(opened).read(question, neighbours, start)
+        opened, question = self._ask(cache, document_id, budget, reply)
+        return opened.read(question, neighbours, start)
 
     @_retried_if_replaced
     def outline(
@@ -245,24 +245,22 @@ class Library:
         start: str | None = None,
         budget: int = DEFAULT_BUDGET,
         reply: ReplyFormat = "json",
-    ) -> Outline:
+    ) -> "Outline":
         """Return the headings of pages, from the page `start` on, as far as the budget goes."""
-        self._asked(under or "", budget)
-        opened = self._open(cache)
-        question = self._question(cache, opened, under or "", budget, reply)
-        if isinstance(opened, OpenSections):
-            return opened.ask(lambda sections: sections.outline(question, under, depth, start))
-        return _whole(opened).outline(question, under, depth, start)
+        opened, question = self._ask(cache, under or "", budget, reply)
+        return opened.outline(question, under, depth, start)
 
     @_retried_if_replaced
     def document(self, cache: CacheRef, document_id: str) -> SizedDocument:
         """Read one document."""
-        _, document = _find(self._open(cache), document_id)
+        _, document = self._open(cache).find(document_id)
         return SizedDocument(document, tokens(document.content.encode()))
 
     @_retried_if_replaced
     def verify(self, cache: CacheRef, on_document: Callable[[], None] = lambda: None) -> tuple[str, ...]:
         """Return everything that is wrong with a cache; `on_document` is called for each document that was read."""
+        from contexthall.caches.model.verification import violations  # noqa: PLC0415 - 20 ms, which only this needs
+
         with self._enter(cache) as opened:
             found = tuple(violations(opened, on_document))
             if found:
@@ -273,15 +271,72 @@ class Library:
     def doubts(self, cache: CacheRef) -> str:
         """Return why queries do not believe the term index of a cache and read every document; empty if they do."""
         with self._enter(cache) as opened:
-            manifest = read_part(opened, MANIFEST)
-            try:
-                if isinstance(scorer_in(manifest), SectionFormat):
-                    open_segments(opened, manifest)
-                else:
-                    open_postings(opened, manifest).files()
-            except (PostingsError, IndexDamagedError, IndexUnreadError) as error:
-                return str(error)
+            return index_doubts(opened)
+
+    @_retried_if_replaced
+    def embedder_of(self, cache: CacheRef) -> str:
+        """Return the id of the embedder that a cache names, which must be of use; empty if it names none."""
+        with self._enter(cache) as opened:
+            model = model_in(read_part(opened, MANIFEST))
+        if not model:
             return ""
+        from contexthall.caches.embedding.embedders import find_model  # noqa: PLC0415 - few need it
+
+        return find_model(model).id
+
+    def changes(self, cache: CacheRef) -> "SourceChanges | None":
+        """Return what became of the sources of a cache; None if they are not known, gone, or not to be read."""
+        return self._judge(self._open(cache)).changes()
+
+    def look_at_sources(self, cache: CacheRef, may_watch: Callable[[str], bool]) -> "SourcesLook":
+        """Return whether the sources of a cache are fresh, and where to watch them."""
+        from contexthall.caches.freshness import SourceJudge, SourcesLook  # noqa: PLC0415 - for format 2 only
+
+        if not self._disk.is_there(os.path.join(cache.path, SOURCES)):
+            return SourcesLook()
+        # One that agents ask is opened for them, too, if it was replaced; others are not kept open.
+        opened = self._open(cache) if cache.path in self._opened else open_cache(*self._reach(cache))
+        if not opened.has_sources:
+            return SourcesLook()
+        if opened is not self._opened.get(cache.path):
+            return SourceJudge(self._disk, opened.directory, self._may_judge).look(may_watch)
+        self._was_asked.add(opened)
+        return self._judge(opened).look(may_watch)
+
+    def last_verdict(self, cache: CacheRef) -> SourcesState:
+        """Return what the last answer from a cache that is open said of its sources."""
+        opened = self._opened.get(cache.path)
+        judge = self._judges.get(opened) if opened is not None else None
+        return judge.verdict if judge is not None else UNKNOWN
+
+    def has_sources(self) -> bool:
+        """Return whether a cache below the root records where it came from."""
+        try:
+            return any(
+                self._disk.is_there(os.path.join(self.root, entry.path, SOURCES)) for entry in self._own_entries()
+            )
+        except HallError:
+            return False
+
+    @_retried_if_replaced
+    def report(self, cache: CacheRef) -> "CacheReport":
+        """Return what a cache says of itself, and what became of its sources; for people of this machine."""
+        from contexthall.caches.report import report_on  # noqa: PLC0415 - 40 ms, as it reads sources
+
+        with self._enter(cache) as opened:
+            return report_on(self._disk, opened, self._may_judge)
+
+    def reports(self, root: str | None = None) -> "dict[str, CacheReport]":
+        """Return a report on everything that `list_caches` lists, by its path; a cache that fails hides no other.
+
+        Whoever asks again at once gets the last ones.
+        """
+        if not (entries := self.list_caches(root)):
+            return {}
+        from contexthall.caches.report import PacedReports  # noqa: PLC0415 - as above
+
+        self._reports = self._reports or PacedReports()
+        return self._reports.update(entries, lambda path: self.report(self.locate(native(path))))
 
     def make_root(self) -> None:
         """Make the default root, so that whoever names it finds it there, empty."""
@@ -296,18 +351,32 @@ class Library:
             return ()
         return tuple(name.removeprefix(TEMPORARY_PREFIX) for name in names if name.startswith(TEMPORARY_PREFIX))
 
-    def _question(
-        self, cache: CacheRef, opened: OpenCache | OpenSections, query: str, budget: int, reply: ReplyFormat = "json"
-    ) -> Question:
-        name = shown(os.path.basename(cache.path.rstrip("/")))
-        return Question(query, budget, reply, name, opened.version if reply == "text" else "")
+    def _ask(self, cache: CacheRef, query: str, budget: int, reply: ReplyFormat = "json") -> tuple[AnyCache, Question]:
+        """Return a cache, opened, and what is asked of it."""
+        self._check(query, budget)
+        opened = self._open(cache)
+        version = opened.version if reply == "text" else ""
+        return opened, Question(query, budget, reply, _name(cache), version, model=opened.model)
 
-    def _asked(self, query: str, budget: int, page: slice | None = None) -> Query:
+    def _freshness(self, opened: AnyCache) -> SourcesState:
+        """Return whether a cache is fresh; of many sources, whoever asks only once does not wait to hear."""
+        if not opened.has_sources or (opened not in self._was_asked and not has_few_sources(opened.directory)):
+            self._was_asked.add(opened)
+            return UNKNOWN
+        return self._judge(opened).state()
+
+    def _judge(self, opened: AnyCache) -> "SourceJudge":
+        from contexthall.caches.freshness import SourceJudge  # noqa: PLC0415 - for format 2 only
+
+        if opened not in self._judges:
+            self._judges[opened] = SourceJudge(self._disk, opened.directory, self._may_judge)
+        return self._judges[opened]
+
+    def _check(self, query: str, budget: int) -> None:
         self.check_query(query)
         self.check_budget(budget)
-        return Query(query, budget, page)
 
-    def _open(self, cache: CacheRef) -> OpenCache | OpenSections:
+    def _open(self, cache: CacheRef) -> AnyCache:
         """Open a cache, or take it from the few that were opened last."""
         known = self._opened.get(cache.path)
         disk, path = self._reach(cache)
@@ -319,7 +388,7 @@ class Library:
             self._opened[cache.path] = opened
         return opened
 
-    def _identity(self, cache: CacheRef) -> object:
+    def identity(self, cache: CacheRef) -> object:
         """Return what changes when a cache is replaced; None if nothing can be seen of it."""
         try:
             disk, path = self._reach(cache)
@@ -330,7 +399,7 @@ class Library:
 
     def _check_current(self, cache: CacheRef, opened: Directory) -> None:
         """Refuse what was read from a directory that is not the cache any more."""
-        if self._identity(cache) != opened.status().stamp:
+        if self.identity(cache) != opened.status().stamp:
             raise CacheMissingError(f"{cache.path} was replaced meanwhile")
 
     def _own_entries(self) -> tuple[CacheEntry, ...]:
@@ -397,14 +466,5 @@ def _has_manifest(opened: Directory, name: str) -> bool:
     return False
 
 
-def _whole(cache: OpenCache) -> WholeDocuments:
-    listed = {each.id: each for each in cache.listing().documents}
-    return WholeDocuments(listed, cache.documents().read)
-
-
-def _find(cache: OpenCache | OpenSections, document_id: str) -> tuple[int, Document]:
-    """Read a document; return its number as well."""
-    for number, listed in enumerate(cache.listing().documents):
-        if listed.id == document_id:
-            return number, cache.documents().read(listed)
-    raise UsageError(f"the cache has no document {document_id}", hint="an id is a path in lower case")
+def _name(cache: CacheRef) -> str:
+    return shown(os.path.basename(cache.path.rstrip("/")))

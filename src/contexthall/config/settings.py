@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from contexthall.core import limits
@@ -20,8 +19,7 @@ TOOLSETS = ("caches", "contexts", "guild")
 _VISIBLE = re.compile("[!-~]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(NamedTuple):
     """Every choice, resolved: paths are absolute, values are in range."""
 
     working_directory: str
@@ -36,6 +34,8 @@ class Settings:
     tool_timeout_seconds: float = limits.NATIVE_TOOL_SECONDS
     reply: Literal["json", "text"] = "json"
     """The form of answers from caches of format 2 where nobody asks for one."""
+    refresh_caches: Literal["auto", "never"] = "auto"
+    """Whether a hall that serves refreshes its caches whose sources are in the project."""
     user_cache: str = ""
     """Where things may be remembered that can be found out again; empty if there is no such place."""
     user_state: str = ""
@@ -46,8 +46,13 @@ class Settings:
     guild_budget: int | None = None
     guild_trust: Literal["warn", "hold"] = "warn"
     guild_pins: tuple[str, ...] = ()
-    http_token: str = field(default="", repr=False)
+    http_token: str = ""
     """What whoever speaks over HTTP must know; empty if that is nothing."""
+
+    def __repr__(self) -> str:
+        """Return every choice but the token, which is nobody else's business."""
+        shown = (f"{name}={value!r}" for name, value in self._asdict().items() if name != "http_token")
+        return f"Settings({', '.join(shown)})"
 
 
 class SettingsFile(NamedTuple):
@@ -168,6 +173,7 @@ _KEYS = {
     "allow_root": _Key("allow_roots", _paths, trusted_only=True),
     "tool_timeout_secs": _Key("tool_timeout_seconds", _seconds, "CONTEXT_TOOL_TIMEOUT_SECS"),
     "reply": _Key("reply", _one_of("json", "text"), "CONTEXT_REPLY"),
+    "refresh_caches": _Key("refresh_caches", _one_of("auto", "never"), "CONTEXT_REFRESH_CACHES", trusted_only=True),
     "guild": _Key("guild", _path, "CONTEXT_GUILD", trusted_only=True),
     "guild_refresh": _Key("guild_refresh", _one_of("all", "stale", "never"), trusted_only=True),
     "guild_budget": _Key("guild_budget", _token_count, trusted_only=True),

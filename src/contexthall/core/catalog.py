@@ -10,18 +10,16 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from heapq import nsmallest
-from itertools import islice
-from typing import Any, Self, TypeAlias, cast
-
-from jsonschema import Draft202012Validator, ValidationError
-from jsonschema.exceptions import best_match
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, HallError, InternalError, UnknownToolError
 from contexthall.core.paths import MayRead
-from contexthall.core.text import escaped, quoted
+from contexthall.core.text import quoted
 from contexthall.core.wire import compact
+
+if TYPE_CHECKING:
+    from contexthall.core.arguments import ArgumentCheck
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +27,6 @@ JsonObject: TypeAlias = Mapping[str, Any]
 Listener: TypeAlias = Callable[[], None]
 Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 
-_COMPLAINTS = {"required": "Missing argument", "additionalProperties": "Unknown argument"}
 _GREETING = (
     "Context Hall serves what an agent needs before it works. Everything is a snapshot on this machine, and answers "
     "the same way every time."
@@ -47,6 +44,8 @@ class ToolResult:
     """Which of our errors this is, for faces with exit codes or statuses."""
     whole: JsonObject | None = None
     """The result as another server gave it, with fields that nobody here knows; it is passed on as it is."""
+    raw: bytes | None = None
+    """The same as the JSON that it came in, for a caller that takes it so; there is nothing else then."""
     fault: JsonObject | None = None
     """The JSON-RPC error that another server gave in place of a result; it is passed on as it is."""
 
@@ -60,7 +59,7 @@ class ToolResult:
 
     @classmethod
     def of_error(cls, error: HallError) -> Self:
-        text = compact({"error": {"code": error.code, "message": error.message}}) + "\n"
+        text = compact({"error": {"code": error.code, "message": error.message}}) + "\n" + error.more
         return cls(content=({"type": "text", "text": text},), is_error=True, code=error.code)
 
     @classmethod
@@ -103,6 +102,8 @@ class Caller:
 
     may_read: MayRead
     progress: Progress = no_progress
+    takes_raw: bool = False
+    """Whether the result of another server may be given as the bytes that it came in."""
 
 
 PlainRun: TypeAlias = Callable[[JsonObject, Caller], ToolResult]
@@ -269,57 +270,24 @@ class Catalog:
         if len(by_name) != len(tools):
             raise ValueError("two tools share a name")
         self._tools = by_name
-        self._validators: dict[str, Draft202012Validator] = {}
+        self._checks: dict[str, ArgumentCheck] = {}
 
     def _refuse(self, tool: Tool, arguments: JsonObject) -> ToolResult | None:
         """Return what is wrong with `arguments`, if anything is; those of another server's tool are its to judge."""
         if tool.original is not None:
             return None
-        validator = self._validators.get(tool.name) or Draft202012Validator(tool.input_schema)
-        self._validators[tool.name] = validator
-        try:
-            faults = list(islice(validator.iter_errors(_worth_judging(tool, arguments)), limits.ARGUMENT_FAULTS))
-        except RecursionError:
-            return ToolResult.of_text("Invalid arguments: nested too deeply", is_error=True)
-        blamed = {argument for fault in faults for argument in _blamed_arguments(fault)}
+        check = self._checks.get(tool.name) or _check_of(tool.input_schema)
+        self._checks[tool.name] = check
+        blamed, complaint = check.faults(arguments)
         for argument, error in tool.refusals.items():
             value = arguments.get(argument)
             # A longer text means nothing, and to work on it would take for ever.
             if argument in blamed or (isinstance(value, str) and len(value) > limits.QUERY_CHARACTERS):
                 return ToolResult.of_error(error())
-        if not faults:
-            return None
-        return ToolResult.of_text(_complaint(cast("ValidationError", best_match(faults))), is_error=True)
+        return ToolResult.of_text(complaint, is_error=True) if complaint else None
 
 
-def _worth_judging(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """Leave out arguments that nobody knows, except the first few, which are enough for a complaint."""
-    known = tool.input_schema.get("properties", {})
-    if len(arguments) <= len(known) + limits.UNKNOWN_ARGUMENTS:
-        return arguments
-    unknown = set(nsmallest(limits.UNKNOWN_ARGUMENTS, (name for name in arguments if name not in known)))
-    return {name: value for name, value in arguments.items() if name in known or name in unknown}
+def _check_of(schema: JsonObject) -> "ArgumentCheck":
+    from contexthall.core.arguments import ArgumentCheck  # noqa: PLC0415 - jsonschema costs 80 ms, and no start waits
 
-
-def _blamed_arguments(fault: ValidationError) -> list[str]:
-    """Name the arguments that `fault` is about."""
-    if fault.absolute_path:
-        return [str(fault.absolute_path[0])]
-    given, schema = cast("JsonObject", fault.instance), cast("JsonObject", fault.schema)
-    if fault.validator == "required":
-        return [name for name in schema["required"] if name not in given]
-    if fault.validator == "additionalProperties":
-        return sorted(name for name in given if name not in schema.get("properties", {}))
-    return []
-
-
-def _complaint(fault: ValidationError) -> str:
-    """Put `fault` into a sentence that names the argument."""
-    names = ", ".join(map(quoted, _blamed_arguments(fault)))
-    kind = _COMPLAINTS.get(str(fault.validator)) if not fault.absolute_path else None
-    reason = escaped(fault.message)
-    if len(reason) > limits.COMPLAINT_REASON_CHARACTERS:  # it begins with the value, which the caller knows
-        reason = f"violates {fault.validator} {fault.validator_value!r}"
-    sentence = f"{kind} {names}" if kind else f"Invalid argument {names}: {reason}"
-    most = limits.COMPLAINT_CHARACTERS
-    return sentence if len(sentence) <= most else sentence[: most - 1] + "…"
+    return ArgumentCheck(schema)

@@ -4,6 +4,8 @@
     ├── UsageError           usage           1  what was asked for cannot be understood or done
     │   ├── SettingsError    usage           1  a setting has an unknown name or a bad value
     │   ├── SourcesError     usage           1  the sources cannot become a cache
+    │   │   └── SourcesOutsideError usage    1  they are where this caller may not read
+    │   ├── BuildUnderWayError usage         1  another process builds the cache
     │   ├── UnknownToolError usage           1  no tool has that name
     │   ├── UnknownMemberError usage         1  no member of the guild has that name
     │   ├── ScopeError       usage           1  a scope leaves the project
@@ -21,7 +23,8 @@
     ├── CheckFailedError     check_failed    8  a check that was asked for does not hold
     ├── ToolFailedError      tool_failed     9  a tool answered with an error that has no code
     │   └── MemberError      tool_failed     9  a member of the guild could not be started, asked or understood
-    └── DocumentMissingError document_missing 10  a cache has no page or section of that id
+    ├── DocumentMissingError document_missing 10  a cache has no page or section of that id
+    └── EmbedderError        embedder_error 11  an embedder is not installed, is another one, or failed
 
 `message` is stable and free of paths, because it goes over the wire. `detail` says what exactly went wrong and `hint`
 what to type next; both are for people and never leave the machine. Only a MemberError's `detail` is told to agents too,
@@ -44,6 +47,8 @@ class HallError(Exception):
         super().__init__(detail)
         self.detail = detail
         self.hint = hint or self.usual_hint
+        self.more = ""
+        """Lines that agents are told besides."""
 
     def __str__(self) -> str:
         return f"{self.message}: {self.detail}" if self.detail else self.message
@@ -61,6 +66,14 @@ class SettingsError(UsageError):
 
 class SourcesError(UsageError):
     message = "Cannot build from these sources"
+
+
+class SourcesOutsideError(SourcesError):
+    pass
+
+
+class BuildUnderWayError(UsageError):
+    usual_hint = "wait, then try again"
 
 
 class UnknownToolError(UsageError):
@@ -193,6 +206,13 @@ class DocumentMissingError(HallError):
     message = "Document does not exist"
     exit_code = 10
     usual_hint = "`context outline --cache CACHE` lists the ids of a cache"
+
+
+class EmbedderError(HallError):
+    code = "embedder_error"
+    message = "Embedder cannot be used"
+    exit_code = 11
+    usual_hint = "install it, or build the cache without --embedder"
 
 
 def _reworded(value: Any, reword: Callable[[str], str]) -> Any:  # noqa: ANN401 - whatever a server answered

@@ -57,6 +57,8 @@ ANSWER_CONTENT_BYTES: Final = 256 << 20
 """Of the documents in an answer (`invalid_budget`): no agent could read it, and several copies of it are made."""
 ANSWER_REPEATED_BYTES: Final = 64 << 20
 """Of the query in an answer (`invalid_query`): every document comes with all terms."""
+CACHES_NAMED: Final = 50
+"""Where an agent asks one that is not there: it needs a name, and not a list of thousands."""
 OPEN_CACHES: Final = 4
 """Each that stays open keeps descriptors and memory; the oldest is closed."""
 CACHE_SWAPS: Final = 10
@@ -64,17 +66,61 @@ CACHE_SWAPS: Final = 10
 KEPT_TERMS_BYTES: Final = 24 << 20
 """Of an index, for the next query; words that are nowhere found count as well."""
 KEPT_VALUES_BYTES: Final = 64 << 20
-"""What terms add to the sections of a cache of format 2, for the next query; then all are let go."""
+"""What terms add to the sections of a cache of format 2, for the next query."""
+KEPT_ORDERS_BYTES: Final = 16 << 20
+"""The order of terms on pages of such a cache, for the next query."""
+KEPT_RECORDS_BYTES: Final = 32 << 20
+"""Titles, headings and places of sections of such a cache, for the next query."""
 KNOWN_WORDS: Final = 500_000
 """Whose terms are kept, because most words are met again; then all are let go."""
 FRONT_MATTER_LEVELS: Final = 100
 """Of YAML above a page: libyaml's composer recurses, and no title lies deeper."""
 KNOWN_WORD_CHARACTERS: Final = 64
 """A longer word is rarely met again, and is not kept."""
-SEGMENT_PAGES: Final = 2048
+PAGE_TITLES: Final = 16_000_000
+"""Characters of all sections' titles together: every part of a long section repeats its heading, of any length."""
+JUDGING_PAUSE_SECONDS: Final = 1.0
+"""Between two looks at the sources of a cache that is asked often."""
+JUDGING_SHARE: Final = 10
+"""Times what a look took, before the next: it shall not be what a hall does most."""
+JUDGED_AT_ONCE_BYTES: Final = 256 << 10
+"""Of what a cache records of its sources: of more, the first answer of a process does not wait to hear."""
+JUDGING_SECONDS: Final = 0.05
+"""That an answer waits for such a look; then the last verdict is told."""
+FIRST_LOOK_SECONDS: Final = 1.0
+"""After the start of a hall, before it looks at the sources of its caches: the agent comes first."""
+CACHE_ROOT_SECONDS: Final = 1.0
+"""Between two looks at the cache root of whoever watches: caches come, go and are replaced."""
+LISTING_SHARE: Final = 100
+"""Times what that look took, before the next."""
+GONE_FOLDER_SECONDS: Final = 0.1
+"""Before folders are watched again of which one was gone."""
+BURST_CHANGES: Final = 10
+"""Of files that change at once; more are a burst, such as a switch of branches."""
+BURST_QUIET_SECONDS: Final = 1.0
+"""Without a further change, before a burst counts as over, and the sources are looked at."""
+INSTALLATION_QUIET_SECONDS: Final = 5.0
+"""The same where packages are installed: until an installer is done, some of them are missing."""
+BURST_SECONDS: Final = 15.0
+"""Then sources are looked at although they still change: some always do."""
+SOURCES_POLL_SECONDS: Final = 5.0
+"""Between two looks at sources that the operating system cannot watch, or has no more watches for."""
+REFRESH_BACK_OFF_SECONDS: Final = 2.0
+"""After a refresh that failed, before the next; it doubles with each."""
+LAST_REFRESH_BACK_OFF_SECONDS: Final = 60.0
+"""What is mended, such as a full disk, should not be waited for long."""
+REFRESH_SECONDS: Final = 3600.0
+"""Of a refresh by a hall; then it is ended. One with an embedder may take long, and none may hold up all others."""
+SMALL_SEGMENTS: Final = 8
+"""Refreshes add segments, and every question looks into each; when small ones are more, they become one."""
+SEGMENT_PAGES: Final = 6144
 """A segment of a cache of format 2 fits into memory while it is counted."""
-SEGMENT_TEXT_BYTES: Final = 24 << 20
+SEGMENT_TEXT_BYTES: Final = 64 << 20
 """As above, but for the last page of a segment."""
+SEGMENT_WORDS: Final = 500_000
+"""Different ones, but for those of the last page: each is kept while a segment is counted."""
+SHARDS: Final = 64
+"""Of a cache: each that is asked keeps at least one file open, and is looked into for every word."""
 KEPT_LISTED_DOCUMENTS: Final = 10_000
 """What an index says of documents, for the next query."""
 KEPT_DOCUMENTS_BYTES: Final = 32 << 20
@@ -85,10 +131,70 @@ BUILD_POSTINGS: Final = 3_000_000
 """In memory while a cache is built; then they are written to a file and merged later."""
 BUILD_TERMS: Final = 300_000
 """In memory while a cache is built: many rare words cost more than their postings."""
+EMBEDDED_SECTIONS: Final = 256
+"""At a time, while a cache is built with an embedder, which may put texts of like length together."""
+VERIFIED_VECTORS: Final = 32
+"""So many sections, spread over a cache, does `verify` embed again: all would take as long as the build."""
 STAGING_NAME_BYTES: Final = 200
 """A file system allows 255, some of which are the prefix's; a longer name is replaced by its hash."""
 STAGING_TRIES: Final = 100
 """Others may make and remove the staging directory meanwhile, but not for ever."""
+
+# Documentation of installed packages
+PACKAGES: Final = 2000
+"""Of an environment; the others, by name, are counted."""
+PACKAGE_FILES: Final = 20_000
+"""That a package's RECORD or folder names; the others are not looked at."""
+PACKAGE_LEVELS: Final = 16
+"""Of a package's folders; what is deeper was not put there by people."""
+PACKAGE_METADATA_BYTES: Final = 4 << 20
+"""Of a METADATA, a RECORD, a package.json, a README; a larger one is not read."""
+PACKAGE_SOURCE_BYTES: Final = 4 << 20
+"""Of one module; people do not write larger ones, and generated ones are data."""
+PACKAGE_TOTAL_BYTES: Final = 32 << 20
+"""Of a package's modules, which are in memory together; the others, deepest first, are left out."""
+PACKAGE_DOCSTRING_CHARACTERS: Final = 64 << 10
+"""Of one docstring; a longer one is cut."""
+PACKAGE_SIGNATURE_CHARACTERS: Final = 400
+"""Of a parameter, a decorator or a value in a signature; a longer one is cut."""
+PACKAGE_DECLARATION_CHARACTERS: Final = 4000
+"""Of a type or an enumeration in TypeScript; a longer one is cut."""
+PACKAGE_ATTRIBUTES: Final = 200
+"""Of a class or a module, beside its functions; nobody reads more."""
+PACKAGE_CLASS_LEVELS: Final = 8
+"""Of classes and namespaces in each other."""
+PACKAGE_EXPORT_STEPS: Final = 16
+"""From a name to the module that defines it, import by import."""
+PACKAGES_NAMED: Final = 10
+"""In a warning; the others are counted."""
+BUILD_LINES: Final = 10
+"""Of each thing that a build says of its sources; then it says how many more there are."""
+HTML_BYTES: Final = 16 << 20
+"""Of a page that becomes Markdown; its elements take ten times as much, and a few seconds for each MiB."""
+NOTEBOOK_BYTES: Final = 64 << 20
+"""Of a notebook; most of a large one are pictures, which are dropped."""
+NOTEBOOK_OUTPUT_LINES: Final = 12
+"""Of what a cell printed; the rest is an ellipsis."""
+NOTEBOOK_OUTPUT_CHARACTERS: Final = 1000
+"""As above: a line may be long."""
+GUESSED_ENCODING_BYTES: Final = 1 << 16
+"""Of a file that is not UTF-8: its beginning tells the encoding, which must then hold for all of it."""
+DOCUMENT_BYTES: Final = 256 << 20
+"""Of a PDF, a Word file and so on."""
+DOCUMENT_SECONDS: Final = 60.0
+"""To convert one of them, in a process of its own; then that is killed, and the file is left out."""
+DOCUMENT_MEMORY_BYTES: Final = 4 << 30
+"""Of that process, addresses and not pages: an archive of a few bytes may unpack to any size."""
+DOCUMENT_TEXT_BYTES: Final = 64 << 20
+"""Of what such a file says."""
+CONVERTED_LIST_LEVELS: Final = 12
+"""Of lists and quotes in what is made of HTML: each level indents every line, and nobody reads deeper ones."""
+LIST_NUMBER_DIGITS: Final = 8
+"""Of the number that a list of HTML begins with; Markdown allows one more."""
+TABLE_SPAN_DIGITS: Final = 2
+"""Of the columns that a cell of HTML claims: each costs an empty cell."""
+REPEATED_HEADING_CHARACTERS: Final = 200
+"""Of a heading of HTML that is repeated after a list of terms; a longer one, repeated often, would fill the disk."""
 
 # Contexts
 CONTEXT_FILE_BYTES: Final = 1 << 20
@@ -208,7 +314,7 @@ BACK_OFF_WAIT_SECONDS: Final = 2.0
 MEMBER_MESSAGE_BYTES: Final = 16 << 20
 """A longer line is a fault, not a message; the call that it may answer fails."""
 MEMBER_MESSAGE_VALUES: Final = 400_000
-"""So many are read in a tenth of a second, in which nobody else has a turn."""
+"""Of one that is parsed: so many take a tenth of a second, in which nobody else has a turn. What passes is not."""
 LONG_LINE_END_BYTES: Final = 4096
 """Of the beginning and the end of a line that is too long: enough to find which call it answers."""
 MEMBER_OUTPUT_BYTES: Final = 8 << 20
@@ -224,11 +330,11 @@ RUBBISH_PAUSE_SECONDS: Final = 0.05
 RUBBISH_QUOTE_BYTES: Final = 200
 """Of such a line, in the log and in errors; and where a call's number is looked for."""
 MEMBER_QUESTIONS: Final = 64
-"""Who asks more, and waits for no answer, does not listen; further requests are dropped."""
-QUEUED_MESSAGES: Final = 1024
-"""To a server that does not read; then callers wait, and their time passes."""
+"""Answers that wait for a server which does not read; who asks more gets no answer to the rest."""
 QUEUED_PROGRESS: Final = 16
 """While the last is still being told; older ones are dropped."""
+PROGRESS_SECONDS: Final = 0.5
+"""That an answer waits for the progress before it to be told; a caller that does not read it gets the answer then."""
 LISTED_TOOLS: Final = 100_000
 """Of one server; no agent can choose among them."""
 LISTED_PAGES: Final = 10_000
@@ -242,7 +348,7 @@ KNOCK_SECONDS: Final = 0.02
 LAST_WORDS_SECONDS: Final = 0.5
 """For a server that has failed to end and to say why."""
 CONNECTION_GRACE_SECONDS: Final = 1.0
-"""Beyond a call's time, for the SDK to notice itself; and for a server's end to become known."""
+"""For a server's end to become known, and why."""
 CONNECTION_STOP_SECONDS: Final = 6.0
 """To end a connection and its server; then it is abandoned."""
 HASTY_STOP_SECONDS: Final = 2.0
@@ -278,9 +384,11 @@ URGENT_LINE_BYTES: Final = 4096
 DRAIN_SECONDS: Final = 10.0
 """For requests under way when the input has ended, again with each answer."""
 LAST_ANSWER_SECONDS: Final = 1.0
-"""After that, for what is being written."""
+"""At the end, for calls that were cancelled to end."""
 TOOL_THREADS: Final = 8
 """For native tools: so many for agents, and so many for pages."""
+TOOL_THREAD_SECONDS: Final = 0.01
+"""That a call waits for a busy thread before one more is started: of many small calls, few threads do more."""
 UNKNOWN_TOOL_CHARACTERS: Final = 1000
 """Of a tool's name that nobody knows, in the error about it."""
 SUBSCRIPTIONS: Final = 100

@@ -33,7 +33,7 @@ class LineSplitter:
 
     def finish(self) -> Iterator[bytes | None]:
         """End the line that has begun, for a newline or the end of the stream."""
-        line, self._begun = bytes(self._begun.strip()), bytearray()
+        line, self._begun = _stripped(self._begun), bytearray()
         was_skipping, self._is_skipping = self._is_skipping, False
         if line:
             yield Ends(line) if was_skipping else line
@@ -46,3 +46,11 @@ class LineSplitter:
             del self._begun[self._ends : -self._ends or None]
             if not was_skipping and not self._ends:
                 yield None
+
+
+def _stripped(line: bytearray) -> bytes:
+    """Return a line without white space around it, in one copy: it may be long."""
+    start = len(line) - len(line.lstrip()) if line[:1].isspace() else 0
+    end = len(line.rstrip()) if line[-1:].isspace() else len(line)
+    with memoryview(line) as whole:
+        return bytes(whole[start:end])

@@ -114,15 +114,14 @@ class _GuildTools:
 
     async def call(self, listed: ListedTool, arguments: JsonObject, caller: Caller) -> ToolResult:
         """Call a tool of a member, and pass on whatever it answers."""
+        invoke = self._manager.invoke_raw if caller.takes_raw else self._manager.invoke_tool
         try:
-            result = await self._manager.invoke_tool(
-                listed.member, listed.definition["name"], arguments, caller.progress
-            )
+            result = await invoke(listed.member, listed.definition["name"], arguments, caller.progress)
         except MemberError as error:
             if error.fault is not None:
                 return ToolResult.of_fault(error.fault)
             return _failure(listed.member, error)
-        return ToolResult.of_whole(result)
+        return ToolResult(content=(), raw=result) if isinstance(result, bytes) else ToolResult.of_whole(result)
 
     async def find(self, name: str) -> ListedTool | ToolResult | None:
         """Return the tool of that name, for which a member that has no list is asked; its failure, or None."""

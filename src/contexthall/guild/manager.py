@@ -184,12 +184,12 @@ class MCPManager:
     ) -> Any:  # noqa: ANN401 - whatever the server answers
         """Call a tool of a member, whose server is started if it does not run; MemberError if it fails."""
         supervisor = self._supervisors[self.member(member if isinstance(member, str) else member.name).name]
-        try:
-            return await self._invoke(supervisor, tool, arguments, progress)
-        except MemberError as error:
-            if not error.can_repeat:
-                raise
-        return await self._invoke(supervisor, tool, arguments, progress)
+        return await self._invoke(supervisor, "invoke_tool", tool, arguments, progress)
+
+    async def invoke_raw(self, member: str, tool: str, arguments: JsonObject, progress: Progress) -> Any:  # noqa: ANN401
+        """Do the same, but the result is the JSON that it came in, where the server's handle has that."""
+        supervisor = self._supervisors[self.member(member).name]
+        return await self._invoke(supervisor, "invoke_raw", tool, arguments, progress)
 
     async def ensure_list(self, name: str) -> None:
         """Ask a member that has no list for its tools, because one of them is called; MemberError if it fails.
@@ -272,9 +272,21 @@ class MCPManager:
         for name, seen in fingerprints.items():
             self._lists.compare(self.roster[name], seen)
 
-    async def _invoke(self, supervisor: Supervisor, tool: str, arguments: JsonObject, progress: Progress | None) -> Any:  # noqa: ANN401
+    async def _invoke(
+        self, supervisor: Supervisor, how: str, tool: str, arguments: JsonObject, progress: Progress | None
+    ) -> Any:  # noqa: ANN401 - whatever the server answers
+        try:
+            return await self._invoke_once(supervisor, how, tool, arguments, progress)
+        except MemberError as error:
+            if not error.can_repeat:
+                raise
+        return await self._invoke_once(supervisor, how, tool, arguments, progress)
+
+    async def _invoke_once(
+        self, supervisor: Supervisor, how: str, tool: str, arguments: JsonObject, progress: Progress | None
+    ) -> Any:  # noqa: ANN401 - whatever the server answers
         async with supervisor.running_server(for_call=True) as handle:
-            invoke: Callable[..., Awaitable[Any]] = handle.invoke_tool
+            invoke: Callable[..., Awaitable[Any]] = getattr(handle, how, handle.invoke_tool)
             more = () if progress is None else (progress,)
             result = await settled(invoke(tool, arguments, *more))
         supervisor.note_success()

@@ -5,6 +5,7 @@ lock it inherited, when that closes; at once, unless it is in a call that lets n
 fails the parent's call, and nothing else.
 """
 
+import gc
 import os
 import pickle
 import selectors
@@ -34,6 +35,7 @@ def run_parallel(tasks: Sequence[ParallelTask], report: Report) -> list[Any]:
         return [task(report) for task in tasks]
     workers: list[_Worker] = []
     parent_death_pipe = _ask_for(os.pipe, "spoken with")
+    gc.freeze()  # or each worker's garbage collector would copy what they share
     try:
         for task in tasks:
             # Those that were started must be ended if the next cannot be.
@@ -44,6 +46,7 @@ def run_parallel(tasks: Sequence[ParallelTask], report: Report) -> list[Any]:
                 raise worker.error
         return [worker.result for worker in workers]
     finally:
+        gc.unfreeze()
         for worker in workers:
             worker.end()
         for end in parent_death_pipe:
@@ -122,12 +125,11 @@ def _ask_for(resource: Callable[[], _T], use: str) -> _T:
         raise DiskError(f"no further process can be {use}: {error.strerror}") from error
 
 
-def _end_with_parent(far_end: int, parents_end: int) -> None:
-    """Let this process end when its parent does, whatever it is doing then."""
-    os.close(parents_end)
+def end_with_parent(parent_pipe: int) -> None:
+    """Let this process end when its parent closes its end of a pipe or ends, whatever this one is doing then."""
 
     def wait() -> NoReturn:
-        os.read(far_end, 1)
+        os.read(parent_pipe, 1)
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
@@ -141,7 +143,9 @@ def _work(task: ParallelTask, pipe: int, parent_death_pipe: tuple[int, int]) -> 
             rest = rest[os.write(pipe, rest) :]
 
     try:
-        _end_with_parent(*parent_death_pipe)
+        parent_pipe, parents_end = parent_death_pipe
+        os.close(parents_end)
+        end_with_parent(parent_pipe)
         try:
             send((task(send),))
         except HallError as error:

@@ -88,16 +88,65 @@ def test_build_says_in_one_line_what_it_built(tmp_path: Path, capfd: pytest.Capt
     assert built(tmp_path) == 0
     out, err = capfd.readouterr()
     assert out == ""
-    assert err.startswith(f"built 3 documents, version {oracle.cache_version(HANDBOOK)}, in ")
+    manifest = json.loads((tmp_path / "handbook" / "manifest.json").read_text())
+    assert manifest["build_config"]["version"] == "2"
+    assert err.startswith(f"built 3 documents, version {manifest['cache_version']}, in ")
     assert err.count("\n") == 1
 
 
+def test_build_still_makes_caches_of_format_1(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert built(tmp_path, "--format", "1") == 0
+    assert capfd.readouterr().err.startswith(f"built 3 documents, version {oracle.cache_version(HANDBOOK)}, in ")
+
+
 def test_build_warns_of_sources_in_which_it_found_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    write_sources(tmp_path / "notes", {"keys.txt": "rotate"})
+    write_sources(tmp_path / "notes", {"keys.org": "rotate"})
     assert run(["build", "--sources", "notes", "--cache", "notes-cache"]) == 0
+    assert "no file in the sources has an ending that is known" in capfd.readouterr().err
+    assert run(["build", "--sources", "notes", "--cache", "notes-cache", "--force", "--include", "*.md"]) == 0
     assert "no file in the sources matches *.md" in capfd.readouterr().err
-    assert run(["build", "--sources", "notes", "--cache", "notes-cache", "--force", "--include", "*.txt"]) == 0
+    assert run(["build", "--sources", "notes", "--cache", "notes-cache", "--force", "--include", "*.org"]) == 0
     assert "warning" not in capfd.readouterr().err
+
+
+def test_build_says_what_it_passed_over_and_what_was_odd(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    images = {f"{number}.png": "" for number in range(3)}
+    write_sources(tmp_path / "docs", {**images, "a.md": "# a", "n.ipynb": "{", ".git/x.md": "", ".cache/b.md": "# b"})
+    (tmp_path / "docs" / "old.txt").write_bytes("Größe der Schlüssel".encode("latin-1"))
+    arguments = ["build", "--sources", "docs", "--sources", "api=api", "--cache", "cache"]
+    write_sources(tmp_path / "api", {"a.html": "<h1>a</h1>"})
+    assert run(arguments) == 0
+    wanted = "Expecting property name enclosed in double quotes"
+    *lines, result = capfd.readouterr().err.splitlines()
+    assert lines == [
+        "3 .png passed over",
+        "1 hidden folder passed over; --all takes them",
+        "converted to UTF-8: old.txt (cp1252)",
+        f"warning: n.ipynb is left out: it is not JSON: {wanted}: line 1 column 2 (char 1)",
+    ]
+    assert result.startswith("built 3 documents")
+    assert run([*arguments, "--force", "--strict"]) == 1
+    assert "n.ipynb cannot be converted" in capfd.readouterr().err
+    assert run([*arguments, "--force", "--strict", "--exclude", "*.ipynb", "--all"]) == 0
+    assert "built 4 documents" in capfd.readouterr().err
+
+
+def test_what_a_build_says_of_many_files_is_short(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_sources(tmp_path / "docs", {**{f"{n}.k{n}": "" for n in range(14)}, **{f"{n}.ipynb": "" for n in range(13)}})
+    assert run(["build", "--sources", "docs", "--cache", "cache"]) == 0
+    said = capfd.readouterr().err
+    assert "4 of 4 other kinds passed over\n" in said
+    assert "warning: 3 more files left out; --strict stops at the first\n" in said
+    assert said.count("\n") == 10 + 1 + 10 + 1 + 2
+
+
+def test_build_names_a_file_whose_headings_are_too_long(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_sources(tmp_path / "docs", {"a.md": "# A\n", "long.md": f"# {'word ' * 1_000_000}"})
+    assert run(["build", "--sources", "docs", "--cache", "handbook"]) == 1
+    assert capfd.readouterr().err.startswith(
+        "error[usage]: Cannot build from these sources: the titles of all sections of long.md are too long together\n"
+    )
+    assert not (tmp_path / "handbook").exists()
 
 
 def test_build_honours_the_date_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +214,7 @@ def test_build_refuses_what_is_there(tmp_path: Path, capfd: pytest.CaptureFixtur
 def test_resolve_prints_the_answer_of_the_tool(
     budget: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    built(tmp_path)
+    built(tmp_path, "--format", "1")
     capfdbinary.readouterr()
     assert run(["resolve", "--cache", "handbook", "--query", "rotate keys.", "--budget", budget]) == 0
     expected = oracle.resolve(HANDBOOK, "rotate keys.", int(float(budget)))
@@ -173,7 +222,7 @@ def test_resolve_prints_the_answer_of_the_tool(
 
 
 def test_resolve_lays_out_the_same_values(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    built(tmp_path)
+    built(tmp_path, "--format", "1")
     capfd.readouterr()
     assert run(["resolve", "--cache", "handbook", "--query", "", "--budget", "0", "--format", "pretty"]) == 0
     out = capfd.readouterr().out
@@ -190,7 +239,7 @@ def test_resolve_lays_out_the_same_values(tmp_path: Path, capfd: pytest.CaptureF
         (["--query", "a", "--budget", "lots"], 3, "invalid_budget"),
         (["--query", "a", "--budget", "9223372036854775808"], 3, "invalid_budget"),
         (["--query", "\udcff", "--budget", "1"], 2, "invalid_query"),
-        (["--query", "a", "--budget", "1", "--why-not", "nope.md"], 1, "usage"),
+        (["--query", "a", "--budget", "1", "--why-not", "nope.md"], 10, "document_missing"),
     ],
 )
 def test_resolve_says_what_is_wrong(
@@ -244,7 +293,7 @@ def test_resolve_judges_query_budget_and_cache_in_this_order(query: str, budget:
 def test_resolve_says_what_became_of_a_document(
     document: str, words: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    built(tmp_path)
+    built(tmp_path, "--format", "1")
     capfd.readouterr()
     request = ["resolve", "--cache", "handbook", "--query", "rotate keys.", "--budget", "5"]
     assert run([*request, "--why-not", document]) == 0
@@ -255,7 +304,7 @@ def test_with_nothing_to_spend_nothing_is_taken_and_it_says_so(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     write_sources(tmp_path / "docs", {"empty.md": ""})
-    run(["build", "--sources", "docs", "--cache", "cache"])
+    run(["build", "--sources", "docs", "--cache", "cache", "--format", "1"])
     run(["resolve", "--cache", "cache", "--query", "a", "--budget", "0", "--why-not", "empty.md"])
     assert "with a budget of 0 nothing is taken" in capfd.readouterr().out
 
@@ -281,16 +330,16 @@ def test_verify_is_quiet_on_standard_output_and_names_every_violation(
 
 SLOW_BUILD = """
 import sys, time
-from contexthall.caches.build import builder
+from contexthall.caches.build import section_builder as builder
 from contexthall.faces.cli.table import run
-compile_share = builder.compile_share
+compile_sections = builder.compile_sections
 def slowly(*arguments):
     *rest, report = arguments
     def report_slowly(more):
         time.sleep(0.4)
         report(more)
-    return compile_share(*rest, report_slowly)
-builder.compile_share = slowly
+    return compile_sections(*rest, report_slowly)
+builder.compile_sections = slowly
 sys.exit(run(["build", "--sources", "docs", "--cache", "cache"]))
 """
 

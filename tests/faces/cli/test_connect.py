@@ -45,7 +45,7 @@ def typed(capfd: pytest.CaptureFixture[str]) -> Typed:
 
 def expected(shop: Path, *more: str) -> dict[str, Any]:
     roots = ["--path", str(shop), "--cache-root", str(shop / ".context" / "caches")]
-    return {"command": sys.executable, "args": ["-P", "-m", "contexthall", "serve", *roots, *more]}
+    return {"command": sys.executable, "args": ["-P", "-m", "contexthall", "serve", *roots, "--reply", "text", *more]}
 
 
 def test_the_configuration_is_data_and_where_it_goes_is_words(typed: Typed, shop: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.contexts.making import make_project, write_context, write_files
+from tests.processes import run_context
 
 from contexthall import open_hall
 from contexthall.core.wire import compact
@@ -172,6 +174,8 @@ def test_validate_compares_with_the_code(project: Path, capfd: pytest.CaptureFix
 class Watch:
     """`context watch --json` in a process of its own."""
 
+    subject = "scope"
+
     def __init__(self, project: Path) -> None:
         command = [sys.executable, "-m", "contexthall", "watch", "--json", "--path", str(project)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -185,12 +189,43 @@ class Watch:
             self._begun += os.read(self.process.stdout.fileno(), 65536)
         line, _, self._begun = self._begun.partition(b"\n")
         turn = json.loads(line)
-        return turn["scope"], turn["was"], turn["state"]
+        return turn[self.subject], turn["was"], turn["state"]
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGINT)
         self.process.communicate(timeout=20)
         return self.process.returncode
+
+
+class CacheWatch(Watch):
+    """The same; only caches are listened to."""
+
+    subject = "cache"
+
+    def next(self) -> tuple[str, str | None, str | None]:
+        try:
+            return super().next()
+        except KeyError:
+            return self.next()
+
+
+def test_watch_tells_of_caches_too(tmp_path: Path) -> None:
+    write_files(tmp_path, {"docs/a.md": "# A", "docs/b.md": "# B"})
+    cache = str(tmp_path / ".context" / "caches" / "handbook")
+    build = ("build", "--sources", str(tmp_path / "docs"), "--cache", cache)
+    assert run_context(*build, cwd=tmp_path).returncode == 0
+    watch = CacheWatch(tmp_path)
+    try:
+        assert watch.next() == ("handbook", None, "fresh")
+        write_files(tmp_path, {"docs/a.md": "# A\n\nMore."})
+        assert watch.next() == ("handbook", "fresh", "stale")
+        assert run_context("refresh", cache, cwd=tmp_path).returncode == 0
+        assert watch.next() == ("handbook", "stale", "fresh")
+        shutil.rmtree(cache)
+        assert watch.next() == ("handbook", "fresh", None)
+    finally:
+        code = watch.end()
+    assert code == 130
 
 
 def test_watch_tells_what_changes_new_directories_included(project: Path) -> None:

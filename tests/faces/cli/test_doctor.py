@@ -389,7 +389,8 @@ def test_a_cache_root_that_was_named_and_is_not_there_is_wrong(asked: Asked) -> 
 def test_a_cache_whose_index_is_not_believed_is_told_of(project: Path, asked: Asked) -> None:
     report = asked()
     facts = finding(report, "caches", "handbook")["facts"]
-    assert facts | {"version": ""} == {"documents": 2, "version": "", "violations": 0, "index": "used"}
+    known = {"documents": 2, "version": "", "violations": 0, "index": "used", "state": "unknown", "changed": 0}
+    assert facts | {"version": ""} == known
     other = add_cache(project, "other")
     manifest = json.loads((other / "manifest.json").read_text())
     (other / "manifest.json").write_text(json.dumps(manifest | {"created_at": "2026-03-04T05:06:07Z"}))
@@ -400,6 +401,26 @@ def test_a_cache_whose_index_is_not_believed_is_told_of(project: Path, asked: As
     assert {each["mark"] for each in reasons.values()} == {"note"}
     assert reasons["handbook"]["facts"]["index"] == "there is none"
     assert reasons["other"]["facts"]["index"] == "header is damaged"
+
+
+def test_a_cache_whose_sources_changed_or_are_gone_is_a_note_with_what_to_type(project: Path, asked: Asked) -> None:
+    for name in ("docs", "notes"):
+        write_files(project, {f"{name}/a.md": "# A\n\nred apple\n"})
+        assert run(["build", "--sources", name, "--cache", f".context/caches/{name}"]) == 0
+    assert finding(asked(), "caches", "docs")["facts"]["state"] == "fresh"
+    write_files(project, {"docs/a.md": "# A\n\ngreen apple\n", "docs/b.md": "new"})
+    (project / "notes").rename(project / "elsewhere")
+    report = asked()
+    stale, gone = finding(report, "caches", "docs"), finding(report, "caches", "notes")
+    assert report["sound"]
+    assert (stale["mark"], stale["type"]) == ("note", "context refresh docs")
+    assert stale["found"].endswith("; 2 changed: added b.md; modified a.md")
+    assert stale["facts"]["state"] == "stale"
+    assert (gone["mark"], gone["facts"]["state"]) == ("note", "unknown")
+    assert gone["found"].endswith(f"; the sources are not there any more: {project}/notes")
+    assert gone["type"] == "context build --sources DIR --cache .context/caches/notes --force"
+    assert run(["refresh", "docs"]) == 0
+    assert finding(asked(), "caches", "docs")["mark"] == "ok"
 
 
 def test_what_a_killed_build_left_and_what_is_no_cache_are_notes(project: Path, asked: Asked) -> None:

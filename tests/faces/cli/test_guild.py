@@ -17,7 +17,7 @@ from tests.guild.making import is_alive, make_member, tool, write_cache
 from tests.processes import CONTEXT, run_context
 from tests.waiting import wait_until
 
-from contexthall.faces.cli.guild_report import age
+from contexthall.faces.cli.output import age
 from contexthall.faces.cli.table import run
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "guild-members"

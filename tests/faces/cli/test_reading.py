@@ -1,6 +1,7 @@
 """A person asks, reads on and looks around; an agent gets the same by the tools."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -109,13 +110,18 @@ def test_a_budget_for_nothing_is_refused(capfd: pytest.CaptureFixture[str]) -> N
 def test_why_not_tells_words_page_neighbours_and_budget(capfd: pytest.CaptureFixture[str]) -> None:
     asked = ["resolve", "--cache", "guides", "--query", "rotate keys", "--budget", "4000", "--why-not"]
     out, _ = printed(capfd, *asked, "keys.md#rotate")
-    first, words, page, *_, fate = out.splitlines()
-    assert first == "keys.md#rotate is number 1 of 3."
-    assert words.startswith("What it has of the query counts rotat (in heading, body; rarity ")
-    assert page.startswith("What its page has of it adds ")
-    assert fate.startswith("It was taken: its 11 tokens fit into the ")
+    first, rotate, *_, total, fate = out.splitlines()
+    assert first.startswith("keys.md#rotate is number 1 of 3 matching sections. Its score is ")
+    assert rotate.startswith('"rotate" stands once in its heading and once in its text')
+    assert total.startswith("Together ")
+    assert re.fullmatch(r"It was taken: it costs \d+ tokens as JSON \(its content alone 11\), .* were left\.", fate)
+    out, _ = printed(capfd, *asked, "keys.md#rotate", "--format", "text")
+    assert re.fullmatch(r"It was taken: it costs \d+ tokens as text .*", out.splitlines()[-1])
     out, _ = printed(capfd, *asked, "deploy.md")
-    assert out == "deploy.md#deploying is not in the order: it has no word of the query.\n"
+    assert out.splitlines() == [
+        "deploy.md is not in the order: it has no word of the query.",
+        'It lacks "rotate" and "keys", which are in 1 and 3 of 4 sections.',
+    ]
     printed(capfd, *asked, "nowhere.md", code=10)
 
 
@@ -142,10 +148,10 @@ async def test_agents_get_the_same_by_the_tools() -> None:
 
     assert await told("context.read", id="keys.md", budget="4000") == oracle.read_json(GUIDES, "keys.md")
     assert await told("context.outline", depth=1) == oracle.outline_json(GUIDES, depth=1)
-    unknown = ("unknown", 0)
-    assert await told("context.resolve", query="rotate") == oracle.resolve_json(GUIDES, "rotate", freshness=unknown)
+    fresh = ("fresh", 0)
+    assert await told("context.resolve", query="rotate") == oracle.resolve_json(GUIDES, "rotate", freshness=fresh)
     version = oracle.cache_version(GUIDES)
-    expected = oracle.resolve_text(GUIDES, "guides", version, "rotate", freshness=unknown)
+    expected = oracle.resolve_text(GUIDES, "guides", version, "rotate", freshness=fresh)
     assert await told("context.resolve", query="rotate", format="text") == expected
     assert json.loads(await told("context.read", id="nowhere"))["error"]["code"] == "document_missing"
     assert "neighbours" in await told("context.read", id="keys.md", neighbours=-1)

@@ -1,49 +1,164 @@
-"""How many requests are under way at a time, and which places are kept for a client that only pings."""
+"""How many requests are under way at a time, which places are kept for a client that only pings, and what waits."""
 
-import anyio
-import mcp_types as types
+import asyncio
+import json
+import os
+import select
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
 import pytest
+from tests.waiting import until
 
-from contexthall.faces.mcp.backlog import UnderWay
+from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, Tool, ToolResult
+from contexthall.faces.mcp.backlog import Backlog
+from contexthall.faces.mcp.pipes import Pipes
+from contexthall.faces.mcp.server import HallServer
+from contexthall.faces.mcp.stdio import StdioConnection
+from contexthall.protocol.messages import notification_line, read, request_line
 
 pytestmark = pytest.mark.anyio
 
 CALLS, PINGS = 128, 128
 
 
-def call(number: int, method: str = "tools/call") -> types.JSONRPCRequest:
-    return types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method)
+class Waiting:
+    """A tool that runs until it is let go, and a client that counts the answers."""
+
+    def __init__(self, to_hall: int, from_hall: int) -> None:
+        self._to_hall = to_hall
+        self._from_hall = from_hall
+        self._received = b""
+        self.running = 0
+        self.begun: list[Any] = []
+        self.may_end = asyncio.Event()
+
+    async def wait(self, arguments: JsonObject, _caller: Caller) -> ToolResult:
+        self.running += 1
+        self.begun.append(arguments.get("number"))
+        try:
+            await self.may_end.wait()
+        finally:
+            self.running -= 1
+        return ToolResult.of_text("done")
+
+    def call(self, *numbers: int) -> None:
+        for number in numbers:
+            arguments = {"name": "wait", "arguments": {"number": number}}
+            os.write(self._to_hall, request_line(number, "tools/call", arguments))
+
+    def ping(self, number: int) -> None:
+        os.write(self._to_hall, request_line(number, "ping", {}))
+
+    def cancel(self, number: int) -> None:
+        os.write(self._to_hall, notification_line("notifications/cancelled", {"requestId": number}))
+
+    def answered(self) -> list[Any]:
+        while _has_bytes(self._from_hall):
+            self._received += os.read(self._from_hall, 1 << 16)
+        return [json.loads(line).get("id") for line in self._received.split(b"\n") if line]
 
 
-def answer(number: int) -> types.JSONRPCResponse:
-    return types.JSONRPCResponse(jsonrpc="2.0", id=number, result={})
+def _has_bytes(descriptor: int) -> bool:
+    return bool(select.select([descriptor], [], [], 0)[0])
 
 
-def under_way(requests: int) -> UnderWay:
-    counted = UnderWay(anyio.CancelScope())
-    for number in range(requests):
-        counted.note_given(call(number))
-    return counted
+@asynccontextmanager
+async def connected() -> AsyncIterator[Waiting]:
+    with _pipe() as (incoming, to_hall), _pipe() as (from_hall, outgoing):
+        waiting = Waiting(to_hall, from_hall)
+        tool = Tool(name="wait", title="", description="", input_schema={"type": "object"}, run=waiting.wait)
+        catalog = Catalog([Capability("test", tools=[tool])])
+        server = HallServer(catalog, Caller(may_read=lambda _path, _home: True), version="1")
+        connection = StdioConnection(server, Pipes(incoming, outgoing))
+        serving = asyncio.create_task(connection.run())
+        offer = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        os.write(to_hall, request_line("hello", "initialize", offer))
+        await until(lambda: waiting.answered() == ["hello"])
+        yield waiting
+        connection.end()
+        await serving
+
+
+@contextmanager
+def _pipe() -> Iterator[tuple[int, int]]:
+    near, far = os.pipe()
+    try:
+        yield near, far
+    finally:
+        os.close(near)
+        os.close(far)
+
+
+async def is_settled(holds: Callable[[], object]) -> bool:
+    """Return whether something holds, and goes on holding for many turns of the event loop."""
+    await until(holds)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    return bool(holds())
 
 
 async def test_so_many_calls_are_under_way_and_not_one_more() -> None:
-    assert under_way(CALLS - 1).takes(call(-1))
-    assert not under_way(CALLS).takes(call(-1))
-    full = under_way(CALLS)
-    full.note_written(answer(0))
-    assert full.takes(call(-1))
+    async with connected() as waiting:
+        waiting.call(*range(CALLS + 5))
+        assert await is_settled(lambda: waiting.running == CALLS)
+        waiting.may_end.set()
+        await until(lambda: len(waiting.answered()) == 1 + CALLS + 5)
 
 
-async def test_so_many_places_are_kept_for_pings_and_not_one_more() -> None:
-    assert under_way(CALLS).takes(call(-1, "ping"))
-    assert under_way(CALLS + PINGS - 1).takes(call(-1, "ping"))
-    assert not under_way(CALLS + PINGS - 1).takes(call(-1, "tools/list"))
-    assert not under_way(CALLS + PINGS).takes(call(-1, "ping"))
+async def test_a_ping_overtakes_calls_that_wait_and_a_place_is_kept_for_it() -> None:
+    async with connected() as waiting:
+        waiting.call(*range(CALLS + 5))
+        await until(lambda: waiting.running == CALLS)
+        for number in range(1000, 1000 + 2 * PINGS):
+            waiting.ping(number)
+        await until(lambda: len(waiting.answered()) == 1 + 2 * PINGS)
+        assert waiting.running == CALLS
 
 
-async def test_what_is_no_request_needs_no_place() -> None:
-    cancelled = types.JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params={"requestId": 0})
-    full = under_way(CALLS + PINGS)
-    assert full.takes(cancelled)
-    full.note_given(cancelled)
-    assert full.takes(call(-1, "ping"))
+async def test_a_call_that_runs_is_cancelled_though_others_wait_and_the_next_one_gets_its_place() -> None:
+    async with connected() as waiting:
+        waiting.call(*range(CALLS + 1))
+        await until(lambda: waiting.running == CALLS)
+        waiting.cancel(3)
+        await until(lambda: CALLS in waiting.begun)
+        waiting.may_end.set()
+        await until(lambda: len(waiting.answered()) == 1 + CALLS)
+        assert 3 not in waiting.answered()
+
+
+async def test_a_call_that_waits_is_cancelled_before_it_begins() -> None:
+    async with connected() as waiting:
+        waiting.call(*range(CALLS + 2))
+        await until(lambda: waiting.running == CALLS)
+        waiting.cancel(CALLS)
+        waiting.may_end.set()
+        await until(lambda: len(waiting.answered()) == 1 + CALLS + 1)
+        assert CALLS not in waiting.begun
+        assert CALLS + 1 in waiting.answered()
+
+
+def test_lines_wait_in_their_order_and_so_many_bytes_are_enough() -> None:
+    backlog = Backlog()
+    for number in range(3):
+        backlog.put(b"%d" % number)
+    were_enough = backlog.is_full
+    backlog.put(b"x" * (16 << 20))
+    assert (were_enough, backlog.is_full) == (False, True)
+    assert [backlog.take() for _ in range(4)] == [b"0", b"1", b"2", b"x" * (16 << 20)]
+    assert (bool(backlog), Backlog().is_full) == (False, False)
+
+
+def test_a_cancellation_takes_back_what_waits_before_it_and_not_what_comes_after() -> None:
+    backlog = Backlog()
+    call, cancellation = (
+        request_line(7, "tools/call", {}),
+        notification_line("notifications/cancelled", {"requestId": 7}),
+    )
+    backlog.put(call)
+    backlog.put(cancellation, revokes=7)
+    backlog.put(call)
+    assert backlog.is_revoked(read(backlog.take()))
+    assert not backlog.is_revoked(read(backlog.take()))
+    assert not backlog.is_revoked(read(backlog.take()))

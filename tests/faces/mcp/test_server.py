@@ -1,4 +1,4 @@
-"""The server through the SDK's own client, in memory, in both protocol eras."""
+"""The server through the SDK's own client, over pipes, in both protocol eras."""
 
 import threading
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from tests.faces.mcp.sdk import ERAS, Era, text_of
+from tests.faces.mcp.sdk import ERAS, Era, piped, text_of
 
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, Catalog, JsonObject, Tool, ToolResult
 from contexthall.core.errors import CacheMissingError
@@ -49,7 +49,7 @@ async def connected_to(capability: Capability, *, era: Era, seconds: float = 5, 
     caller = Caller(may_read=lambda _path, _home: True)
     server = HallServer(Catalog([capability]), caller, version="1.2.3", tool_timeout_seconds=seconds)
     with anyio.fail_after(30):
-        async with Client(server, mode=era, **client) as connection:
+        async with Client(piped(server), mode=era, **client) as connection:
             yield connection
 
 
@@ -61,6 +61,15 @@ async def test_a_client_learns_who_serves_and_what_to_call_first(era: Era) -> No
         assert client.server_capabilities.tools == types.ToolsCapability(list_changed=True)
         assert client.server_capabilities.prompts is None
         assert client.server_capabilities.resources is None
+
+
+@pytest.mark.parametrize(("client", "shown"), [("claude-code", "mcp__context-hall__context_ask"), ("x", "context.ask")])
+async def test_instructions_name_tools_as_the_client_shows_them(era: Era, client: str, shown: str) -> None:
+    guidance = "First context.ask, then asking context.asked."
+    capability = Capability("test", guidance=guidance, tools=[tool("context.ask", echo)])
+    info = types.Implementation(name=client, version="1")
+    async with connected_to(capability, era=era, client_info=info) as connection:
+        assert (connection.instructions or "").endswith(f"\nFirst {shown}, then asking context.asked.")
 
 
 async def test_tools_are_listed_as_they_are_declared(era: Era) -> None:
@@ -200,9 +209,9 @@ async def test_whoever_connects_after_a_change_is_told_what_is_so_now(era: Era) 
     capability = Capability("test", guidance="Do test.", tools=[tool("old", echo)])
     server = HallServer(Catalog([capability]), Caller(may_read=lambda _path, _home: True), version="1.2.3")
     with anyio.fail_after(30):
-        async with Client(server, mode=era) as first:
+        async with Client(piped(server), mode=era) as first:
             assert (first.instructions or "").endswith("\nDo test.")
             capability.guidance = "Search."
             capability.replace_tools([tool("new", echo)])
-        async with Client(server, mode=era) as second:
+        async with Client(piped(server), mode=era) as second:
             assert (second.instructions or "").endswith("\nSearch.")

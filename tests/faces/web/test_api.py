@@ -67,7 +67,8 @@ def test_the_hall_says_what_it_is(hall: HttpHall) -> None:
     told = hall.get("/api/hall")
     assert len(told.pop("writeToken")) > 40
     toolsets = ["caches", "contexts", "guild"]
-    assert told == {"version": __version__, "project": "shop", "guild": True, "trust": "warn", "toolsets": toolsets}
+    named = {"version": __version__, "project": "shop", "guild": True, "trust": "warn"}
+    assert told == {**named, "toolsets": toolsets, "reply": "json"}
     assert hall.get("/healthz") == {"status": "ok", "version": __version__}
 
 
@@ -95,6 +96,7 @@ def test_a_ranking_tells_the_places_of_a_query_and_what_fits(hall: HttpHall) -> 
         "considered": 3,
         "selected": 2,
         "total_tokens": 6 + 13 + 4,
+        "format": 1,
     }
     assert places[0] == {
         "rank": 1,
@@ -184,8 +186,8 @@ def test_a_question_that_cannot_be_answered_is_told_why(
 def test_the_name_of_a_cache_leads_nowhere_else(hall: HttpHall, home: Path) -> None:
     outside = home / "outside" / "cache"
     for cache in (str(outside), "../../outside/cache", "link", "", ".", "..", "nul\0", "handbook/.."):
-        for path in ("document", "ranking", "why"):
-            asked = {"cache": cache, "id": "secret.md", "query": "secret", "budget": 9}
+        for path in ("document", "ranking", "why", "section", "outline"):
+            asked = {"cache": cache, "id": "secret.md", "page": "secret.md", "query": "secret", "budget": 9}
             status, code, detail = hall.fails(f"/api/caches/{path}", **asked)
             assert (status, code) == (404, "cache_missing")
             assert cache.startswith("/") or str(home) not in detail

@@ -29,7 +29,7 @@ TEXTS = (
         "all",
     ),
 )
-KNOWN_CODES = {0, 1, 2, 3, 4, 5, 6, 8, 9}
+KNOWN_CODES = {0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11}
 """All but 7, which would be a mistake of ours."""
 
 

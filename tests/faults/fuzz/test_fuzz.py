@@ -21,13 +21,13 @@ from contexthall.contexts import capability as contexts
 from contexthall.contexts.draft.languages import go, python
 from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.files.context_file import read_value
-from contexthall.contexts.scan.ignore import parse_rules
-from contexthall.contexts.scan.wildmatch import expression
 from contexthall.core import limits
 from contexthall.core.errors import ContextCorruptError, SettingsError
-from contexthall.faces.mcp import lines
+from contexthall.core.ignore import parse_rules
+from contexthall.core.wildmatch import expression
 from contexthall.guild import capability as guild
 from contexthall.hall import open_hall
+from contexthall.protocol.messages import Request, read, request_line
 
 CORPUS = Path(__file__).parent / "corpus"
 CASES = sorted(path for path in CORPUS.rglob("*") if path.is_file())
@@ -191,7 +191,9 @@ def test_long_integers_are_passed_on_and_endless_ones_are_not() -> None:
     """Some tool of a member may know what to do with a number that none of ours does."""
     long, endless = b"9" * 4000, b"9" * 4301
     line = b'{"jsonrpc":"2.0","id":%b,"method":"tools/call","params":{"x":%b,"y":%b}}' % (long, long, endless)
-    assert lines.encode(lines.decode(line)) == line.replace(endless, b"null") + b"\n"
+    request = read(line)
+    assert isinstance(request, Request)
+    assert request_line(request.id, request.method, request.params) == line.replace(endless, b"null") + b"\n"
 
 
 @st.composite

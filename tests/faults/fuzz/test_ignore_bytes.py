@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.faults.scale import SEED, record, scaled
 
-from contexthall.contexts.scan.ignore import Level, is_ignored, parse_rules
+from contexthall.core.ignore import Level, is_ignored, parse_rules
 
 PIECES = (
     *(b"a", b"b", b"ab", b"A", b"1", b"*", b"**", b"***", b"?", b"/", b"/", b"**/", b"/**", b"/**/", b"a/**/b", b"\\/"),

@@ -8,15 +8,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from mcp_types.jsonrpc import jsonrpc_message_adapter
 from tests.faults.scale import SEED, record, scaled
 from tests.guild.making import make_member
 
 from contexthall.core.errors import MemberError
-from contexthall.faces.mcp import lines
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import MCPManager, discover_guild_members
 from contexthall.guild.servers.connection import Connector
+from contexthall.protocol.messages import error_line, read, result_line
 from contexthall.system.disk import Disk
 
 pytestmark = pytest.mark.anyio
@@ -97,10 +96,9 @@ async def called(manager: MCPManager, play: str, told: list[float] | None = None
 
     try:
         result = await manager.invoke_tool("bad", "echo", {"play": play}, progress)
-        message = {"jsonrpc": "2.0", "id": 1, "result": result}
     except MemberError as error:
-        message = {"jsonrpc": "2.0", "id": 1, "error": error.fault or {"code": 1, "message": error.detail}}
-    return lines.encode(jsonrpc_message_adapter.validate_python(message))
+        return error_line(1, error.fault or {"code": 1, "message": error.detail})
+    return result_line(1, result)
 
 
 async def test_whatever_a_member_answers_is_passed_on_or_an_error_and_the_connection_stays(tmp_path: Path) -> None:
@@ -112,7 +110,7 @@ async def test_whatever_a_member_answers_is_passed_on_or_an_error_and_the_connec
             line = await called(manager, name, told)
             assert b"Infinity" not in line, name
             assert b"did not answer" not in line, name
-            lines.decode(line)
+            read(line)
         assert b'"sound"' in await called(manager, "sound")
         assert "stopped" not in stopped
         assert "error" not in stopped
@@ -137,7 +135,7 @@ async def test_whatever_bytes_a_member_prints_its_calls_end_and_its_neighbour_an
     async with opened(tmp_path, scripts) as manager:
         for name in scripts:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                lines.decode(await called(manager, name))
+                read(await called(manager, name))
         async with asyncio.timeout(PATIENCE_SECONDS):
             assert (await manager.invoke_tool("well", "echo", {}))["content"]
     record("fuzzing", "random output of members: cases", number)

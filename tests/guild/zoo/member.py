@@ -54,6 +54,7 @@ TEXTS = {
 }
 POLL_SECONDS = 0.05
 MODERN = "2026-07-28"
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 METHOD_NOT_FOUND, INTERNAL_ERROR = -32601, -32603
 
 
@@ -103,10 +104,13 @@ class Member:
         version = params.get("_meta", {}).get("io.modelcontextprotocol/protocolVersion")
         match method:
             case "server/discover" if self._flags.modern:
-                offer = {"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "serverInfo": {"name": "zoo"}}
+                tools = {"listChanged": bool(self._flags.list_changed_on)}
+                offer = {"supportedVersions": [MODERN], "capabilities": {"tools": tools}, "serverInfo": {"name": "zoo"}}
                 self._send({"id": request, "result": {**offer, "resultType": "complete"}})
             case _ if self._flags.modern and version != MODERN:
                 self._send({"id": request, "error": {"code": METHOD_NOT_FOUND, "message": f"unknown: {method}"}})
+            case "subscriptions/listen" if self._flags.modern:
+                threading.Thread(target=self._watch, args=({SUBSCRIPTION: request},), daemon=True).start()
             case "initialize":
                 self._initialize(request, params)
             case "ping":
@@ -200,11 +204,12 @@ class Member:
             progress = {"progressToken": told, "progress": step, "total": total, "message": f"step {step}"}
             self._send({"method": "notifications/progress", "params": progress})
 
-    def _watch(self) -> None:
+    def _watch(self, meta: dict[str, Any] | None = None) -> None:
+        params = {"params": {"_meta": meta}} if meta else {}
         while True:
             if (now := changed_at(self._flags.list_changed_on)) != self._seen:
                 self._seen = now
-                self._send({"method": "notifications/tools/list_changed"})
+                self._send({"method": "notifications/tools/list_changed", **params})
             time.sleep(POLL_SECONDS)
 
     def _send(self, message: dict[str, Any]) -> None:

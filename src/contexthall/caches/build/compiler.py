@@ -5,11 +5,10 @@ in ascending order. `merge` puts the runs together, part by part.
 """
 
 import marshal
-import os.path
 import sys
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from contexthall.caches.build.staging import NEW, RUN_PREFIX
 from contexthall.caches.index.postings import PARTS, Postings, bucket_of
 from contexthall.caches.model.document import Document, file_stem, to_json, version_of
 from contexthall.caches.model.format import DOCUMENTS
+from contexthall.caches.model.shards import shard_path
 from contexthall.caches.query.scorers import CacheFormat, Scorer
 from contexthall.core import limits
 from contexthall.core.errors import SourcesError
@@ -47,9 +47,16 @@ class BuildTask(NamedTuple):
     """What all shares of a build have in common: where to read, where to write, and how documents are scored."""
 
     disk: Disk
-    sources: str
     staging: Directory
     scorer: CacheFormat
+    is_strict: bool = False
+    """Whether a file that cannot be converted fails the build."""
+    shards: int = 1
+    """In how many shards the pages of a cache of format 2 are."""
+
+    def folders(self) -> list[str]:
+        """Return where pages and segments are in the cache: in its shards, or in itself."""
+        return [shard_path(number) for number in range(self.shards)] if self.shards > 1 else [""]
 
 
 class Share(NamedTuple):
@@ -67,7 +74,8 @@ def compile_share(task: BuildTask, scorer: Scorer, sources: Sequence[SourceFile]
     share = Share([], [], [])
     postings = _PostingsBuffer()
     for number, source in enumerate(sources, first):
-        written, content = write_document(task, source, number, files)
+        content = _read_text(task, source)
+        written = write_document(source, content, number, files)
         found = scorer.terms(content)
         postings.add(number, Counter(found))
         share.documents.append(written)
@@ -105,17 +113,20 @@ def _read_part(staging: Directory, run: Run, part: int) -> dict[bytes, bytes]:
     return terms
 
 
-def write_document(task: BuildTask, source: SourceFile, number: int, files: Directory) -> tuple[WrittenDocument, str]:
-    """Write the file of a document, and return its content as well."""
-    data = task.disk.read(os.path.join(task.sources, source.path), follow=True)
+def _read_text(task: BuildTask, source: SourceFile) -> str:
+    """Read a document of format 1, which is UTF-8."""
     try:
-        content = data.decode("utf-8")
+        return task.disk.read(source.path, follow=True).decode("utf-8")
     except UnicodeDecodeError as error:
         raise SourcesError(
             f"{source.source} is not UTF-8: {error.reason} at byte {error.start}",
             hint="save it as UTF-8, or name what shall be taken with --include GLOB",
         ) from None
-    version = version_of(data)
+
+
+def write_document(source: SourceFile, content: str, number: int, files: Directory) -> WrittenDocument:
+    """Write the file of a document."""
+    version = version_of(content.encode())
     name = f"{file_stem(version)}.json"
     file = files.create(name)
     if file is None:
@@ -124,7 +135,27 @@ def write_document(task: BuildTask, source: SourceFile, number: int, files: Dire
     assert file is not None
     with file:
         file.write_all(to_json(Document(source.id, version, source.source, content)))
-    return WrittenDocument(version, name), content
+    return WrittenDocument(version, name)
+
+
+def document_names(versions: Sequence[str]) -> list[str]:
+    """Return the names of the files of documents, by ascending id; equal contents differ by a number."""
+    sharing: Counter[str] = Counter()
+    names = []
+    for version in versions:
+        stem = file_stem(version)
+        sharing[stem] += 1
+        names.append(f"{stem}.json" if sharing[stem] == 1 else f"{stem}-{sharing[stem]}.json")
+    return names
+
+
+def rename_documents(files: Directory, names: Iterable[tuple[str, str]]) -> None:
+    """Give the files of documents other names, among which may be names that others of them have."""
+    moving = [(name, new_name) for name, new_name in names if name != new_name]
+    for number, (name, _) in enumerate(moving):
+        files.rename(name, f"{number}.moving")
+    for number, (_, new_name) in enumerate(moving):
+        files.rename(f"{number}.moving", new_name)
 
 
 class _PostingsBuffer:

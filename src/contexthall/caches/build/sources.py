@@ -1,11 +1,13 @@
-"""The source files of a cache: every file below the sources folder that matches."""
+"""The source files of a cache, and those of format 1: every file below the sources folder that matches."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
+from contexthall.caches.build.convert.registry import TEXT, Converter
 from contexthall.caches.model.document import identify
 from contexthall.core.errors import SourcesError
 from contexthall.core.paths import shown
@@ -15,21 +17,42 @@ DEFAULT_GLOBS = ("*.md",)
 
 
 class SourceFile(NamedTuple):
-    """A file that becomes a document: its path relative to the sources folder, as text and as the system wants it."""
+    """A file that becomes a document."""
 
     id: str
     source: str
+    """Its path relative to the sources folder, after the name of that folder if it has one."""
     path: str
+    """Where it is."""
+    folder: str = ""
+    """The name of its sources folder."""
+    converter: Converter = TEXT
+    size: int = 0
+    stamp: tuple[int, ...] = ()
+    """Inode, modification and change time, as the walk saw them."""
 
 
 def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[SourceFile]:
     """Return the files whose name (or path, for a glob with a slash) matches, by ascending id."""
-    found = sorted(_source(path) for path in _walk(disk, folder, globs))
+    return checked(source_file(os.path.join(folder, path), path) for path in _walk(disk, folder, globs))
+
+
+def source_file(path: str, source: str, *seen: Any) -> SourceFile:  # noqa: ANN401 - what else is known of it
+    """Return the file at `path`, which documents know as `source`."""
+    try:
+        text = source if source.isascii() else os.fsencode(source).decode("utf-8")
+    except UnicodeDecodeError:
+        raise SourcesError(f"the name of {shown(source)} is not UTF-8", hint="rename it") from None
+    return SourceFile(identify(text), text, path, *seen)
+
+
+def checked(files: Iterable[SourceFile]) -> list[SourceFile]:
+    """Return the files by ascending id; no two may have the same."""
+    found = sorted(files, key=itemgetter(0, 1))  # id and source; by attribute it takes thrice as long
     for before, after in pairwise(found):
         if before.id == after.id:
-            raise SourcesError(
-                f"{before.source} and {after.source} have the same id, {before.id}", hint="rename one of them"
-            )
+            hint = "rename one of them, or leave one out with --exclude"
+            raise SourcesError(f"{before.source} and {after.source} have the same id, {before.id}", hint=hint)
     return found
 
 
@@ -53,11 +76,3 @@ def _is_file(disk: Disk, path: str, entry: Entry) -> bool:
 
 def _matches(path: str, globs: Sequence[str]) -> bool:
     return any(fnmatchcase(path if "/" in glob else os.path.basename(path), glob) for glob in globs)
-
-
-def _source(path: str) -> SourceFile:
-    try:
-        text = os.fsencode(path).decode("utf-8")
-    except UnicodeDecodeError:
-        raise SourcesError(f"the name of {shown(path)} is not UTF-8", hint="rename it") from None
-    return SourceFile(identify(text), text, path)

@@ -11,7 +11,7 @@ from typing import Self, TypeAlias
 
 from contexthall.caches.model.format import MANIFEST, is_cache_name, read_head
 from contexthall.core import limits
-from contexthall.core.errors import DiskError, PathMissingError, UsageError
+from contexthall.core.errors import BuildUnderWayError, DiskError, PathMissingError, UsageError
 from contexthall.system import kernel
 from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk, Entry
 
@@ -88,7 +88,8 @@ class StagingDirectory:
             self._undoing.__exit__(kind, error, trace)
 
     def put_in_place(self, replaced: Identity | None) -> None:
-        """Exchange the new cache with the target, which must be `replaced`; the old cache is then in here."""
+        """Write the new cache to the disk, and exchange it with the target, which must be `replaced`."""
+        self.directory.sync_file_system(kernel.sync_file_system)
         found = replaceable(self._disk, self._target, force=True)
         if found is None:
             self._disk.rename(self.new, self._target)  # which fails if the name is taken by now
@@ -117,7 +118,7 @@ class StagingDirectory:
             if directory is not None:
                 if not directory.lock():
                     directory.close()
-                    raise UsageError(f"another build of {self._target} is under way", hint="wait, then try again")
+                    raise BuildUnderWayError(f"another build of {self._target} is under way")
                 # Whoever had the lock before us may have removed the directory that we opened.
                 if self._is_at_its_path(directory):
                     return directory

@@ -8,9 +8,11 @@ is held against its bounds as well.
 import hashlib
 import struct
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
+from operator import mul, sub
 from typing import Any, NamedTuple, Protocol
 
 from contexthall.caches.index.match_table import numbers, packed
@@ -20,9 +22,11 @@ MALFORMED = (LookupError, ValueError, TypeError, OverflowError, struct.error)
 """What reading bytes raises that are not what they should be."""
 
 _DIGEST_BYTES = 8
-_WIDTHS = "BHIQ"
-_PATCHED = 0x10
+WIDTHS = "BHIQ"
+_PLANES, _MOSTLY_ONE, _ALL_ONE = b"\x10", b"\x11", b"\x12"
 _FEW = 32
+_BYTES_PER_OTHER = 3
+_BYTES = [bytes((value,)) for value in range(256)]
 
 
 class IndexDamagedError(Exception):
@@ -61,7 +65,7 @@ class BlockWriter:
         self._position += len(payload) + _DIGEST_BYTES
         return place
 
-    def add_table(self, blocks: Sequence[bytes], name: str) -> BlockPlace:
+    def add_table(self, blocks: Iterable[bytes], name: str) -> BlockPlace:
         """Add blocks that are found by their number."""
         places = [self.add(block, f"{name} {number}").at for number, block in enumerate(blocks)]
         return self.add(pack_numbers([*places, self._position]), name)
@@ -125,51 +129,83 @@ class Cursor:
     def rest(self) -> bytes:
         return self.take(len(self._data) - self._at)
 
+    def strings(self, lengths: Sequence[int]) -> list[bytes]:
+        """Read strings of these lengths, after which nothing is left."""
+        data, edges = self.rest(), [0, *accumulate(lengths)]
+        if edges[-1] != len(data):
+            raise IndexDamagedError("a block of another length")
+        return [data[start:end] for start, end in pairwise(edges)]
+
     def numbers(self, count: int) -> "array[int]":
         """Read what `pack_numbers` wrote."""
-        code = _WIDTHS[self.take(1)[0]]
+        code = WIDTHS[self.take(1)[0]]
         return numbers(code, self.take(count * array(code).itemsize))
 
     def ascending(self, count: int) -> "array[int]":
         """Read what `pack_ascending` wrote."""
-        if self._data[self._at : self._at + 1] != bytes((_PATCHED,)):
+        if self._data[self._at : self._at + 1] != _PLANES:
             return array("I", accumulate(self.numbers(count)))
         self.take(1)
-        gaps = array("I", [*self.take(count)])
-        (patches,) = self.numbers(1)
-        for at, high in zip(accumulate(self.numbers(patches)), self.numbers(patches), strict=True):
-            gaps[at] += high << 8
-        return array("I", accumulate(gaps))
+        (blocks,) = self.numbers(1)
+        sizes, lows = self.numbers(blocks), self.take(count)
+        if sum(sizes) != count:
+            raise IndexDamagedError("blocks of another number of values")
+        planes = bytearray(4 * count)
+        planes[0::4] = lows
+        if blocks <= len(_BYTES):
+            planes[1::4] = b"".join(map(mul, _BYTES, sizes))
+            return numbers("I", planes)
+        highs = b"".join(block.to_bytes(3, "little") * size for block, size in enumerate(sizes))
+        for place in range(3):
+            planes[place + 1 :: 4] = highs[place::3]
+        return numbers("I", planes)
+
+    def counts(self, count: int) -> "array[int]":
+        """Read what `pack_counts` wrote."""
+        kind = self._data[self._at : self._at + 1]
+        if kind not in {_MOSTLY_ONE, _ALL_ONE}:
+            return self.numbers(count)
+        if kind == _ALL_ONE:
+            self.take(1)
+            return array("B", b"\1" * count)
+        self.take(1)
+        (others,) = self.numbers(1)
+        places, values = self.ascending(others), self.numbers(others)
+        found = array(values.typecode, [1]) * count
+        for place, value in zip(places, values, strict=True):
+            found[place] = value
+        return found
 
 
 def pack_numbers(values: Sequence[int]) -> bytes:
     """Return numbers in the narrowest of 1, 2, 4 and 8 bytes that holds them all, after which of these it is."""
     largest = max(values, default=0)
-    width = 0 if largest < 1 << 8 else 1 if largest < 1 << 16 else 2 if largest < 1 << 32 else 3
-    return bytes((width,)) + packed(array(_WIDTHS[width], values))
+    if largest < 1 << 8:
+        return b"\0" + bytes([*values])
+    width = 1 if largest < 1 << 16 else 2 if largest < 1 << 32 else 3
+    return bytes((width,)) + packed(array(WIDTHS[width], values))
 
 
-def pack_ascending(values: Sequence[int]) -> bytes:
-    """Return ascending numbers by their differences: a byte each where most are small, with patches for the others."""
-    gaps = _gaps(values)
-    plain = pack_numbers(gaps)
-    if len(gaps) < _FEW or not plain[0]:
-        return plain
-    large = [at for at, gap in enumerate(gaps) if gap >> 8]
-    patched = b"".join(
-        (
-            bytes((_PATCHED,)),
-            bytes([gap & 0xFF for gap in gaps]),
-            pack_numbers((len(large),)),
-            pack_numbers(_gaps(large)),
-            pack_numbers([gaps[at] >> 8 for at in large]),
-        )
-    )
-    return min(plain, patched, key=len)
+def pack_ascending(values: "array[int]") -> bytes:
+    """Return ascending numbers: few by their differences, many in blocks of 256, by their lowest byte."""
+    blocks = (values[-1] >> 8) + 1
+    if len(values) < max(_FEW, blocks):
+        return pack_numbers([values[0], *map(sub, values[1:], values)])
+    planes = packed(values)
+    sizes = Counter(planes[1::4] if blocks <= 1 << 8 else [value >> 8 for value in values])
+    head = _PLANES, pack_numbers((blocks,)), pack_numbers([sizes[block] for block in range(blocks)])
+    return b"".join((*head, planes[0::4]))
 
 
-def _gaps(values: Sequence[int]) -> list[int]:
-    return [values[0], *(after - before for before, after in pairwise(values))]
+def pack_counts(values: "array[int]") -> bytes:
+    """Return numbers most of which are 1: where they are many, only the others."""
+    others = array("I", [place for place, value in enumerate(values) if value != 1])
+    if not others:
+        return _ALL_ONE
+    if len(values) < _FEW or _BYTES_PER_OTHER * len(others) >= len(values):
+        return pack_numbers(values)
+    found = [values[place] for place in others]
+    return b"".join((_MOSTLY_ONE, pack_numbers((len(others),)), pack_ascending(others), pack_numbers(found)))
 
 
 @contextmanager

@@ -8,20 +8,20 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 LANE_LIMIT = 2**16
 """The first number that a lane of 16 bits cannot hold."""
 
 
-@dataclass(eq=False)
 class Columns:
     """Tokens and words of every document, by ascending id; `cheapest` are the documents' numbers by ascending cost."""
 
-    tokens: "array[int]"
-    words: "array[int]"
-    cheapest: "array[int]"
+    def __init__(self, tokens: "array[int]", words: "array[int]", cheapest: "array[int]") -> None:
+        self.tokens = tokens
+        self.words = words
+        self.cheapest = cheapest
 
     @classmethod
     def of(cls, tokens: "array[int]", words: "array[int]") -> "Columns":
@@ -43,8 +43,7 @@ class Columns:
         return self.cheapest[: bisect_right(self.cheapest, cost, key=self.tokens.__getitem__)]
 
 
-@dataclass(frozen=True, slots=True)
-class MatchTable:
+class MatchTable(NamedTuple):
     """The documents of a cache, and for each the number of its words that are terms of a query."""
 
     columns: Columns
@@ -65,7 +64,7 @@ def sum_lanes(columns: Sequence[bytes], documents: int) -> "array[int]":
     return numbers("H", total.to_bytes(2 * documents, "little"))
 
 
-def numbers(code: str, data: bytes) -> "array[int]":
+def numbers(code: str, data: bytes | bytearray) -> "array[int]":
     """Return the numbers that `data` holds, little-endian."""
     read: array[int] = array(code)
     read.frombytes(data)

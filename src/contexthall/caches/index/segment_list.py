@@ -1,5 +1,6 @@
 """Which segments a cache has: a small file of checksummed blocks beside the manifest, to which it belongs. Pure."""
 
+import re
 import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,11 +14,12 @@ from contexthall.caches.index.blocks import (
     Readable,
     well_formed,
 )
-from contexthall.caches.model.format import stays_inside
+from contexthall.caches.model.format import DOCUMENTS, stays_inside
 from contexthall.core import wire
 from contexthall.core.text import UNICODE
 
-_MAGIC = b"CHSEGS01"
+_MAGIC = b"CHSEGS03"
+_FILES = re.compile(rf"(?:{DOCUMENTS}/[0-9a-f-]+\.json\n)*")
 _HEADER = struct.Struct("<8s16s32sI2Q")
 
 
@@ -28,6 +30,8 @@ class ListedSegment(NamedTuple):
     key: bytes
     size: int
     pages: tuple[str, ...]
+    gone: tuple[int, ...] = ()
+    """The numbers of pages that no longer count, and have no file."""
 
 
 def segment_file(key: bytes) -> str:
@@ -38,8 +42,7 @@ def segment_file(key: bytes) -> str:
 def to_bytes(segments: Sequence[ListedSegment], manifest_hash: bytes) -> bytes:
     """Return the list of the segments that belong to a manifest."""
     writer = BlockWriter(manifest_hash, _HEADER)
-    blocks = [wire.compact([each.file, each.key.hex(), str(each.size), *each.pages]).encode() for each in segments]
-    place = writer.add_table(blocks, "segment")
+    place = writer.add_table([_block(each) for each in segments], "segment")
     return writer.finish(_MAGIC, UNICODE.encode(), manifest_hash, len(segments), *place)
 
 
@@ -54,11 +57,19 @@ def read(file: Readable, size: int, manifest_hash: bytes) -> list[ListedSegment]
         return [_listed(table[number]) for number in range(count)]
 
 
+def _block(listed: ListedSegment) -> bytes:
+    gone = ",".join(map(str, listed.gone))
+    # Tens of thousands of names are one string, which is read and checked at once.
+    pages = "".join(f"{page}\n" for page in listed.pages)
+    return wire.compact([listed.file, listed.key.hex(), str(listed.size), gone, pages]).encode()
+
+
 def _listed(block: bytes) -> ListedSegment:
     strings: Any = wire.parse(block)
-    file, key, size, *pages = strings
+    file, key, size, gone, pages = strings
     if not all(isinstance(string, str) for string in strings):
         raise IndexDamagedError("no segment")
-    if "/" in file or not all(map(stays_inside, (file, *pages))):
+    if "/" in file or not stays_inside(file) or not _FILES.fullmatch(pages):
         raise IndexDamagedError("a file outside the cache")
-    return ListedSegment(file, bytes.fromhex(key), int(size), tuple(pages))
+    missing = tuple(map(int, gone.split(","))) if gone else ()
+    return ListedSegment(file, bytes.fromhex(key), int(size), tuple(pages.split("\n")[:-1]), missing)

@@ -1,14 +1,23 @@
 """The segments of a cache, asked as one: statistics are sums, sections and pages are numbered through. Pure."""
 
+import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
+from operator import lt
 from typing import NamedTuple
 
-from contexthall.caches.index.segment import PageRecord, Segment, SegmentSums, SegmentTerm, TermOrder
+from contexthall.caches.index.blocks import WIDTHS
+from contexthall.caches.index.kept import Kept
+from contexthall.caches.index.match_table import numbers, packed
+from contexthall.caches.index.page_record import PageRecord
+from contexthall.caches.index.segment import Segment, SegmentSums, SegmentTerm, TermOrder
 from contexthall.caches.query.bm25f import Averages, FieldLengths, averages
+from contexthall.core import limits
+
+_UP_TO_HASH = re.compile(r"[\x00-#]")
 
 
 class FoundTerm(NamedTuple):
@@ -18,17 +27,28 @@ class FoundTerm(NamedTuple):
     entry: SegmentTerm
 
 
+class FoundOrder(NamedTuple):
+    """The order of a page's terms, in the codes of one segment, by its number."""
+
+    segment: int
+    order: TermOrder
+
+
 class Segments:
     """All segments of a cache."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         self.all = segments
+        self._records = Kept[int, PageRecord](limits.KEPT_RECORDS_BYTES)
+        self._orders = Kept[int, FoundOrder](limits.KEPT_ORDERS_BYTES)
         self.first_section = [0, *accumulate(segment.sections for segment in segments)]
         self.first_page = [0, *accumulate(segment.pages for segment in segments)]
-        sums = SegmentSums(*map(sum, zip(*(segment.sums for segment in segments), strict=True))) if segments else None
+        sums = SegmentSums(*(sum(each) for each in zip(SegmentSums(), *(one.sums for one in segments), strict=True)))
         self.sections = self.first_section[-1]
-        self.pages = sums.pages if sums else 0
-        if sums and self.sections:
+        self.pages = sums.pages
+        self.sums = {"sections": self.sections, **sums._asdict()}
+        """All that statistics need besides those of terms."""
+        if self.sections:
             lengths = FieldLengths(sums.section_titles, sums.headings, sums.crumbs, sums.bodies)
             self.section_averages: Averages = averages(lengths, self.sections)
             self.page_averages: Averages = averages(lengths._replace(title=sums.page_titles), self.pages)
@@ -41,19 +61,10 @@ class Segments:
     @cached_property
     def page(self) -> "array[int]":
         """The page of every section."""
-        return self._column("page", self.first_page)
-
-    @cached_property
-    def heading(self) -> "array[int]":
-        return self._column("heading")
-
-    @cached_property
-    def crumbs(self) -> "array[int]":
-        return self._column("crumbs")
-
-    @cached_property
-    def body(self) -> "array[int]":
-        return self._column("body")
+        pages = array("I")
+        for segment, first in zip(self.all, self.first_page, strict=False):
+            pages.extend(shifted(segment.columns.page, first))
+        return pages
 
     @cached_property
     def json_cost(self) -> "array[int]":
@@ -77,30 +88,47 @@ class Segments:
         return [each for segment in self.all for each in segment.ids()]
 
     @cached_property
-    def title(self) -> "array[int]":
-        """How many terms the title of every page has."""
-        return array("I", [length for segment in self.all for length in segment.titles])
-
-    @cached_property
     def first(self) -> "array[int]":
         """The first section of every page, and after the last."""
         starts = zip(self.all, self.first_section, strict=False)
-        return array("I", [base + first for segment, base in starts for first in segment.firsts] + [self.sections])
+        return array(
+            "I", [base + first for segment, base in starts for first in segment.page_columns.first] + [self.sections]
+        )
+
+    @cached_property
+    def page_lengths(self) -> tuple["array[int]", ...]:
+        """How many terms title, headings and bodies of every page have."""
+        columns = zip(*(segment.page_columns[:3] for segment in self.all), strict=True)
+        return tuple(array("I", chain.from_iterable(column)) for column in columns)
+
+    def of(self, number: int) -> tuple[Segment, int, int]:
+        """Return a segment, and the numbers of its first section and page."""
+        return self.all[number], self.first_section[number], self.first_page[number]
 
     def page_size(self, page: int) -> int:
         """Return how many bytes a page has."""
         number = bisect_right(self.first_page, page) - 1
-        return int(self.all[number].page_sizes[page - self.first_page[number]])
+        return int(self.all[number].page_columns.size[page - self.first_page[number]])
 
-    def is_before(self, section: int, other: int) -> bool:
-        """Return whether the id of one section is smaller than that of another."""
-        page, other_page = self.page[section], self.page[other]
-        if page == other_page:
-            return self.place[section] < self.place[other]
-        path, other_path = f"{self.page_ids[page]}#", f"{self.page_ids[other_page]}#"
-        if path.startswith(other_path) or other_path.startswith(path):
-            return self.id(section) < self.id(other)
-        return path < other_path
+    def id_order(self, section: int) -> str | int:
+        """Return what compares as the id of a section does."""
+        ranks = self.page_ranks
+        return ranks[self.page[section]] << 32 | self.place[section] if ranks else self.id(section)
+
+    @cached_property
+    def page_ranks(self) -> "array[int]":
+        """Where each page stands by the ids of its sections; none if one page's may stand between another's."""
+        paths = self.page_ids
+        if odd := _UP_TO_HASH.findall("~".join(paths)):  # ids without these compare as their sections' do
+            if "#" in odd:
+                return array("I")
+            paths = [f"{page_id}#" for page_id in paths]
+        ranks = array("I", range(len(paths)))
+        if all(map(lt, paths, paths[1:])):
+            return ranks
+        for rank, page in enumerate(sorted(range(len(paths)), key=paths.__getitem__)):
+            ranks[page] = rank
+        return ranks
 
     def id(self, section: int) -> str:
         """Return the id of a section."""
@@ -111,29 +139,37 @@ class Segments:
     def sections_of(self, page: int) -> range:
         return range(self.first[page], self.first[page + 1])
 
-    def lengths(self, section: int) -> FieldLengths:
-        """Return how many terms each field of a section has."""
-        title = self.title[self.page[section]]
-        return FieldLengths(title, self.heading[section], self.crumbs[section], self.body[section])
-
-    def page_lengths(self, page: int) -> FieldLengths:
-        """Return how many terms each field of a page has; crumbs do not count."""
-        sections = slice(self.first[page], self.first[page + 1])
-        return FieldLengths(self.title[page], sum(self.heading[sections]), 0, sum(self.body[sections]))
-
     def record(self, page: int) -> PageRecord:
+        if kept := self._records.get(page):
+            return kept[0]
         number = bisect_right(self.first_page, page) - 1
-        return self.all[number].record(page - self.first_page[number])
+        record = self.all[number].record(page - self.first_page[number])
+        self._records.keep(page, record, record.size)
+        return record
 
-    def orders(self, page: int) -> tuple[int, TermOrder]:
+    def orders(self, page: int) -> FoundOrder:
         """Return in which segment a page is, and the codes of its terms."""
+        if kept := self._orders.get(page):
+            return kept[0]
         number = bisect_right(self.first_page, page) - 1
-        return number, self.all[number].orders(page - self.first_page[number])
+        found = FoundOrder(number, self.all[number].orders(page - self.first_page[number]))
+        self._orders.keep(page, found, found.order.size)
+        return found
 
-    def _column(self, name: str, bases: Sequence[int] | None = None) -> "array[int]":
-        column = array("I")
-        for number, segment in enumerate(self.all):
-            values: Sequence[int] = getattr(segment.columns, name)
-            base = bases[number] if bases else 0
-            column.extend(array("I", [base + value for value in values] if base else values))
+    def _column(self, name: str) -> "array[int]":
+        columns: list[array[int]] = [getattr(segment.columns, name) for segment in self.all]
+        column = array(max((each.typecode for each in columns), key=WIDTHS.index, default="I"))
+        for each in columns:
+            # Of one width, they are copied at once.
+            column.extend(each if each.typecode == column.typecode else array(column.typecode, each))
         return column
+
+
+def shifted(values: "array[int]", by: int) -> "array[int]":
+    """Return numbers as such of 32 bits, each greater by the same: added side by side, as one long integer."""
+    narrow, wide = packed(values), bytearray(4 * len(values))
+    for place in range(values.itemsize):
+        wide[place::4] = narrow[place :: values.itemsize]
+    added = packed(array("I", [by]) * len(values))
+    total = int.from_bytes(wide, "little") + int.from_bytes(added, "little")
+    return numbers("I", total.to_bytes(len(wide), "little"))

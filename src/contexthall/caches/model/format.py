@@ -15,13 +15,17 @@ MANIFEST = "manifest.json"
 INDEX = "index.json"
 POSTINGS = "postings.bin"
 SEGMENTS = "segments.bin"
+VECTORS = "vectors.bin"
 DOCUMENTS = "documents"
-_NAME = re.compile(r"manifest\.json|index\.json|postings\.bin|segments\.bin|segment-[0-9a-f]{12}\.bin|documents")
+SOURCES = "sources.json"
+_NAME = r"(manifest|index|sources)\.json|(postings|segments|vectors|segment-[0-9a-f]{12})\.bin|documents|shard-[0-9]{3}"
 
+HEAD_BYTES = 1024
+"""What says of a manifest which kind it is; after that a list may be long."""
 _LARGEST_COUNT = 2**63 - 1
-_HEAD_BYTES = 1024
 _HEAD_CONFIG = re.compile(rb'"build_config"\s*:\s*(\{[^{}]*\})')
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", re.ASCII)
+_HEAD_VERSION = re.compile(rb'"cache_version"\s*:\s*"([^"]*)"')
+_MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|\+00:00)"
 
 
 class ManifestHead(NamedTuple):
@@ -30,6 +34,7 @@ class ManifestHead(NamedTuple):
     cache_version: str = ""
     document_count: int = 0
     complete: bool = False
+    created_at: str = ""
 
 
 class ListedDocument(NamedTuple):
@@ -66,7 +71,7 @@ class Listing(NamedTuple):
 
 def is_cache_name(name: str) -> bool:
     """Return whether a cache may have a file or directory of this name."""
-    return bool(_NAME.fullmatch(name))
+    return bool(re.fullmatch(_NAME, name))
 
 
 def read_head(manifest: bytes) -> ManifestHead:
@@ -82,12 +87,22 @@ def read_head(manifest: bytes) -> ManifestHead:
         version = None
     if not _is_count(count):
         count = None
-    return ManifestHead(version or "", count or 0, complete=version is not None and count is not None)
+    created_at = fields.get("created_at")
+    return ManifestHead(
+        version or "",
+        count or 0,
+        complete=version is not None and count is not None,
+        created_at=created_at if isinstance(created_at, str) else "",
+    )
 
 
 def read_manifest(data: bytes) -> Listing:
     """Return what a manifest lists; a CacheInvalidError says why it cannot be believed."""
-    manifest = examine_manifest(data)
+    return believed(examine_manifest(data))
+
+
+def believed(manifest: CacheManifest) -> Listing:
+    """Return what was read of a manifest; a CacheInvalidError says why it cannot be believed."""
     if manifest.documents is None or manifest.faults or manifest.scorer is None:
         raise CacheInvalidError(manifest.faults[0])
     return Listing(manifest.scorer, manifest.documents)
@@ -95,11 +110,17 @@ def read_manifest(data: bytes) -> Listing:
 
 def scorer_in(manifest: bytes) -> CacheFormat | None:
     """Return the scorer that a manifest names in its first kilobyte: to parse all of a large one takes a second."""
-    found = _HEAD_CONFIG.search(manifest, 0, _HEAD_BYTES)
+    found = _HEAD_CONFIG.search(manifest, 0, HEAD_BYTES)
     try:
         return scorer_for(wire.parse(found[1])) if found else None
     except ValueError:
         return None
+
+
+def version_in(manifest: bytes) -> str:
+    """Return the version that a manifest claims in its first kilobyte; empty if it does not."""
+    found = _HEAD_VERSION.search(manifest, 0, HEAD_BYTES)
+    return found[1].decode(errors="replace") if found else ""
 
 
 def examine_manifest(data: bytes) -> CacheManifest:
@@ -117,8 +138,8 @@ def examine_manifest(data: bytes) -> CacheManifest:
         return CacheManifest(None, (*unknown, "the manifest has no list of documents"))
     listed, faults = _read_entries(entries)
     documents = tuple(sorted(listed))
-    sums = _sum_faults(fields, len(entries), documents, scorer or SCORERS[0])
-    faults += [*unknown, *_repetitions(documents), *sums]
+    sums = sum_faults(fields, len(entries), documents, scorer or SCORERS[0])
+    faults += [*unknown, *repetitions(documents), *sums]
     return CacheManifest(documents, tuple(faults), tuple(_lapses(fields, listed, documents)), scorer)
 
 
@@ -175,15 +196,17 @@ def stays_inside(file: str) -> bool:
     return all(name not in {"", ".", ".."} and "\0" not in name for name in file.split("/"))
 
 
-def _repetitions(documents: Iterable[ListedDocument]) -> Iterator[str]:
+def repetitions(documents: Iterable[ListedDocument]) -> Iterator[str]:
+    """Yield which ids are listed twice, by documents in the order of their ids."""
     for before, after in pairwise(documents):
         if before.id == after.id:
             yield f"the manifest lists {after.id} twice"
 
 
-def _sum_faults(
+def sum_faults(
     fields: Mapping[str, object], entries: int, documents: Sequence[ListedDocument], scorer: CacheFormat
 ) -> Iterator[str]:
+    """Yield where a manifest's count or version does not follow from what it lists: so many entries."""
     count = fields.get("document_count")
     if not _is_count(count) or count != entries:
         yield "the manifest's document_count is not the number of its documents"
@@ -192,12 +215,17 @@ def _sum_faults(
         yield "the manifest's cache_version does not follow from its documents"
 
 
+def time_faults(fields: Mapping[str, object]) -> Iterator[str]:
+    """Yield what is wrong with the time of a manifest."""
+    created_at = fields.get("created_at")
+    if not isinstance(created_at, str) or not re.fullmatch(_MOMENT, created_at):
+        yield "the manifest's created_at is not a time in UTC, as RFC 3339 spells it"
+
+
 def _lapses(
     fields: Mapping[str, object], listed: Sequence[ListedDocument], documents: Sequence[ListedDocument]
 ) -> Iterator[str]:
-    created_at = fields.get("created_at")
-    if not isinstance(created_at, str) or not _MOMENT.fullmatch(created_at):
-        yield "the manifest's created_at is not a time in UTC, as RFC 3339 spells it"
+    yield from time_faults(fields)
     if tuple(listed) != documents:
         yield "the manifest's documents are not sorted by id"
 

@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from contexthall.caches.model import markdown
-from contexthall.caches.model.markdown import LINE_END, Heading, heading_text, is_blank
+from contexthall.caches.model.markdown import Heading, heading_text, is_blank
+from contexthall.caches.model.page import LINE_END
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*")
 _COMMENT = ".. "
@@ -134,12 +135,18 @@ def _is_underlined(lines: Sequence[Line], at: int, overlined: bool, shortest: in
     return is_flush and (len(under) >= len(title) or len(under) >= _ALWAYS_LONG_ENOUGH)
 
 
-MARKDOWN = frozenset({".md", ".markdown", ".mdx", ".html", ".htm", ".ipynb"})
+MARKDOWN = frozenset(
+    {
+        *(".md", ".markdown", ".mdx", ".html", ".htm", ".xhtml", ".ipynb"),
+        *(".pdf", ".docx", ".pptx", ".epub", ".eml", ".msg"),
+    }
+)
 """The endings of files that are Markdown, or that are converted to it."""
 _FINDERS: dict[str, Callable[[str], Iterable[Heading]]] = {
     **dict.fromkeys(MARKDOWN, markdown.headings),
     ".mdx": lambda text: markdown.headings(_as_markdown(text, ".mdx")),
     ".rst": _underlined,
+    ".rest": _underlined,
     ".txt": _plain,
     ".adoc": _asciidoc,
     ".asciidoc": _asciidoc,

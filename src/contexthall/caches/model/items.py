@@ -6,10 +6,11 @@ from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
 from contexthall.caches.model.document import version_of
-from contexthall.core.tokens import tokens
+from contexthall.core.tokens import BYTES_PER_TOKEN
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _NO_MARK = "0" * 8
+_NO_VERSION = f"sha256:{'0' * 64}"  # as long as any
 _SHORT_DIGITS = 12
 
 
@@ -27,33 +28,54 @@ class Item(NamedTuple):
         return version_of(self.content.encode())
 
     @property
+    def size(self) -> int:
+        """How many bytes the content has."""
+        return _size(self.content)
+
+    @property
     def tokens(self) -> int:
-        return tokens(self.content.encode())
+        return -(-self.size // BYTES_PER_TOKEN)
 
     def json(self, middle: str = "", last: str = "") -> str:
         """Return the section as JSON, with more fields before and after its cost."""
-        return (
-            f'{{"id":{quoted(self.id)},"version":"{self.version}","title":{quoted(self.title)},'
-            f'"lines":[{self.first_line},{self.last_line}],"content":{quoted(self.content)},{middle}'
-            f'"tokens":{self.tokens}{last}}}'
-        )
+        return self._json(self.version, quoted(self.content), middle, last)
 
     def ranked_json(self, score: object, matched: str) -> str:
         """Return the section as a ranking shows it; `matched` is a list in JSON."""
-        return self.json(f'"score":{score},', f',"why":{{"matched":{matched}}}')
+        return self.json(*_ranked(score, matched))
 
     def text(self, place: object, mark: str = _NO_MARK) -> str:
         """Return the section for reading."""
-        version = self.version[: len("sha256:") + _SHORT_DIGITS]
-        ending = "" if self.content.endswith(("\n", "\r")) else "\n"
-        return (
-            f"=== {mark} {place} {on_one_line(self.id)} lines {self.first_line}-{self.last_line} {version}\n"
-            f"{on_one_line(self.title)}\n\n{self.content}{ending}\n"
-        )
+        return f"{self._head(place, mark, self.version)}{self.content}{self._ending}"
 
     def costs(self) -> tuple[int, int]:
         """Return what the section costs as JSON, without score and matches, and as text, without its place."""
-        return len(self.ranked_json("", "").encode()) + 1, len(self.text("").encode())
+        as_json = _size(self._json(_NO_VERSION, "", *_ranked("", ""))) + _size(quoted(self.content))
+        as_text = _size(self._head("", _NO_MARK, _NO_VERSION)) + self.size + len(self._ending)
+        return as_json + 1, as_text
+
+    def _json(self, version: str, content: str, middle: str, last: str) -> str:
+        return (
+            f'{{"id":{quoted(self.id)},"version":"{version}","title":{quoted(self.title)},'
+            f'"lines":[{self.first_line},{self.last_line}],"content":{content},{middle}"tokens":{self.tokens}{last}}}'
+        )
+
+    def _head(self, place: object, mark: str, version: str) -> str:
+        short = version[: len("sha256:") + _SHORT_DIGITS]
+        lines = f"lines {self.first_line}-{self.last_line}"
+        return f"=== {mark} {place} {on_one_line(self.id)} {lines} {short}\n{on_one_line(self.title)}\n\n"
+
+    @property
+    def _ending(self) -> str:
+        return "\n" if self.content.endswith(("\n", "\r")) else "\n\n"
+
+
+def _ranked(score: object, matched: str) -> tuple[str, str]:
+    return f'"score":{score},', f',"why":{{"matched":{matched}}}'
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def on_one_line(text: str) -> str:

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from contexthall.caches.model.page import LINE_END
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-BYTE_ORDER_MARK = "\ufeff"
-LINE_END = re.compile(r"\r\n?|\n")
 WHITE = " \t\f\v\r\n"
 """What blank lines consist of."""
 

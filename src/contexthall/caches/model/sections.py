@@ -6,71 +6,26 @@ The sections of a page, in order, are the page, byte for byte.
 import os.path
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from contexthall.caches.model.front_matter import front_matter, title_in
 from contexthall.caches.model.headings import MARKDOWN, fences_of, headings_of
-from contexthall.caches.model.markdown import BYTE_ORDER_MARK, LINE_END, WHITE, Heading, is_blank
+from contexthall.caches.model.markdown import WHITE, Heading, is_blank
+from contexthall.caches.model.page import BYTE_ORDER_MARK, LINE_END, Page, PagePart, name_sections
+from contexthall.core import limits
+from contexthall.core.errors import CacheInvalidError
 from contexthall.core.text import lower
 
 MOST_BYTES = 6_000
 """A section with more is cut."""
 
 _UNSEEN = re.compile(r"[ \x00-\x1f\x7f-\x9f]+")
-_NOT_IN_SLUGS = re.compile(r"[^\w\- ]")
 _SHOWN = re.compile(f"[^{WHITE}]")
-_TOP = "top"
-
-
-class PagePart(NamedTuple):
-    """A part of a page: where it is, where its heading's own lines are in it, and that heading."""
-
-    start: int
-    end: int
-    heading_start: int
-    heading_end: int
-    heading: str
-    level: int
-
-
-class Section(NamedTuple):
-    """A part of a page, with the names that follow from the others: its slug, and the headings above it."""
-
-    start: int
-    end: int
-    heading_start: int
-    heading_end: int
-    heading: str
-    level: int
-    slug: str
-    crumbs: tuple[str, ...]
-
-
-class Page(NamedTuple):
-    """The text of a document, its title, the stem of its file's name, and its sections in order."""
-
-    text: str
-    title: str
-    stem: str
-    sections: tuple[Section, ...]
-
-    def content(self, section: Section) -> str:
-        return self.text[section.start : section.end]
-
-    def body(self, section: Section) -> str:
-        """Return what a section says besides its heading."""
-        return self.text[section.start : section.heading_start] + self.text[section.heading_end : section.end]
-
-    def full_title(self, section: Section) -> str:
-        """Return the way from the page's title to a section's heading."""
-        heading = () if section.heading in {"", self.title} else (section.heading,)
-        return " > ".join((self.title, *section.crumbs, *heading))
 
 
 def split(text: str, source: str) -> Page:
-    """Split the text of the document that was found at `source`."""
+    """Split the text of the document that was found at `source`; CacheInvalidError if its headings are too much."""
     stem, suffix = os.path.splitext(source.rpartition("/")[2])
     suffix = lower(suffix)
     if is_blank(text.removeprefix(BYTE_ORDER_MARK)):
@@ -86,19 +41,15 @@ def split(text: str, source: str) -> Page:
         for first, last in cutter.parts(heading, start, end):
             lines = sorted((first, heading.start, last))[1], sorted((first, heading.end, last))[1]
             parts.append(PagePart(first, last, *lines, heading.text, heading.level))
-    return Page(text, title, stem, name_sections(title, parts))
+    _check_size(source, sum(len(part.heading) for part in parts))
+    page = Page(text, title, stem, name_sections(title, parts))
+    _check_size(source, sum(len(crumb) for section in page.sections for crumb in (title, *section.crumbs)))
+    return page
 
 
-def name_sections(title: str, parts: Iterable[PagePart]) -> tuple[Section, ...]:
-    """Return the parts of a page with their names: a slug, and the headings above."""
-    named, above, slugs = [], list[PagePart](), dict[str, int]()
-    for part in parts:
-        while above and above[-1].level >= part.level:
-            above.pop()
-        crumbs = tuple(each.heading for each in above if each.heading not in {"", title})
-        named.append(Section(*part, _free_slug(part.heading, slugs), crumbs))
-        above.append(part)
-    return tuple(named)
+def _check_size(source: str, size: int) -> None:
+    if size > limits.PAGE_TITLES:
+        raise CacheInvalidError(f"the titles of all sections of {source} are too long together")
 
 
 def _spans(text: str, headings: Sequence[Heading], body: int) -> Iterator[tuple[Heading, int, int]]:
@@ -110,16 +61,6 @@ def _spans(text: str, headings: Sequence[Heading], body: int) -> Iterator[tuple[
         starts[0] = 0
     for number, heading in enumerate(headings):
         yield heading, starts[number], starts[number + 1]
-
-
-def _free_slug(heading: str, taken: dict[str, int]) -> str:
-    """Return a slug that is not taken; every taken one has the number that may be free after it."""
-    slug = wanted = _NOT_IN_SLUGS.sub("", lower(heading.strip())).replace(" ", "-") or _TOP
-    while slug in taken:
-        slug = f"{wanted}-{taken[wanted]}"
-        taken[wanted] += 1
-    taken[slug] = 2
-    return slug
 
 
 class _Cutter:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contexthall.caches.index.audit import Audit
 from contexthall.caches.index.blocks import IndexDamagedError, IndexUnreadError
 from contexthall.caches.index.postings import PostingsError
-from contexthall.caches.index.segment import SegmentBuilder
+from contexthall.caches.index.segment import Segment
+from contexthall.caches.index.segment_builder import SegmentBuilder, is_same
 from contexthall.caches.index.segment_list import ListedSegment
 from contexthall.caches.model.format import (
     DOCUMENTS,
@@ -15,12 +16,13 @@ from contexthall.caches.model.format import (
     SEGMENTS,
     CacheManifest,
     ListedDocument,
-    examine_manifest,
 )
 from contexthall.caches.model.sections import split
-from contexthall.caches.query.reader import DocumentFiles, open_postings, read_part
+from contexthall.caches.model.shards import ShardList, shards_in
+from contexthall.caches.query.cache_files import DocumentFiles, examine, parts_of, read_part
+from contexthall.caches.query.reader import open_postings
 from contexthall.caches.query.scorers import SCORERS, Scorer, SectionFormat
-from contexthall.caches.query.section_reader import open_segment, open_segment_list
+from contexthall.caches.query.section_reader import MemoryFile, open_segment, open_segment_list, open_segments
 from contexthall.core import wire
 from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
 from contexthall.system.disk import Directory
@@ -30,10 +32,18 @@ def violations(cache: Directory, on_document: Callable[[], None] = lambda: None)
     """Yield every promise that the cache breaks."""
     manifest = _examine(cache)
     yield from manifest.faults + manifest.lapses
+    if shards := _shards_of(cache):
+        known = {*manifest.faults, *manifest.lapses}
+        yield from (each for each in _shard_violations(cache, shards, on_document) if each not in known)
+        return
     yield from _index_violations(cache, manifest.documents)
     if manifest.documents is not None:
         if isinstance(manifest.scorer, SectionFormat):
             yield from _page_violations(cache, manifest.documents, on_document)
+            if manifest.scorer.model:
+                from contexthall.caches.embedding.vector_audit import vector_violations  # noqa: PLC0415 - few need it
+
+                yield from vector_violations(cache, manifest.documents, manifest.scorer.model)
         else:
             scorer = manifest.scorer or SCORERS[0]
             yield from _document_violations(cache, manifest.documents, scorer, on_document)
@@ -42,9 +52,45 @@ def violations(cache: Directory, on_document: Callable[[], None] = lambda: None)
 
 def _examine(cache: Directory) -> CacheManifest:
     try:
-        return examine_manifest(read_part(cache, MANIFEST))
+        return examine(cache, read_part(cache, MANIFEST))
     except (CacheInvalidError, DiskError) as error:
         return CacheManifest(None, (error.detail,))
+
+
+def _shards_of(cache: Directory) -> ShardList | None:
+    try:
+        return shards_in(read_part(cache, MANIFEST))
+    except (CacheInvalidError, DiskError):
+        return None
+
+
+def _shard_violations(cache: Directory, listed: ShardList, on_document: Callable[[], None]) -> Iterator[str]:
+    """Yield what is wrong with shards, each of which is a cache, and with what is said of them together."""
+    paths = [each.path for each in listed.shards]
+    for path in paths:
+        try:
+            with cache.enter(path) as shard:
+                yield from (f"{path}: {violation}" for violation in violations(shard, on_document))
+        except PathMissingError:
+            yield f"{path} is not there"
+        except DiskError as error:
+            yield error.detail
+    yield from (f"no shard has the name {name}" for name in _unlisted(cache, paths))
+    try:
+        if open_segments(parts_of(cache, read_part(cache, MANIFEST))).sums != listed.sums:
+            yield "the manifest's sums are not those of its shards"
+    except (IndexDamagedError, IndexUnreadError, CacheInvalidError, DiskError):
+        return  # nobody believes them, so they need not be true
+
+
+def _unlisted(cache: Directory, shards: Sequence[str]) -> list[str]:
+    """Return what a cache has beside its shards that is of a shard, or of a cache without any."""
+    others = {INDEX, DOCUMENTS, SEGMENTS}
+    return sorted(
+        name
+        for name in cache.names()
+        if name not in shards and (name in others or name.startswith(("shard-", "segment-")))
+    )
 
 
 def _index_violations(cache: Directory, listed: Sequence[ListedDocument] | None) -> Iterator[str]:
@@ -94,32 +140,33 @@ def _page_violations(
         segments = open_segment_list(cache, read_part(cache, MANIFEST))
     except (IndexDamagedError, IndexUnreadError, CacheInvalidError, DiskError):
         segments = unlisted  # nobody believes them, so they need not be true
-    files, at = DocumentFiles(cache), 0
-    if [file for segment in segments for file in segment.pages] != [each.file for each in listed]:
+    files, pages = DocumentFiles(cache), {each.file: each for each in listed}
+    if sorted(file for segment in segments for file in segment.pages) != sorted(pages):
         yield f"{SEGMENTS} and the manifest do not list the same documents"
         segments = unlisted
     for segment in segments:
         counted: SegmentBuilder | None = SegmentBuilder()
-        for each in listed[at : at + len(segment.pages)]:
+        for each in map(pages.__getitem__, segment.pages):
             on_document()
             try:
                 document = files.read(each)
+                if counted is not None:
+                    counted.add(each.id, each.version, split(document.content, document.source))
             except (CacheInvalidError, DiskError) as error:
                 counted = None
                 yield error.detail
-            else:
-                if counted is not None:
-                    counted.add(each.id, each.version, split(document.content, document.source))
-        at += len(segment.pages)
         if counted is not None and segment.file and not _holds(cache, segment, counted):
             yield f"{segment.file} says what its pages do not"
 
 
 def _holds(cache: Directory, segment: ListedSegment, counted: SegmentBuilder) -> bool:
     """Return whether a segment is what its pages give; one that nobody believes need not be."""
+    data = counted.to_bytes()
     try:
-        open_segment(cache, segment)
-        return read_part(cache, segment.file) == counted.to_bytes()
+        opened = open_segment(cache, segment)
+        if not segment.gone:
+            return read_part(cache, segment.file) == data
+        return is_same(opened, Segment(MemoryFile(data), len(data), counted.key))
     except (IndexDamagedError, IndexUnreadError, CacheInvalidError, DiskError):
         return True
 

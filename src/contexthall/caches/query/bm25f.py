@@ -6,10 +6,12 @@ The contract gives the formulas (section 8). Fields are t (title and file stem),
 from functools import lru_cache
 from typing import NamedTuple
 
-BUILD_CONFIG = {"version": "2", "hash_algorithm": "sha256", "split": "headings-1", "scorer": "bm25f-1"}
+SCORER = "bm25f-1"
+BUILD_CONFIG = {"version": "2", "hash_algorithm": "sha256", "split": "headings-1", "scorer": SCORER}
 
 MOST_DECAYS = 8
-_SATURATION = 1228
+SATURATION = 1228
+WEIGHT = 2048
 
 
 class FieldLengths(NamedTuple):
@@ -64,12 +66,12 @@ def averages(total: FieldLengths, units: int) -> Averages:
 
 def weight(factor: int, frequency: int, average: int, length: int) -> int:
     """Return the weight of a term in a field."""
-    return 2048 * factor * frequency * average // (average + 16 * length)
+    return WEIGHT * factor * frequency * average // (average + 16 * length)
 
 
 def saturated(rarity: int, weight: int) -> int:
     """Return what a weight is worth: ever less the more there is of it."""
-    return rarity * weight // (weight + _SATURATION)
+    return rarity * weight // (weight + SATURATION)
 
 
 def own_part(rarity: int, found: Frequencies, lengths: FieldLengths, average: Averages) -> int:

@@ -32,6 +32,8 @@ class RankingPage(NamedTuple):
     total_tokens: int
     """What all documents of the cache cost together."""
     places: tuple[RankedDocument, ...]
+    format: int = 1
+    """The format of the cache."""
 
 
 class Explanation(NamedTuple):

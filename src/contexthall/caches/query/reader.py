@@ -1,63 +1,47 @@
-"""Reads a cache: through its index where that can be believed, else by reading every document.
+"""Reads a cache of format 1: through its index where that can be believed, else by reading every document.
 
 Both ways give the same ranking.
 """
 
 import hashlib
 from array import array
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from operator import countOf
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 from contexthall.caches.index.match_table import Columns, MatchTable
-from contexthall.caches.index.postings import MALFORMED, DamagedPostingsError, PostingsReader, UnreadPostingsError
-from contexthall.caches.model import document as documents
-from contexthall.caches.model.document import Document
+from contexthall.caches.index.postings import (
+    MALFORMED,
+    DamagedPostingsError,
+    PostingsError,
+    PostingsReader,
+    UnreadPostingsError,
+)
 from contexthall.caches.model.format import (
     DOCUMENTS,
     MANIFEST,
     POSTINGS,
-    SEGMENTS,
     ListedDocument,
-    Listing,
-    read_head,
-    read_manifest,
     scorer_in,
 )
+from contexthall.caches.query.cache_files import CacheFiles, DocumentFiles, read_part
+from contexthall.caches.query.explanation import Explanation, RankingPage, explanation_of, page_of
+from contexthall.caches.query.question import Question
 from contexthall.caches.query.ranking import Query, Ranking
+from contexthall.caches.query.resolution import Resolution
 from contexthall.caches.query.scorers import Scorer, SectionFormat
-from contexthall.core import limits
-from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
+from contexthall.core.errors import CacheInvalidError, DiskError, DocumentMissingError, PathMissingError
 from contexthall.core.tokens import tokens
-from contexthall.system.disk import Directory, Status, is_settled
+from contexthall.system.disk import Directory
 
-Clock: TypeAlias = Callable[[], int]
-
-
-class CacheFiles:
-    """A cache whose directory is open: it stays this very one, whatever its path comes to mean."""
-
-    def __init__(self, directory: Directory) -> None:
-        self.signature = signature_of(directory)
-        self.directory = directory
-        self._kept: KeptDocuments | None = None
-
-    @cached_property
-    def version(self) -> str:
-        """What the manifest says that identifies the cache."""
-        return read_head(read_part(self.directory, MANIFEST)).cache_version
-
-    def documents(self) -> "DocumentFiles":
-        return DocumentFiles(self.directory, self._kept)
-
-    def keep_documents(self, clock: Clock) -> None:
-        """Keep the documents that are read from now on: this cache is asked more than once."""
-        self._kept = self._kept or KeptDocuments(clock)
+if TYPE_CHECKING:
+    from contexthall.caches.query.section_places import ShownSection
+    from contexthall.caches.query.section_reading import Outline, Reading
+    from contexthall.caches.query.whole_documents import WholeDocuments
 
 
 class OpenCache(CacheFiles):
-    """A cache whose documents are scored whole."""
+    """A cache of format 1 whose directory is open: its documents are scored whole."""
 
     def __init__(self, directory: Directory) -> None:
         super().__init__(directory)
@@ -65,6 +49,37 @@ class OpenCache(CacheFiles):
             self._index = _open_index(directory)
         except UnreadPostingsError:  # which may pass, so the next call opens this cache anew
             self._index, self.signature = None, ()
+
+    def resolve(self, question: Question) -> Resolution:
+        """Return the documents that answer a question, within its budget."""
+        ranking = self.rank(Query(question.query, question.budget))
+        return Resolution.of(ranking, map(self.documents().read, ranking.listed))
+
+    def explain(self, question: Question, document_id: str) -> Explanation:
+        """Return where a document stands in a question's order, and why."""
+        number, document = self.find(document_id)
+        return explanation_of(self.rank(Query(question.query, question.budget, slice(0, 0))), number, document)
+
+    def places(self, question: Question, page: slice) -> RankingPage:
+        """Return some places of a question's order, the skipped documents among them."""
+        return page_of(self.rank(Query(question.query, question.budget, page)))
+
+    def section(self, section_id: str, _query: str) -> "ShownSection":
+        """Refuse: documents of this format are shown whole."""
+        raise DocumentMissingError(section_id)
+
+    def read(self, question: Question, _neighbours: int, start: str | None) -> "Reading":
+        """Return a document, which is all of its page."""
+        return self._whole().read(question, start)
+
+    def outline(self, question: Question, under: str | None, depth: int | None, start: str | None) -> "Outline":
+        """Return the titles of the documents under a document or folder, from the document `start` on."""
+        return self._whole().outline(question, under, depth, start)
+
+    def _whole(self) -> "WholeDocuments":
+        from contexthall.caches.query.whole_documents import WholeDocuments  # noqa: PLC0415 - 10 ms
+
+        return WholeDocuments({each.id: each for each in self.listing().documents}, self.documents().read)
 
     def rank(self, query: Query) -> Ranking:
         """Return the documents in a query's order."""
@@ -83,28 +98,14 @@ class OpenCache(CacheFiles):
         table = _scan(self.directory, listing.documents, listing.scorer, terms)
         return Ranking.of(query, terms, listing.scorer, table, listing.documents.__getitem__)
 
-    def listing(self) -> Listing:
-        """Return what the manifest lists, which must keep its promises."""
-        return read_manifest(read_part(self.directory, MANIFEST))
 
-
-def signature_of(directory: Directory) -> tuple[object, ...]:
-    """Return what changes when the cache, its manifest, its index or its set of documents is replaced."""
-    stamps: list[object] = [directory.status().identity]
-    for name in (MANIFEST, POSTINGS, SEGMENTS, DOCUMENTS):
-        try:
-            stamps.append(directory.look(name))
-        except PathMissingError:
-            stamps.append(None)
-    return tuple(stamps)
-
-
-def read_part(cache: Directory, name: str) -> bytes:
-    """Read a file that every cache has."""
+def index_doubts(directory: Directory, manifest: bytes) -> str:
+    """Return why the index that belongs to this manifest is not believed; empty if it is."""
     try:
-        return _read_regular(cache, name)
-    except PathMissingError:
-        raise CacheInvalidError(f"there is no file {name}") from None
+        open_postings(directory, manifest).files()
+    except PostingsError as error:
+        return str(error)
+    return ""
 
 
 def open_postings(directory: Directory, manifest: bytes) -> PostingsReader:
@@ -148,76 +149,3 @@ def _scan(directory: Directory, documents: Sequence[ListedDocument], scorer: Sco
         totals.append(len(found))
         matches.append(countOf(map(wanted.__contains__, found), True))
     return MatchTable(Columns.of(costs, totals), matches)
-
-
-class KeptDocuments:
-    """Documents that were read before, each for as long as its file is the very one that was read."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._kept: dict[ListedDocument, tuple[Status, Document]] = {}
-        self._bytes = 0
-
-    def get(self, listed: ListedDocument, status: Status) -> Document | None:
-        """Return a document if its file was read when it had this status."""
-        kept = self._kept.get(listed)
-        if kept is not None and kept[0] == status:
-            return kept[1]
-        return None
-
-    def keep(self, listed: ListedDocument, status: Status, document: Document) -> None:
-        """Keep a document whose file had this status before it was read, unless it may still change unseen."""
-        if not is_settled(status.stamp[1:], self._clock()):
-            return
-        self._bytes += status.size
-        if self._bytes > limits.KEPT_DOCUMENTS_BYTES:
-            self._kept, self._bytes = {}, status.size
-        self._kept[listed] = status, document
-
-
-class DocumentFiles:
-    """The files of a cache's documents; a symlink on the way to one counts as nothing there."""
-
-    def __init__(self, cache: Directory, kept: KeptDocuments | None = None) -> None:
-        self._cache = cache
-        self._kept = kept
-        self._folders: dict[str, Directory] = {"": cache}
-
-    def read(self, listed: ListedDocument) -> Document:
-        """Read a document, which must be the one that the manifest lists."""
-        path, _, name = listed.file.rpartition("/")
-        try:
-            folder = self.enter(path)
-            status = folder.look(name) if self._kept else None
-            if self._kept and status and (kept := self._kept.get(listed, status)):
-                return kept
-            data = _read_regular(folder, name)
-        except PathMissingError:
-            raise CacheInvalidError(f"the file of {listed.id} is not there: {listed.file}") from None
-        document = documents.read(data, id=listed.id, version=listed.version)
-        if self._kept and status:
-            self._kept.keep(listed, status, document)
-        return document
-
-    def enter(self, folder: str) -> Directory:
-        """Open a folder of the cache, or take it from the few that were opened last."""
-        if folder not in self._folders:
-            opened = self._cache
-            for name in folder.split("/"):
-                opened = opened.enter(name)
-            if len(self._folders) > limits.OPEN_FOLDERS:
-                self._folders = {"": self._cache}
-            self._folders[folder] = opened
-        return self._folders[folder]
-
-
-def _read_regular(folder: Directory, name: str) -> bytes:
-    """Read a file; PathMissingError if nothing is there, or what cannot be one, such as a directory or a FIFO."""
-    try:
-        return folder.read(name)
-    except PathMissingError:
-        raise
-    except DiskError:
-        if folder.look(name).kind == "file":
-            raise
-        raise PathMissingError(name) from None

@@ -3,6 +3,7 @@
 A cache's `build_config` names its scorer. Another scorer is one more module and one more entry in `SCORERS`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -34,12 +35,19 @@ class Scorer(Protocol):
 class SectionFormat(NamedTuple):
     """Format 2, whose pages are scored by their sections: `bm25f.py` has its rules."""
 
-    build_config: Mapping[str, str] = bm25f.BUILD_CONFIG
+    model: str = ""
+    """The embedder by whose vectors they are scored as well, `ID@sha256:HEX`, if there is one."""
+
+    @property
+    def build_config(self) -> Mapping[str, str]:
+        return {**bm25f.BUILD_CONFIG, "embedder": self.model} if self.model else bm25f.BUILD_CONFIG
 
 
 CacheFormat: TypeAlias = Scorer | SectionFormat
 """How the documents of a cache are scored: whole, by a scorer, or by their sections."""
 
+MODEL = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}@sha256:[0-9a-f]{64}")
+"""How a cache names its embedder."""
 SECTIONS = SectionFormat()
 SCORERS: tuple[Scorer, ...] = (FrozenScorer(),)
 """All scorers of whole documents; caches of format 1 are built for the first."""
@@ -47,5 +55,7 @@ SCORERS: tuple[Scorer, ...] = (FrozenScorer(),)
 
 def scorer_for(build_config: object) -> CacheFormat | None:
     """Return the scorer that a `build_config` names; None if there is none."""
-    formats: tuple[CacheFormat, ...] = (SECTIONS, *SCORERS)
+    model = build_config.get("embedder") if isinstance(build_config, Mapping) else None
+    sections = SectionFormat(model) if isinstance(model, str) and MODEL.fullmatch(model) else SECTIONS
+    formats: tuple[CacheFormat, ...] = (sections, *SCORERS)
     return next((each for each in formats if each.build_config == build_config), None)

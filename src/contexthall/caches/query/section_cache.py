@@ -1,14 +1,18 @@
 """Answers questions from the sections of a cache of format 2. Pure but for the segments and pages that it reads."""
 
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.caches.index.blocks import IndexDamagedError
-from contexthall.caches.index.segment import PageRecord
+from contexthall.caches.index.page_record import PageRecord
 from contexthall.caches.index.segments import Segments
 from contexthall.caches.model.items import Item, string_list
+from contexthall.caches.query.fusion import fused_ranking
+from contexthall.caches.query.question import Question
 from contexthall.caches.query.section_ranking import RankedSection, SectionRanking, SectionScorer
 from contexthall.caches.query.section_reading import (
     Outline,
@@ -21,7 +25,7 @@ from contexthall.caches.query.section_reading import (
 )
 from contexthall.caches.query.section_reply import (
     MissedSection,
-    Question,
+    Packed,
     ResolvedSection,
     SectionReply,
     empty_reply_bytes,
@@ -30,15 +34,31 @@ from contexthall.caches.query.section_reply import (
 from contexthall.core.errors import DocumentMissingError
 from contexthall.core.tokens import BYTES_PER_TOKEN
 
+if TYPE_CHECKING:
+    from contexthall.caches.embedding.meaning import Meaning
+
 ReadPage = Callable[[int, PageRecord], str]
 """Returns the text of the page with this number, which must be the one that is recorded."""
 
 
-class SectionCache:
-    """The sections of a cache, and how its pages are read."""
+class Step(NamedTuple):
+    """A section whose turn it was, what it costs in the reply, and how many bytes of the budget were left for it."""
 
-    def __init__(self, segments: Segments, read: ReadPage) -> None:
+    ranked: RankedSection
+    cost: int
+    left: int
+
+    @property
+    def fits(self) -> bool:
+        return self.cost <= self.left
+
+
+class SectionCache:
+    """The sections of a cache, how its pages are read, and what its sections mean if it names an embedder."""
+
+    def __init__(self, segments: Segments, read: ReadPage, meaning: "Meaning | None" = None) -> None:
         self.segments = segments
+        self.meaning = meaning
         self.scorer = SectionScorer(segments)
         self._read = read
 
@@ -51,7 +71,25 @@ class SectionCache:
             at = bisect_right(firsts, number) - 1
             return caches[at]._read(number - firsts[at], record)  # noqa: SLF001 - of its own class
 
-        return cls(Segments([segment for cache in caches for segment in cache.segments.all]), read_page)
+        segments = Segments([segment for cache in caches for segment in cache.segments.all])
+        meanings = [cache.meaning for cache in caches]
+        first = next((meaning for meaning in meanings if meaning), None)
+        return cls(segments, read_page, first and first.joined(meanings))
+
+    @property
+    def model(self) -> str:
+        """The embedder by which sections are ranked besides their words; empty if there is none."""
+        return self.meaning.model if self.meaning else ""
+
+    def rank(self, query: str) -> SectionRanking:
+        """Return the sections in a query's order: by words, and by meaning too if there is an embedder."""
+        return self.fused(self.scorer.rank(query), query)
+
+    def fused(self, ranking: SectionRanking, query: str) -> SectionRanking:
+        """Return a ranking by words with meaning in it, if there is an embedder and the query has a term."""
+        if self.meaning is None or not any(ranking.words.values()):
+            return ranking
+        return fused_ranking(ranking, self.meaning.nearest(query, self.segments), self.segments)
 
     def resolve(self, question: Question) -> SectionReply:
         """Return the sections that answer a question, within its budget."""
@@ -59,32 +97,34 @@ class SectionCache:
 
     def resolve_sections(self, question: Question) -> tuple[SectionReply, list[RankedSection]]:
         """Return the answer to a question, and the numbers of its sections."""
-        ranking = self.scorer.rank(question.query)
-        unmatched = tuple(ranking.unmatched)
-        empty = empty_reply_bytes(question, len(ranking.order), unmatched)
-        cost = partial(self._text_cost if question.format == "text" else self._json_cost, ranking)
-        packed = pack(question, ranking.order, empty, cost, self._missed)
+        ranking = self.rank(question.query)
+        packed = self.pack(question, ranking)
         sections = tuple(
             ResolvedSection(item, ranked.score, tuple(ranking.matched(ranked.section)))
             for ranked, item in zip(packed.taken, self._items(packed.taken), strict=True)
         )
-        skipped = tuple(map(self._missed, packed.skipped))
+        skipped, unmatched = tuple(map(self._missed, packed.skipped)), tuple(ranking.unmatched)
         reply = SectionReply(question, len(ranking.order), unmatched, sections, skipped, packed.tokens_used)
         return reply, packed.taken
 
-    def walk(self, question: Question) -> tuple[SectionRanking, list[tuple[RankedSection, bool, int]]]:
-        """Return a question's order: each section, whether it fits, and how many bytes were left before."""
-        ranking = self.scorer.rank(question.query)
+    def pack(self, question: Question, ranking: SectionRanking) -> Packed:
+        """Return which sections of an order fit into a question's budget."""
         empty = empty_reply_bytes(question, len(ranking.order), ranking.unmatched)
-        left, taken = BYTES_PER_TOKEN * question.budget - empty, 0
-        cost = self._text_cost if question.format == "text" else self._json_cost
-        walked = []
+        costs = self.segments.text_cost if question.format == "text" else self.segments.json_cost
+        least = min((costs[ranked.section] for ranked in ranking.order), default=0)
+        return pack(question, ranking.order, empty, partial(self._cost(question), ranking), least, self._missed)
+
+    def walk(self, question: Question, ranking: SectionRanking) -> list[Step]:
+        """Return a question's order step by step, what does not fit included."""
+        empty = empty_reply_bytes(question, len(ranking.order), ranking.unmatched)
+        left, place, price = BYTES_PER_TOKEN * question.budget - empty, 1, self._cost(question)
+        steps = []
         for ranked in ranking.order:
-            price = cost(ranking, ranked, taken + 1, left)
-            walked.append((ranked, price is not None, max(0, left)))
-            if price is not None:
-                left, taken = left - price, taken + 1
-        return ranking, walked
+            step = Step(ranked, price(ranking, ranked, place, sys.maxsize) or 0, left)
+            steps.append(step)
+            if step.fits:
+                left, place = left - step.cost, place + 1
+        return steps
 
     def sections_of(self, wanted: str) -> Sequence[int]:
         """Return the number of a section by its id, or of all sections of a page; none if there is no such id."""
@@ -93,6 +133,25 @@ class SectionCache:
             return ()
         page, _, numbers = found
         return [self.segments.first[page] + number for number in numbers]
+
+    def section(self, section: int) -> tuple[PageRecord, Item]:
+        """Read the section with this number."""
+        page = self.segments.page[section]
+        record = self.segments.record(page)
+        return record, self._item(page, record, section - self.segments.first[page], self._read(page, record))
+
+    def enough(self, question: Question, ranking: SectionRanking, rank: int) -> int:
+        """Return a budget into which the first sections of an order fit, down to this rank."""
+        price = self._cost(question)
+        places = enumerate(ranking.order[:rank], 1)
+        wanted = sum(price(ranking, ranked, place, sys.maxsize) or 0 for place, ranked in places)
+        budget = 0
+        while True:
+            asked = question._replace(budget=budget)
+            size = wanted + empty_reply_bytes(asked, len(ranking.order), ranking.unmatched)
+            if size <= BYTES_PER_TOKEN * budget:
+                return budget
+            budget = _tokens(size)
 
     def read(self, question: Question, neighbours: int = 0, start: str | None = None) -> Reading:
         """Return a section and its neighbours, or a page from the section `start` on; the query is an id."""
@@ -145,6 +204,9 @@ class SectionCache:
             if depth is None or section.level <= depth
         )
         return OutlinedPage(path, record.page.title, _tokens(self.segments.page_size(number)), sections)
+
+    def _cost(self, question: Question) -> Callable[[SectionRanking, RankedSection, int, int], int | None]:
+        return self._text_cost if question.format == "text" else self._json_cost
 
     def _json_cost(self, ranking: SectionRanking, ranked: RankedSection, _place: int, left: int) -> int | None:
         cost = self.segments.json_cost[ranked.section] + len(str(ranked.score))

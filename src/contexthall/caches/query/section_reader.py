@@ -4,30 +4,36 @@ Both ways give the same answers: what is counted anew is a segment too, in memor
 """
 
 import hashlib
-import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from contexthall.caches.index import segment_list
 from contexthall.caches.index.blocks import MALFORMED, IndexDamagedError, IndexUnreadError
-from contexthall.caches.index.segment import PageRecord, Segment, SegmentBuilder
+from contexthall.caches.index.live_segment import LiveSegment
+from contexthall.caches.index.page_record import PageRecord
+from contexthall.caches.index.segment import Segment
 from contexthall.caches.index.segment_list import ListedSegment
 from contexthall.caches.index.segments import Segments
 from contexthall.caches.model.format import (
     DOCUMENTS,
-    MANIFEST,
     SEGMENTS,
     ListedDocument,
     Listing,
-    read_manifest,
-    scorer_in,
 )
-from contexthall.caches.model.sections import split
-from contexthall.caches.query.reader import CacheFiles, Clock, OpenCache, read_part, signature_of
-from contexthall.caches.query.scorers import SectionFormat
+from contexthall.caches.model.shards import shards_in
+from contexthall.caches.query.cache_files import CacheFiles, CachePart, parts_of, read_listing
+from contexthall.caches.query.question import Question
+from contexthall.caches.query.resolution import Resolution
 from contexthall.caches.query.section_cache import SectionCache
-from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError, PathMissingError
-from contexthall.system.disk import Directory, Disk
+from contexthall.caches.query.section_reading import Outline, Reading
+from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError
+from contexthall.system.disk import Directory
+
+if TYPE_CHECKING:
+    from contexthall.caches.embedding.meaning import Meaning
+    from contexthall.caches.query.reader import OpenCache
+    from contexthall.caches.query.section_explanation import SectionExplanation
+    from contexthall.caches.query.section_places import SectionRankingPage, ShownSection
 
 Answer = TypeVar("Answer")
 
@@ -44,9 +50,13 @@ class MemoryFile(NamedTuple):
 class OpenSections(CacheFiles):
     """A cache of format 2 whose directory is open: it stays this very one, whatever its path comes to mean."""
 
-    def __init__(self, directory: Directory, manifest: bytes) -> None:
-        super().__init__(directory)
+    has_sources = True
+
+    def __init__(self, directory: Directory, manifest: bytes, model: str = "") -> None:
+        self._shards = shards_in(manifest)
+        super().__init__(directory, [each.path for each in self._shards.shards] if self._shards else ())
         self._manifest = manifest
+        self.model = model
         self._sections: SectionCache | None = None
         try:
             self._sections = self._from_segments()
@@ -54,6 +64,36 @@ class OpenSections(CacheFiles):
             pass
         except IndexUnreadError:  # which may pass, so the next call opens this cache anew
             self.signature = ()
+
+    def resolve(self, question: Question) -> Resolution:
+        """Return the sections that answer a question, within its budget."""
+        return self.ask(lambda sections: sections.resolve(question)).resolution()
+
+    def explain(self, question: Question, document_id: str) -> "SectionExplanation":
+        """Return where a section stands in a question's order, and why."""
+        from contexthall.caches.query.section_explanation import explain  # noqa: PLC0415 - for people only, as below
+
+        return self.ask(lambda sections: explain(sections, question, document_id))
+
+    def places(self, question: Question, page: slice) -> "SectionRankingPage":
+        """Return some places of a question's order, the skipped sections among them."""
+        from contexthall.caches.query.section_places import places_of  # noqa: PLC0415
+
+        return self.ask(lambda sections: places_of(sections, question, page))
+
+    def section(self, section_id: str, query: str) -> "ShownSection":
+        """Return a section, with the words of a query marked."""
+        from contexthall.caches.query.section_places import show  # noqa: PLC0415
+
+        return self.ask(lambda sections: show(sections, query, section_id))
+
+    def read(self, question: Question, neighbours: int, start: str | None) -> Reading:
+        """Return a section and its neighbours, or a page from the section `start` on."""
+        return self.ask(lambda sections: sections.read(question, neighbours, start))
+
+    def outline(self, question: Question, under: str | None, depth: int | None, start: str | None) -> Outline:
+        """Return the headings of the pages under a page or folder, from the page `start` on."""
+        return self.ask(lambda sections: sections.outline(question, under, depth, start))
 
     def ask(self, answer: Callable[[SectionCache], Answer]) -> Answer:
         """Return the answer that the segments give, or else the pages."""
@@ -69,26 +109,36 @@ class OpenSections(CacheFiles):
 
     def listing(self) -> Listing:
         """Return what the manifest lists, which must keep its promises."""
-        return read_manifest(self._manifest)
+        return read_listing(self.directory, self._manifest)
 
     def _from_segments(self) -> SectionCache:
         """Open the segments, and see that no page's file is missing."""
-        listed = open_segment_list(self.directory, self._manifest)
-        files = [file for each in listed for file in each.pages]
-        try:
-            present = {f"{DOCUMENTS}/{name}" for name in self.directory.enter(DOCUMENTS).names()}
-        except PathMissingError:
-            present = set()
-        if not present.issuperset(files):
-            raise CacheInvalidError(f"{self.directory.path} has lost the file of a document")
-        segments = Segments([open_segment(self.directory, each) for each in listed])
-        return SectionCache(segments, lambda number, record: self._read(_listed(record, files[number])))
+        files, opened = list[str](), list[Segment]()
+        for part in parts_of(self.directory, self._manifest):
+            listed = open_segment_list(part.directory, part.manifest)
+            pages = [file for each in listed for file in each.pages]
+            _check_present(part, pages)
+            files += [part.prefix + file for file in pages]
+            opened += [open_segment(part.directory, each) for each in listed]
+        segments = Segments(opened)
+        if self._shards and not (self._shards.is_intact and self._shards.sums == segments.sums):
+            raise IndexDamagedError("the manifest was changed")
+        meaning = self.meaning_of(segments)
+        return SectionCache(segments, lambda number, record: self._read(_listed(record, files[number])), meaning)
+
+    def meaning_of(self, segments: Segments) -> "Meaning | None":
+        """Return what sections, numbered like these, mean; None if no embedder is named."""
+        if not self.model:
+            return None
+        from contexthall.caches.embedding.meaning import Meaning  # noqa: PLC0415 - few caches need it
+
+        return Meaning.of(self.directory, self._manifest, self.model, segments)
 
     def _read(self, listed: ListedDocument) -> str:
         return self.documents().read(listed).content
 
 
-def sections_of(cache: OpenCache | OpenSections, *, again: bool = False) -> SectionCache:
+def sections_of(cache: "OpenCache | OpenSections", *, again: bool = False) -> SectionCache:
     """Return the sections of a cache of either format; `again`, by counting every page."""
     if isinstance(cache, OpenSections) and not again:
         return cache.ask(lambda sections: sections)
@@ -97,13 +147,17 @@ def sections_of(cache: OpenCache | OpenSections, *, again: bool = False) -> Sect
 
 def count_pages(cache: CacheFiles, documents: Sequence[ListedDocument]) -> SectionCache:
     """Count every page, and return the sections."""
+    from contexthall.caches.index.segment_builder import SegmentBuilder  # noqa: PLC0415 - 10 ms, hardly ever needed
+    from contexthall.caches.model.sections import split  # noqa: PLC0415 - as above
+
     counted, files = SegmentBuilder(), cache.documents()
     for listed in documents:
         document = files.read(listed)
         counted.add(listed.id, listed.version, split(document.content, document.source))
     data = counted.to_bytes()
     segments = Segments([Segment(MemoryFile(data), len(data), counted.key)])
-    return SectionCache(segments, lambda number, _record: files.read(documents[number]).content)
+    meaning = cache.meaning_of(segments) if isinstance(cache, OpenSections) else None
+    return SectionCache(segments, lambda number, _record: files.read(documents[number]).content, meaning)
 
 
 def open_segment_list(directory: Directory, manifest: bytes) -> list[ListedSegment]:
@@ -117,22 +171,52 @@ def open_segment_list(directory: Directory, manifest: bytes) -> list[ListedSegme
         raise IndexUnreadError(error.detail) from error
 
 
-def open_segments(directory: Directory, manifest: bytes) -> Segments:
-    """Open all segments that belong to this manifest."""
-    return Segments([open_segment(directory, each) for each in open_segment_list(directory, manifest)])
+def index_doubts(directory: Directory, manifest: bytes) -> str:
+    """Return why the segments that belong to this manifest are not believed; empty if they are."""
+    try:
+        open_segments(parts_of(directory, manifest))
+    except (IndexDamagedError, IndexUnreadError) as error:
+        return str(error)
+    return ""
+
+
+def open_segments(parts: Sequence[CachePart]) -> Segments:
+    """Open the segments of a cache, or of all of its shards."""
+    return Segments(
+        [
+            open_segment(part.directory, each)
+            for part in parts
+            for each in open_segment_list(part.directory, part.manifest)
+        ]
+    )
 
 
 def open_segment(directory: Directory, listed: ListedSegment) -> Segment:
     """Open a segment, which must be the one that is listed."""
     try:
         file = directory.open(listed.file)
-        if _size(file.status()) != listed.size:
-            raise IndexDamagedError(f"{listed.file} has another size")
-        return Segment(file, listed.size, listed.key)
+        size = _size(file.status())
     except PathMissingError:
         raise IndexDamagedError(f"{listed.file} is not there") from None
     except DiskError as error:
         raise IndexUnreadError(error.detail) from error
+    if size != listed.size:
+        raise IndexDamagedError(f"{listed.file} has another size")
+    segment = Segment(file, size, listed.key)
+    live = LiveSegment(segment, frozenset(listed.gone)) if listed.gone else segment
+    if live.pages != len(listed.pages):
+        raise IndexDamagedError(f"{listed.file} has another number of pages")
+    return live
+
+
+def _check_present(part: CachePart, files: Sequence[str]) -> None:
+    """Refuse a cache or a shard that has lost the file of a page."""
+    try:
+        present = {*part.directory.enter(DOCUMENTS).names()}
+    except PathMissingError:
+        present = set()
+    if not present.issuperset(file.removeprefix(f"{DOCUMENTS}/") for file in files):
+        raise CacheInvalidError(f"{part.directory.path} has lost the file of a document")
 
 
 def _listed(record: PageRecord, file: str) -> ListedDocument:
@@ -144,20 +228,3 @@ def _size(status: tuple[str, int, object]) -> int:
     if kind != "file":
         raise IndexDamagedError("not a regular file")
     return size
-
-
-def open_cache(
-    disk: Disk, path: str, known: OpenCache | OpenSections | None = None, *, clock: Clock = time.time_ns
-) -> OpenCache | OpenSections:
-    """Open the cache at `path`; return `known`, if it is still the same."""
-    try:
-        directory = disk.enter(path)
-    except PathMissingError:
-        raise CacheMissingError(path) from None
-    if known is not None and known.signature == signature_of(directory):
-        directory.close()
-        known.keep_documents(clock)
-        return known
-    manifest = read_part(directory, MANIFEST)
-    scorer = scorer_in(manifest) or read_manifest(manifest).scorer
-    return OpenSections(directory, manifest) if isinstance(scorer, SectionFormat) else OpenCache(directory)

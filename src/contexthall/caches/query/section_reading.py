@@ -8,7 +8,8 @@ from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
 from contexthall.caches.model.items import Item, on_one_line
-from contexthall.caches.query.section_reply import Question, mark_for, short_version
+from contexthall.caches.query.question import Question
+from contexthall.caches.query.section_reply import mark_for, short_version
 from contexthall.core.errors import DocumentMissingError, InvalidBudgetError
 from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.core.wire import compact

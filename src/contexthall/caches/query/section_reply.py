@@ -7,15 +7,15 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from json.encoder import encode_basestring as quoted
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from contexthall.caches.model.document import VERSION_PREFIX
 from contexthall.caches.model.items import Item, on_one_line, string_list
+from contexthall.caches.query.bm25f import SCORER
+from contexthall.caches.query.question import Question, ReplyFormat, SourcesState
 from contexthall.caches.query.resolution import Resolution, ResolvedDocument
 from contexthall.caches.query.section_ranking import RankedSection
 from contexthall.core.tokens import BYTES_PER_TOKEN
-
-ReplyFormat: TypeAlias = Literal["json", "text"]
 
 _MOST_SKIPPED = 5
 _MOST_CHANGED = 2**31 - 1
@@ -23,16 +23,6 @@ _MARK_DIGITS = 8
 _SHORT_DIGITS = 12
 _FIRST_MISSED = len("did not fit: \n")
 _NEXT_MISSED = len(", ")
-
-
-class SourcesState(NamedTuple):
-    """Whether a cache still says what its sources say, and how many of these changed."""
-
-    state: str = "unknown"
-    changed: int = 0
-
-    def __str__(self) -> str:
-        return f"stale ({self.changed} changed)" if self.state == "stale" else self.state
 
 
 class MissedSection(NamedTuple):
@@ -63,16 +53,6 @@ class ResolvedSection(NamedTuple):
         )
 
 
-class Question(NamedTuple):
-    """What is asked of a cache of format 2, and of which cache: its name and version stand in a text."""
-
-    query: str
-    budget: int
-    format: ReplyFormat = "json"
-    name: str = ""
-    version: str = ""
-
-
 class SectionReply(NamedTuple):
     """The answer to a question, as a value."""
 
@@ -82,7 +62,6 @@ class SectionReply(NamedTuple):
     sections: tuple[ResolvedSection, ...]
     skipped: tuple[MissedSection, ...]
     tokens_used: int
-    freshness: SourcesState = SourcesState()
 
     @property
     def text(self) -> str:
@@ -116,7 +95,8 @@ class Packed(NamedTuple):
 def empty_reply_bytes(question: Question, considered: int, unmatched: Sequence[str]) -> int:
     """Return what a reply costs before anything is in it."""
     longest = SourcesState("stale" if question.format == "text" else "unknown", _MOST_CHANGED)
-    reply = SectionReply(question, considered, tuple(unmatched), (), (), question.budget, longest)
+    longest_question = question._replace(freshness=longest)
+    reply = SectionReply(longest_question, considered, tuple(unmatched), (), (), question.budget)
     text = _text(reply, considered, []) if question.format == "text" else _json(reply, considered, considered, [])
     return len(text.encode())
 
@@ -126,11 +106,13 @@ def pack(
     order: Iterable[RankedSection],
     empty: int,
     cost: Callable[[RankedSection, int, int], int | None],
+    least: int,
     missed: Callable[[RankedSection], MissedSection],
 ) -> Packed:
     """Walk through an order, and take what fits.
 
-    `cost` returns what a section costs at a place in the reply, or None if that is more than what is left.
+    `cost` returns what a section costs at a place in the reply, or None if that is more than what is left; none costs
+    less than `least`.
     """
     limit = BYTES_PER_TOKEN * question.budget
     if empty > limit:
@@ -143,6 +125,8 @@ def pack(
             taken.append(ranked)
         elif len(passed) < _MOST_SKIPPED:
             passed.append(ranked)
+        elif left < least:
+            break
     for ranked in passed:
         price = _missed_cost(question.format, missed(ranked), first=not skipped)
         if price <= left:
@@ -162,24 +146,27 @@ def _tokens(size: int) -> int:
 
 
 def _json(reply: SectionReply, selected: int, excluded: int, documents: Sequence[str]) -> str:
-    question, state = reply.question, reply.freshness
+    question, state = reply.question, reply.question.freshness
+    ranked_by = f'"scorer":"{SCORER}","embedder":{quoted(question.model)},' if question.model else ""
     return (
         f'{{"documents":[{",".join(documents)}],"selection":{{"query":{quoted(question.query)},'
         f'"budget":{question.budget},"tokens_used":{reply.tokens_used},"documents_considered":{reply.considered},'
         f'"documents_selected":{selected},"documents_excluded_by_budget":{excluded},'
         f'"unmatched_terms":{string_list(reply.unmatched)},'
         f'"skipped":[{",".join(each.json() for each in reply.skipped)}],'
-        f'"freshness":{{"state":"{state.state}","changed":{state.changed}}}}}}}\n'
+        f'{ranked_by}"freshness":{{"state":"{state.state}","changed":{state.changed}}}}}}}\n'
     )
 
 
 def _text(reply: SectionReply, selected: int, items: Sequence[str]) -> str:
     question = reply.question
+    model, _, weights = question.model.partition("@")
+    ranked_by = f"{SCORER} + {model}@{short_version(weights)} | " if model else ""
     header = (
         f"context {on_one_line(question.name)}@{short_version(question.version)} | "
         f"query: {on_one_line(question.query)} | "
         f"{selected} of {reply.considered} sections | {reply.tokens_used} of {question.budget} tokens | "
-        f"{reply.freshness}\n\n"
+        f"{ranked_by}{question.freshness}\n\n"
     )
     unmatched = f"no section has: {', '.join(reply.unmatched)}\n" if reply.unmatched else ""
     skipped = f"did not fit: {', '.join(each.text() for each in reply.skipped)}\n" if reply.skipped else ""

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from contexthall.caches.model.document import Document
 from contexthall.caches.model.format import ListedDocument
 from contexthall.caches.model.items import Item
-from contexthall.caches.model.markdown import LINE_END
+from contexthall.caches.model.page import LINE_END
 from contexthall.caches.model.sections import split
+from contexthall.caches.query.question import Question
 from contexthall.caches.query.section_reading import (
     Outline,
     OutlinedPage,
@@ -16,7 +17,6 @@ from contexthall.caches.query.section_reading import (
     paths_under,
     read,
 )
-from contexthall.caches.query.section_reply import Question
 from contexthall.core.errors import DocumentMissingError
 
 
@@ -29,7 +29,7 @@ class WholeDocuments:
         self._listed = listed
         self._read = read_document
 
-    def read(self, question: Question, _neighbours: int = 0, start: str | None = None) -> Reading:
+    def read(self, question: Question, start: str | None = None) -> Reading:
         """Return a document."""
         wanted = question.query
         if wanted not in self._listed or start not in {None, wanted}:

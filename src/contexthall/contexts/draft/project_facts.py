@@ -6,7 +6,7 @@ Pure.
 import re
 from collections.abc import Collection, Sequence
 
-from contexthall.contexts.draft.syntax.parsing import words
+from contexthall.core.parsing import words
 
 _MAJOR = re.compile(r"/v\d{1,4}$")
 

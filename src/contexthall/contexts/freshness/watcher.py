@@ -4,19 +4,17 @@ import logging
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from watchfiles import Change, watch
-
 from contexthall.contexts.answers import StateChange
 from contexthall.contexts.project import Project
 from contexthall.core.errors import DiskError, HallError
+from contexthall.system.watching import Pace, changed_paths
 
 logger = logging.getLogger(__name__)
 
 States: TypeAlias = dict[str, str]
 Folders: TypeAlias = dict[str, tuple[int, ...]]
 
-_POLL_MILLISECONDS = 500
-_GATHER_MILLISECONDS = 200
+_PACE = Pace(quiet=50, most=200, tick=500)
 
 
 def state_changes(project: Project) -> Iterator[list[StateChange]]:
@@ -25,7 +23,7 @@ def state_changes(project: Project) -> Iterator[list[StateChange]]:
     yield _difference({}, states)
     while True:
         watched, is_due = folders, True  # once more, for what happened before the watch stood
-        for changes in _changes(project.root, watched):
+        for changes in changed_paths(watched, _PACE):
             if changes or is_due:
                 before, is_due = states, False
                 states, folders = _look_if_possible(project, states, folders)
@@ -59,20 +57,3 @@ def _look_if_possible(project: Project, states: States, folders: Folders) -> tup
     except HallError as error:
         logger.warning("%s", error)
         return states, folders
-
-
-def _changes(root: str, folders: Folders) -> Iterator[set[tuple[Change, str]]]:
-    """Watch the directories that count, one by one: a watch of all that lies below would follow symlinks anywhere."""
-    try:
-        yield from watch(
-            *folders,
-            watch_filter=None,
-            debounce=_GATHER_MILLISECONDS,
-            rust_timeout=_POLL_MILLISECONDS,
-            yield_on_timeout=True,
-            recursive=False,
-        )
-    except FileNotFoundError:  # since it was named
-        yield set()
-    except OSError as error:
-        raise DiskError(f"cannot watch {root}: {error}", hint="is the limit of inotify watches too low?") from error

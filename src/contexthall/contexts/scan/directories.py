@@ -11,20 +11,22 @@ from typing import NamedTuple
 
 from contexthall.contexts.files.config import CONFIG_FILE, Config
 from contexthall.contexts.files.schema import CONTEXT_FILE
-from contexthall.contexts.scan.ignore import IGNORE_FILES, Level, is_ignored, parse_rules
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
+from contexthall.core.generated import VIRTUAL_ENVIRONMENT, is_generated
+from contexthall.core.ignore import Level, is_ignored, parse_rules
 from contexthall.core.paths import shown
 from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.system.disk import TEMPORARY_PREFIX, Disk, Seen, Status, Survey, is_temporary
 
 ROOT = "."
+IGNORE_FILES = (".gitignore", ".contextignore")
+"""In the order in which they are read: of two rules in one directory the later one decides."""
 UNREADABLE = 'Cannot read the directory at scope "{scope}"'
 SMALL_PROJECT = 64
 """In a project of up to this many directories each is worth a context, unless the project says otherwise."""
 MIN_TOKENS = 4096
 """How much a directory of a larger project must hold."""
-_VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 _rules = lru_cache(maxsize=256)(parse_rules)
 
 
@@ -32,11 +34,6 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_GENERATED = _words(
-    "node_modules bower_components jspm_packages dist build target vendor __pycache__ __pypackages__ venv virtualenv "
-    "site-packages coverage htmlcov Pods DerivedData elm-stuff storybook-static"
-)
-_GENERATED_SUFFIXES = (".egg-info", ".dist-info")
 _EXTENSIONS = _words(
     "ts tsx mts cts js jsx mjs cjs vue svelte astro py pyi pyx ipynb rs go java kt kts scala groovy gradle clj cljs c "
     "cc cpp cxx h hh hpp hxx m mm cu cs fs vb swift dart rb php pl pm lua r jl ex exs erl hs ml mli elm nim zig v sol "
@@ -150,7 +147,7 @@ def count(directories: Sequence[ScannedDirectory], config: Config) -> Census:
 
 def is_entered(name: str) -> bool:
     """Return whether a directory of this name is somebody's work: not hidden and not generated."""
-    return not (name.startswith(".") or name in _GENERATED or name.endswith(_GENERATED_SUFFIXES))
+    return not (name.startswith(".") or is_generated(name))
 
 
 def is_source(name: str) -> bool:
@@ -195,7 +192,7 @@ def _look_if_there(
             return None
         sentence = UNREADABLE.format(scope=shown(scope))
         return ScannedDirectory(scope, _path(root, scope), levels=above, error=sentence, cause=error.detail)
-    is_environment = scope != ROOT and any(file.name == _VIRTUAL_ENVIRONMENT for file in directory.every_file)
+    is_environment = scope != ROOT and any(file.name == VIRTUAL_ENVIRONMENT for file in directory.every_file)
     return None if is_environment else directory
 
 

@@ -1,13 +1,17 @@
 """`context build`, `resolve`, `verify`, `caches` and `inspect`."""
 
 import time
+from datetime import UTC, datetime
 from shlex import quote
+from typing import Any
 
 import click
 
-from contexthall.caches.library import DEFAULT_BUDGET
+from contexthall.caches.library import DEFAULT_BUDGET, ReplyFormat
 from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
 from contexthall.core.wire import compact, indent, parse, pretty
+from contexthall.faces.cli.building import what_was_odd
+from contexthall.faces.cli.cache_report import caches_table, reports_json
 from contexthall.faces.cli.options import HallChoice, completed_by, directory_option, roots_options
 from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_data, print_json, print_lines, say
 
@@ -33,33 +37,60 @@ BUDGET = click.option(
     epilog="""\b
 Examples:
   context build --sources docs --cache .context/caches/handbook
-  context build --sources notes --cache notes-cache --include "*.txt" --force"""
+  context build --sources . --cache notes --include "*.txt" --exclude old/
+  context build --sources docs --sources api=api/html --cache both --force
+  context build --packages --cache .context/caches/packages"""
 )
-@directory_option("--sources", about="The folder of documents.", required=True)
+@directory_option("--sources", about="A folder of documents, or NAME=DIR. Repeatable.", multiple=True)
 @directory_option("--cache", about="Where the cache shall be.", required=True)
 @click.option("--force", is_flag=True, help="Replace the cache that is there, in one step.")
 @click.option(
     "--format",
     type=click.Choice(["1", "2"]),
-    default="1",
+    default="2",
     show_default=True,
-    help="1 answers with whole documents, 2 with sections.",
+    help="2 answers with sections, 1 with whole documents.",
 )
-@click.option("--include", multiple=True, metavar="GLOB", help="Files to take instead of *.md. Repeatable.")
-def build(sources: str, cache: str, force: bool, format: str, include: tuple[str, ...]) -> None:  # noqa: A002
-    """Compile a folder of documents into a cache.
+@click.option("--include", multiple=True, metavar="GLOB", help="Files to take, as in .gitignore. Repeatable.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Files to leave out, as in .gitignore. Repeatable.")
+@click.option("--all", "everything", is_flag=True, help="Take hidden, generated and ignored files too.")
+@click.option("--embedder", metavar="ID", help="An installed embedder, to compare by meaning too. Format 2 only.")
+@click.option(
+    "--shards",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Parts on the disk, asked as one. Format 2 only.",
+)
+@click.option("--strict", is_flag=True, help="Fail if a file cannot be converted.")
+@click.option("--packages", is_flag=True, help="Take the documentation of the installed dependencies.")
+@click.option(
+    "--python",
+    metavar="PATH",
+    help="The Python environment of --packages.  [default: .venv, or the active one]",
+    shell_complete=completed_by("directories"),
+)
+@click.option("--all-packages", is_flag=True, help="Take all that is installed, not only what the project asks for.")
+def build(sources: tuple[str, ...], cache: str, format: str, include: tuple[str, ...], **options: Any) -> None:  # noqa: A002, ANN401 - as `build_cache` has them
+    """Compile folders of documents into a cache.
 
-    A build succeeds whole or leaves nothing; with --force the old cache can be read until the new one takes its place.
+    Takes Markdown, reStructuredText, AsciiDoc, text, HTML and notebooks. A build succeeds whole or leaves nothing; with
+    --force the old cache can be read until the new one takes its place.
     """
     begun = time.monotonic()
     with ProgressBar("building") as bar:
         hall = HallChoice().open()
-        built = hall.build_cache(sources, cache, include=include, force=force, format=int(format), progress=bar.show)
+        built = hall.build_cache(sources, cache, include=include, format=int(format), progress=bar.show, **options)
     seconds = time.monotonic() - begun
+    for line in what_was_odd(built.passed_over, built.encodings, built.failures):
+        say(on_one_line(line))
+    for warning in built.warnings:
+        say(on_one_line(f"warning: {warning}"))
     say(f"built {counted(built.document_count, 'document')}, version {built.cache_version}, in {seconds:.1f} s")
     if not built.document_count:
-        wanted = " or ".join(include) or "*.md"
-        say(on_one_line(f"warning: no file in the sources matches {wanted}; --include GLOB takes others"))
+        wanted = f"matches {' or '.join(include)}" if include else "has an ending that is known"
+        say(on_one_line(f"warning: no file in the sources {wanted}; --include GLOB takes others"))
     if built.left_behind:
         say(on_one_line(f"warning: what was there before could not be removed: {built.left_behind}"))
 
@@ -71,7 +102,7 @@ Examples:
   context resolve --cache handbook --query keys --budget 400 --why-not keys.md"""
 )
 @CACHE
-@click.option("--query", required=True, metavar="TEXT", help="Words that the documents should contain.")
+@click.option("--query", required=True, metavar="TEXT", help="A question, or words that the answer should have.")
 @BUDGET
 @click.option(
     "--format",
@@ -81,22 +112,23 @@ Examples:
     show_default=True,
     help="On one line, on many, or, of a cache of format 2, for reading.",
 )
-@click.option("--why-not", metavar="ID", help="Say instead, for people, what became of this document.")
+@click.option("--why-not", metavar="ID", help="Say instead, for people, what became of this section or page.")
 @roots_options
 def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | None, hall: HallChoice) -> None:
-    """Give the documents that answer a query, within a budget.
+    """Give the sections that answer a question, within a budget.
 
-    Whole documents, the best first. Prints the same JSON as the tool context.resolve.
+    The best first, each whole. Prints the same JSON as the tool context.resolve.
     """
     library = hall.open().caches
     library.check_query(query)
     tokens = whole_number(budget)
     library.check_budget(tokens)
     directory = library.find(cache)
+    reply: ReplyFormat = "text" if layout == "text" else "json"
     if why_not is not None:
-        print_lines(library.explain(directory, query, tokens, why_not).sentences(tokens))
+        print_lines(library.explain(directory, query, tokens, why_not, reply).sentences(tokens))
         return
-    text = library.resolve(directory, query, tokens, "text" if layout == "text" else "json").text
+    text = library.resolve(directory, query, tokens, reply).text
     if layout == "text" and not text.startswith("{"):
         print_data(text)
     else:
@@ -129,16 +161,28 @@ def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
         say("the cache is sound")
 
 
-@click.command
+@click.command(epilog="\b\nExample:\n  context caches --long")
 @directory_option("--root", about="List this directory, by absolute paths, instead of the cache root.")
+@click.option("--long", "is_long", is_flag=True, help="Show documents, age, state and sources, as a table.")
+@click.option("--json", "as_json", is_flag=True, help="With --long, print JSON instead of the table.")
 @roots_options
-def caches(root: str | None, hall: HallChoice) -> None:
+def caches(root: str | None, is_long: bool, as_json: bool, hall: HallChoice) -> None:
     """List the document caches that are there.
 
-    Prints the same JSON as the tool context.list_caches.
+    Prints the same JSON as the tool context.list_caches; with --long, a table for people.
     """
-    found = hall.open().caches.list_caches(root)
-    print_json(compact({"caches": [cache._asdict() for cache in found]}))
+    opened = hall.open()
+    if not is_long:
+        found = opened.caches.list_caches(root)
+        print_json(compact({"caches": [cache._asdict() for cache in found]}))
+        return
+    reports = opened.caches.reports(root)
+    if as_json:
+        print_json(compact(reports_json(reports)))
+    elif reports:
+        print_data(caches_table(reports, opened.settings.working_directory, datetime.now(UTC)))
+    else:
+        say("no caches yet; `context build --sources DIR --cache .context/caches/NAME` makes one")
 
 
 @click.command

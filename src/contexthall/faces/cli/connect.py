@@ -91,6 +91,7 @@ def _serving(hall: HallChoice, settings: Settings) -> list[str]:
     options: list[tuple[str, object]] = [
         ("--path", settings.project_root),
         ("--cache-root", settings.cache_root),
+        ("--reply", "text"),
         ("--guild", settings.guild),
         ("--toolsets", hall.toolsets and ",".join(settings.toolsets)),
         ("--confine", hall.confine),

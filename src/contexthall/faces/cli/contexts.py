@@ -1,6 +1,7 @@
-"""`context status`, `show`, `rehash`, `validate` and `watch`."""
+"""`context status`, `show`, `rehash` and `validate`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,14 +13,13 @@ from contexthall.contexts.project import (
     ContextListing,
     FreshnessReport,
     Project,
-    StateChange,
     as_yaml,
 )
 from contexthall.core.errors import CheckFailedError, DiskError, HallError, UsageError
 from contexthall.core.paths import shown
 from contexthall.core.wire import compact
-from contexthall.faces.cli.log import show_log
-from contexthall.faces.cli.options import JSON, HallChoice, completed_by, project_options
+from contexthall.faces.cli.cache_report import count_states, status_rows
+from contexthall.faces.cli.options import JSON, HallChoice, completed_by, project_options, roots_options
 from contexthall.faces.cli.output import (
     counted,
     escaped,
@@ -33,36 +33,50 @@ from contexthall.faces.cli.output import (
 )
 from contexthall.hall import Hall
 
+if TYPE_CHECKING:
+    from contexthall.caches.library import CacheReport, Library
+
 _WIDEST_NAME = 40
 _WIDEST_SUMMARY = 80
 _REMEDY = (
     "`context init` for what is missing; for what is stale `context regen`, or `context rehash` if it is still true"
 )
+_CACHES_REMEDY = "`context refresh` for caches that are stale"
 
 
 @click.command(epilog="\b\nExample:\n  context status --check")
-@click.option("--check", "must_be_fresh", is_flag=True, help="Exit with 8 unless every context is there and fresh.")
+@click.option(
+    "--check",
+    "must_be_fresh",
+    is_flag=True,
+    help="Exit with 8 unless every context is there and fresh, and no cache is stale.",
+)
 @JSON
-@project_options
+@roots_options
 def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
-    """Show which directories have a context, and which are stale.
+    """Show which contexts and caches are stale.
 
-    With --json it prints the same JSON as the tool list_contexts.
+    First the directories of the project, then the caches. With --json it prints the same JSON as the tool
+    list_contexts; `context caches --long --json` has that of the caches.
     """
-    project = hall.open().project
+    opened = hall.open()
+    project = opened.project
     project.config()  # raises if it is bad, which a listing would only mention
     listing = project.list_contexts()
     if listing.error:
         raise DiskError(listing.error)
+    caches = _reports(opened.caches) if must_be_fresh or not as_json else {}
     if as_json:
         print_json(compact(listing.to_json()))
     else:
-        print_data(_tree(project, listing.entries))
-    counts = _counts(listing)
-    if must_be_fresh and any(entry.state != FRESH for entry in listing.entries):
-        raise CheckFailedError(counts, hint=_REMEDY)
+        print_data(_overview(project, listing, status_rows(caches, opened.settings.working_directory)))
+    counts = [_counts(listing), *([count_states(caches)] if caches else [])]
+    remedies = list(_remedies(listing, caches)) if must_be_fresh else []
+    if remedies:
+        raise CheckFailedError("; ".join(counts), hint="; ".join(remedies))
     if not as_json:
-        say(counts)
+        for words in counts:
+            say(words)
 
 
 @click.command(epilog="\b\nExample:\n  context show src --field summary --field files")
@@ -140,27 +154,36 @@ def validate(strict: bool, as_json: bool, hall: HallChoice) -> None:
         say(counts)
 
 
-@click.command
-@JSON
-@project_options
-def watch(as_json: bool, hall: HallChoice) -> None:
-    """Tell which contexts become stale, while people work.
+def _reports(library: "Library") -> "dict[str, CacheReport]":
+    """Return a report on every cache; a root that cannot be listed hides no context."""
+    try:
+        return library.reports()
+    except HallError as error:
+        say(on_one_line(f"caches: {error}"))
+        return {}
 
-    At first every directory that is not fresh, then every change, new directories included. With --json one object a
-    line. Ends when it is interrupted.
-    """
-    opened = hall.open()
-    opened.project.config()  # raises if it is bad, which a listing would only mention
-    show_log()
-    say(on_one_line(f"watching {opened.project.root}; press Ctrl+C to end"))
-    for changes in opened.watch_contexts():
-        for change in changes:
-            if as_json or change.was is not None or change.state != FRESH:
-                _print_change(change, as_json=as_json)
+
+def _remedies(listing: ContextListing, caches: "Mapping[str, CacheReport]") -> Iterator[str]:
+    if any(entry.state != FRESH for entry in listing.entries):
+        yield _REMEDY
+    if any(report.freshness.state == "stale" for report in caches.values()):
+        yield _CACHES_REMEDY
+
+
+def _overview(project: Project, listing: ContextListing, caches: Sequence[str]) -> str:
+    """Lay out the directories, if any has a context, and below them the caches."""
+    tree = [_tree(project, listing.entries)] if _has_any(listing) else []
+    return "\n\n".join([*tree, *(["\n".join(caches)] if caches else [])])
+
+
+def _has_any(listing: ContextListing) -> bool:
+    return any(entry.has_context or entry.error for entry in listing.entries)
 
 
 def _counts(listing: ContextListing) -> str:
     states = [entry.state for entry in listing.entries]
+    if not _has_any(listing):
+        return f"{counted(len(states), 'directory')}, none with a context yet; `context init` drafts them"
     text = ", ".join(f"{states.count(state)} {state}" for state in ("fresh", "stale", "missing"))
     return f"{counted(len(states), 'directory')}: {text}; {listing.skipped_directories} too small to count"
 
@@ -197,11 +220,3 @@ def _rehash(hall: Hall, scopes: Sequence[str]) -> tuple[dict[str, list[str]], li
         except HallError as error:
             errors.append(error)
     return done, errors
-
-
-def _print_change(change: StateChange, *, as_json: bool) -> None:
-    if as_json:
-        print_json(compact(change._asdict()))
-        return
-    was = f" (was {change.was})" if change.was else ""
-    print_data(on_one_line(f"{change.state or 'gone':<8} {change.scope}{was}"))

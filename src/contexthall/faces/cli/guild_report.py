@@ -12,22 +12,13 @@ import click
 
 from contexthall.core.catalog import JsonObject
 from contexthall.core.wire import compact
-from contexthall.faces.cli.output import counted, escaped, escaped_json, on_one_line, shortened
+from contexthall.faces.cli.output import age, counted, escaped, escaped_json, on_one_line, shortened
 from contexthall.faces.cli.tools import tokens
 from contexthall.faces.members import facts_of
 from contexthall.guild.manager import Event, MemberView, ToolChange
 
 _WIDEST_NAME = 40
 _WIDEST_SENTENCE = 100
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
-
-
-def age(cached_at: str, now: datetime) -> str:
-    """Return how long ago that was, in the largest unit that fits; `-` if it never was."""
-    if not cached_at:
-        return "-"
-    seconds = max(0, int((now - datetime.fromisoformat(cached_at)).total_seconds()))
-    return next((f"{seconds // length} {unit}" for length, unit in _UNITS if seconds >= length), f"{seconds} s")
 
 
 def members_table(views: Sequence[MemberView], now: datetime) -> str:

@@ -19,6 +19,7 @@ class HallChoice(NamedTuple):
     confine: bool | None = None
     allow_root: tuple[str, ...] | None = None
     reply: str | None = None
+    refresh_caches: str | None = None
     guild: str | None = None
     guild_refresh: str | None = None
     guild_budget: int | None = None
@@ -33,6 +34,7 @@ class HallChoice(NamedTuple):
             confine=self.confine,
             allow_root=self.allow_root or None,
             reply=self.reply,
+            refresh_caches=self.refresh_caches,
             guild=GuildChoice(
                 self.guild, self.guild_refresh, self.guild_budget, self.guild_trust, self.guild_pin or None
             ),

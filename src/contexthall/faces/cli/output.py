@@ -7,15 +7,19 @@ rather than show. A script gets data as they are.
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from io import StringIO
 from typing import Any, Self
 
 import click
 
+from contexthall.core import limits
 from contexthall.core.errors import DiskError, HallError
 from contexthall.core.text import is_printable
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def print_data(text: str) -> None:
@@ -78,6 +82,20 @@ def escaped(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else many}"
+
+
+def age(moment: str, now: datetime) -> str:
+    """Return how long ago that was, in the largest unit that fits; `-` if it never was, or is no time."""
+    try:
+        seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
+    except (ValueError, TypeError):  # of a time without a zone
+        return "-"
+    return next((f"{seconds // length} {unit}" for length, unit in _UNITS if seconds >= length), f"{seconds} s")
+
+
+def first_few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - limits.DOCTOR_NAMES} more" if len(names) > limits.DOCTOR_NAMES else ""
+    return ", ".join(names[: limits.DOCTOR_NAMES]) + more
 
 
 def on_one_line(text: str) -> str:

@@ -1,16 +1,19 @@
 """`context ask`, `read` and `outline`: what the documents say, for people and scripts."""
 
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from contexthall.caches.library import JoinedReply, JoinedSection
 from contexthall.core.errors import CacheMissingError
 from contexthall.core.wire import indent
 from contexthall.faces.cli.caches import BUDGET, CACHE, whole_number
 from contexthall.faces.cli.options import HallChoice, completed_by, roots_options
 from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, print_styled, say
+
+if TYPE_CHECKING:
+    from contexthall.caches.library import JoinedReply, JoinedSection, Outline, Reading
 
 _LAYOUT = click.option(
     "--format",
@@ -76,18 +79,11 @@ def read(
 ) -> None:
     """Read a section with its neighbours, or a whole page.
 
-    As far as the budget goes; `next` is where to go on. Prints the same as the tool context.read.
+    As far as the budget goes. To go on, name the page, and `next` with --from. Prints what the tool context.read gives.
     """
     library = hall.open().caches
-    reply = library.read(
-        library.find(cache),
-        document_id,
-        neighbours=neighbours,
-        start=start,
-        budget=whole_number(budget),
-        reply="text" if layout == "text" else "json",
-    )
-    _print(reply.text, layout)
+    asked = partial(library.read, library.find(cache), document_id, neighbours=neighbours, start=start)
+    _print(asked, budget, layout)
 
 
 @click.command(
@@ -108,28 +104,22 @@ def outline(
 ) -> None:
     """List the headings of a cache, of a folder or of a page.
 
-    As far as the budget goes; `next` is where to go on. Prints the same as the tool context.outline.
+    As far as the budget goes. To go on, pass `next` with --from. Prints the same as the tool context.outline.
     """
     library = hall.open().caches
-    reply = library.outline(
-        library.find(cache),
-        under,
-        depth=depth,
-        start=start,
-        budget=whole_number(budget),
-        reply="text" if layout == "text" else "json",
-    )
-    _print(reply.text, layout)
+    asked = partial(library.outline, library.find(cache), under, depth=depth, start=start)
+    _print(asked, budget, layout)
 
 
-def _print(text: str, layout: str) -> None:
+def _print(asked: "partial[Reading] | partial[Outline]", budget: str, layout: str) -> None:
+    text = asked(budget=whole_number(budget), reply="text" if layout == "text" else "json").text
     if layout == "text":
         print_data(text)
     else:
         print_json(text if layout == "json" else indent(text))
 
 
-def _shown(section: JoinedSection) -> Iterator[tuple[str, dict[str, Any]]]:
+def _shown(section: "JoinedSection") -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield a section for a person: what it is called, where it is from, and what it says."""
     item = section.item
     yield f"{on_one_line(item.title)}\n", {"bold": True}
@@ -138,11 +128,20 @@ def _shown(section: JoinedSection) -> Iterator[tuple[str, dict[str, Any]]]:
     yield f"\n{item.content.rstrip()}\n\n", {}
 
 
-def _summary(reply: JoinedReply, budget: int) -> str:
+def _summary(reply: "JoinedReply", budget: int) -> str:
     fitting = f"{counted(len(reply.sections), 'section')} of {reply.considered:,}"
     words = [f"{fitting}, {reply.tokens_used:,} of {budget:,} tokens"]
+    if reply.model:
+        words.append(f"ranked by words and by {_name(reply.model)}")
+    if reply.other_models:
+        names = ", ".join(map(_name, reply.other_models))
+        words.append(f"ranked by words only: not all of these caches were built with {names}")
     if reply.unmatched:
         words.append(on_one_line(f"no section has: {', '.join(reply.unmatched)}"))
     if reply.skipped:
         words.append(on_one_line(f"did not fit: {', '.join(each.text() for each in reply.skipped)}"))
     return "\n".join(words)
+
+
+def _name(model: str) -> str:
+    return model.partition("@")[0]

@@ -25,6 +25,11 @@ Examples:
     help="How caches of format 2 answer agents that do not say.  [default: json]",
 )
 @click.option(
+    "--refresh-caches",
+    type=click.Choice(["auto", "never"]),
+    help="Whether to refresh caches when their sources, if in the project, change.  [default: auto]",
+)
+@click.option(
     "--guild-refresh",
     type=click.Choice(["all", "stale", "never"]),
     help="Whose tool lists to refresh after the start.  [default: all]",

@@ -22,7 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from contexthall.core import limits, wire
 from contexthall.core.wire import has_too_many_values
-from contexthall.faces.mcp.server import HallServer
+from contexthall.faces.mcp.sdk_server import SdkServer
 from contexthall.faces.mcp.sessions import Sessions
 
 _SESSION = "mcp-session-id"
@@ -44,7 +44,7 @@ class HttpEndpoint:
     Whoever serves it judges Host and Origin, on this path as on every other.
     """
 
-    def __init__(self, server: HallServer, *, most_sessions: int = limits.HTTP_SESSIONS) -> None:
+    def __init__(self, server: SdkServer, *, most_sessions: int = limits.HTTP_SESSIONS) -> None:
         self._server = server
         self._standing: set[anyio.CancelScope] = set()
         self._sessions = Sessions(most_sessions, time.monotonic)
@@ -108,7 +108,7 @@ class HttpEndpoint:
     async def _answer_in_turn(
         self, scope: Scope, receive: Receive, answer: "_TrackedResponse", session_id: str, turn: "_LargeBodySlot"
     ) -> None:
-        request = await _Request.read(receive, turn)
+        request = await _HttpMessage.read(receive, turn)
         if request.was_abandoned():
             return
         if has_too_many_values(request.body):
@@ -128,7 +128,7 @@ class HttpEndpoint:
         if answer.is_open and request.was_abandoned():
             await self._cancel(scope, request)
 
-    async def _open(self, scope: Scope, request: "_Request", answer: "_TrackedResponse") -> None:
+    async def _open(self, scope: Scope, request: "_HttpMessage", answer: "_TrackedResponse") -> None:
         """Let the SDK answer a message of no session, which may open one."""
         with self._sessions.opening():
             await self._make_room(scope, request)
@@ -136,13 +136,13 @@ class HttpEndpoint:
         if answer.session_id:
             self._sessions.note_opened(answer.session_id)
 
-    async def _make_room(self, scope: Scope, request: "_Request") -> None:
+    async def _make_room(self, scope: Scope, request: "_HttpMessage") -> None:
         """End the session that is missed least, if this message opens one and there are too many."""
         while (missed_least := self._sessions.to_end()) is not None and request.message.get("method") == "initialize":
             self._sessions.note_ended(missed_least)
             await self._say_unasked(scope, "DELETE", missed_least)
 
-    async def _cancel(self, scope: Scope, request: "_Request") -> None:
+    async def _cancel(self, scope: Scope, request: "_HttpMessage") -> None:
         """Cancel what a client that hung up had asked for: there is no way left to give it the answer."""
         cancelled = {"requestId": request.message.get("id"), "reason": "The client hung up"}
         message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}
@@ -154,7 +154,7 @@ class HttpEndpoint:
         kept = [(name, value) for name, value in scope["headers"] if name not in _OF_ONE_MESSAGE]
         headers = [*kept, (_SESSION.encode(), session_id.encode("latin-1")), *_UNASKED]
         said = {**scope, "method": method, "headers": headers}
-        await self._manager.handle_request(said, _Request(body).receive, _nobody)
+        await self._manager.handle_request(said, _HttpMessage(body).receive, _nobody)
 
 
 class _LargeBodySlot:
@@ -176,7 +176,7 @@ class _LargeBodySlot:
             self._places.release()
 
 
-class _Request:
+class _HttpMessage:
     """A message of a client, read whole, and whether the client still waits for the answer."""
 
     def __init__(self, body: bytes, receive: Receive | None = None) -> None:
@@ -186,7 +186,7 @@ class _Request:
         self._unread: deque[Message] = deque([{"type": "http.request", "body": body, "more_body": False}])
 
     @classmethod
-    async def read(cls, receive: Receive, turn: _LargeBodySlot) -> "_Request":
+    async def read(cls, receive: Receive, turn: _LargeBodySlot) -> "_HttpMessage":
         """Read a message, a large one in its turn; of one that is too large only so much as shows that it is."""
         body, more = bytearray(), True
         while more and len(body) <= limits.CLIENT_MESSAGE_BYTES:
@@ -264,7 +264,7 @@ class _TrackedResponse:
             await self._send({"type": "http.response.body", "body": b""})
 
 
-def _pong(request: _Request, session_id: str) -> Response:
+def _pong(request: _HttpMessage, session_id: str) -> Response:
     """Answer as the SDK would."""
     answer = types.JSONRPCResponse(jsonrpc="2.0", id=request.message["id"], result={})
     data = answer.model_dump_json(by_alias=True, exclude_unset=True)

@@ -15,7 +15,9 @@ from contexthall.core.errors import UsageError
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import say
 from contexthall.faces.mcp.http import HttpEndpoint
-from contexthall.faces.serve.server import freeze_heap, server_of
+from contexthall.faces.mcp.sdk_server import SdkServer
+from contexthall.faces.serve.heap import freeze_heap
+from contexthall.faces.serve.refreshing import refreshing_caches
 from contexthall.faces.web.address import Address
 from contexthall.faces.web.app import Access, Site
 from contexthall.faces.web.guard import HostNames
@@ -31,7 +33,8 @@ def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
     bound = bind(address, has_token=bool(token))
     address = address._replace(port=bound.getsockname()[1])
     names = HostNames.of(address.name, address.port)
-    server = server_of(hall, hall.confined_caller, only_unicode=True)
+    seconds = hall.settings.tool_timeout_seconds
+    server = SdkServer(hall.catalog, hall.confined_caller, version=__version__, tool_timeout_seconds=seconds)
     mcp = HttpEndpoint(server)
     site = Site(hall, mcp, Access(names, token, secrets.token_urlsafe(32)), version=__version__)
     freeze_heap()
@@ -44,8 +47,9 @@ async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, bound: socket.soc
         site.end_streams()
         mcp.end_streams()
 
-    async with hall.running(refresh=True), mcp.running():
-        await listen(site, bound, on_ready=lambda: say(ready), on_end=end)
+    with refreshing_caches(hall):
+        async with hall.running(refresh=True), mcp.running():
+            await listen(site, bound, on_ready=lambda: say(ready), on_end=end)
 
 
 def _validated(token: str) -> str:

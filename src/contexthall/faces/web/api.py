@@ -11,7 +11,7 @@ import os.path
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar, cast, get_args
 
 import anyio
 from starlette.datastructures import QueryParams
@@ -20,7 +20,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from contexthall import __version__
-from contexthall.caches.library import CacheEntry, CacheRef, Library
+from contexthall.caches.library import (
+    LARGEST_BUDGET,
+    CacheEntry,
+    CacheRef,
+    Library,
+    ReplyFormat,
+)
 from contexthall.core import limits, wire
 from contexthall.core.catalog import FailedResult, JsonObject
 from contexthall.core.errors import (
@@ -44,6 +50,9 @@ from contexthall.faces.workers import Workers
 from contexthall.guild.manager import MCPManager, MemberView, one_line
 from contexthall.hall import Hall
 
+if TYPE_CHECKING:
+    from contexthall.caches.library import CacheReport
+
 logger = logging.getLogger(__name__)
 
 ReadHandler: TypeAlias = Callable[[QueryParams], Awaitable[JsonObject]]
@@ -52,6 +61,23 @@ _T = TypeVar("_T")
 
 _LARGEST_OFFSET = 2**53
 _COUNT = re.compile(r"[0-9]{1,40}")
+
+
+class _Asked(NamedTuple):
+    """What a cache is asked, as the tool `context.resolve` names it."""
+
+    cache: str
+    query: str
+    budget: int
+    format: ReplyFormat
+
+    @classmethod
+    def of(cls, params: QueryParams) -> Self:
+        form = params.get("format", "json")
+        if form not in get_args(ReplyFormat):
+            raise UsageError("`format` must be json or text")
+        cache, query = _text(params, "cache"), _text(params, "query", InvalidQueryError)
+        return cls(cache, query, _budget(params), cast("ReplyFormat", form))
 
 
 class Api:
@@ -68,8 +94,12 @@ class Api:
             "/healthz": self._health,
             "/api/hall": self._describe_hall,
             "/api/caches": self._list_caches,
+            "/api/caches/states": self._judge_caches,
             "/api/caches/ranking": self._rank,
             "/api/caches/document": self._read_document,
+            "/api/caches/section": self._show_section,
+            "/api/caches/outline": self._outline_page,
+            "/api/caches/reply": self._reply,
             "/api/caches/why": self._explain,
             "/api/contexts": self._list_contexts,
             "/api/contexts/show": self._show_context,
@@ -103,12 +133,18 @@ class Api:
             "guild": self._hall.has_guild,
             "trust": settings.guild_trust,
             "toolsets": settings.toolsets,
+            "reply": settings.reply,
             "writeToken": self._write_token,
         }
 
     async def _list_caches(self, _params: QueryParams) -> JsonObject:
         self._check_offered("caches")
         return {"caches": await self._in_thread(lambda: [*map(self._inspect, self._hall.caches.list_caches())])}
+
+    async def _judge_caches(self, _params: QueryParams) -> JsonObject:
+        self._check_offered("caches")
+        reports = await self._in_thread(self._hall.caches.reports)
+        return {"caches": [_state(name, report) for name, report in reports.items()]}
 
     def _inspect(self, entry: CacheEntry) -> JsonObject:
         try:
@@ -118,12 +154,16 @@ class Api:
         return {"name": entry.path, "has_manifest": entry.has_manifest, **known}
 
     async def _rank(self, params: QueryParams) -> JsonObject:
-        cache, query, budget = _text(params, "cache"), _text(params, "query", InvalidQueryError), _budget(params)
+        asked = _Asked.of(params)
         offset = _number(params, "offset", default=0, most=_LARGEST_OFFSET)
         limit = _number(params, "limit", default=50, most=limits.PAGE_PLACES)
-        standings = await self._with_cache(cache, lambda library, it: library.places(it, query, budget, offset, limit))
-        places = [place._asdict() for place in standings.places]
-        return {"query": query, "budget": budget, **standings._asdict(), "places": places}
+        found = await self._with_cache(
+            asked.cache,
+            lambda library, it: library.places(it, asked.query, asked.budget, offset, limit, asked.format),
+        )
+        # In format 1 a place is that of a document, in format 2 that of a section.
+        places = [place._asdict() for place in found.places]
+        return {"query": asked.query, "budget": asked.budget, **found._asdict(), "places": places}
 
     async def _read_document(self, params: QueryParams) -> JsonObject:
         cache, identifier = _text(params, "cache"), _text(params, "id")
@@ -131,15 +171,36 @@ class Api:
         return {**document._asdict(), "tokens": tokens}
 
     async def _explain(self, params: QueryParams) -> JsonObject:
-        cache, query = _text(params, "cache"), _text(params, "query", InvalidQueryError)
-        budget, identifier = _budget(params), _text(params, "id")
-        why = await self._with_cache(cache, lambda library, it: library.explain(it, query, budget, identifier))
+        asked, identifier = _Asked.of(params), _text(params, "id")
+        why = await self._with_cache(
+            asked.cache,
+            lambda library, it: library.explain(it, asked.query, asked.budget, identifier, asked.format),
+        )
         return {
             "place": why.place._asdict(),
             "considered": why.considered,
             "matched": why.matched_terms,
-            "sentences": why.sentences(budget),
+            "sentences": why.sentences(asked.budget),
         }
+
+    async def _show_section(self, params: QueryParams) -> JsonObject:
+        cache, identifier, query = _text(params, "cache"), _text(params, "id"), params.get("query", "")
+        section = await self._with_cache(cache, lambda library, it: library.section(it, identifier, query))
+        return section._asdict()
+
+    async def _outline_page(self, params: QueryParams) -> JsonObject:
+        cache, page = _text(params, "cache"), _text(params, "page")
+        outline = await self._with_cache(
+            cache, lambda library, it: library.outline(it, page, start=page, budget=LARGEST_BUDGET)
+        )
+        return {**outline.pages[0]._asdict(), "sections": [each._asdict() for each in outline.pages[0].sections]}
+
+    async def _reply(self, params: QueryParams) -> JsonObject:
+        """Return what an agent gets that asks the same: its tool is called."""
+        self._check_offered("caches")
+        arguments, caller = _Asked.of(params)._asdict(), self._hall.confined_caller
+        called = await self._hall.catalog.call("context.resolve", arguments, caller, run_plain=self._workers.run)
+        return {"text": called.text, "failed": called.is_error}
 
     async def _with_cache(self, cache: str, work: Callable[[Library, CacheRef], _T]) -> _T:
         self._check_offered("caches")
@@ -307,6 +368,12 @@ def _number(params: QueryParams, name: str, *, default: int, most: int) -> int:
     if not _COUNT.fullmatch(text) or int(text) > most:
         raise UsageError(f"`{name}` must be a whole number from 0 to {most}")
     return int(text)
+
+
+def _state(name: str, report: "CacheReport") -> JsonObject:
+    """Return what the page follows of a cache; where its sources are, and why they cannot be read, stays here."""
+    state = report.freshness._asdict()
+    return {"name": name, "cache_version": report.version, "created_at": report.created_at, **state}
 
 
 def _member(view: MemberView, listed: Mapping[tuple[str, str], str]) -> JsonObject:

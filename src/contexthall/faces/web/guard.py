@@ -34,6 +34,7 @@ STATUSES = {
     "internal_error": 500,
     "check_failed": 409,
     "tool_failed": 502,
+    "embedder_error": 503,
 }
 """By the code of an error."""
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")

@@ -154,9 +154,10 @@ class MemberProcess(asyncio.SubprocessProtocol):
             while self._waiting:
                 chunk = self._waiting.popleft()
                 self._waiting_bytes -= len(chunk)
-                for line in splitter.feed(chunk):
-                    if line is not None:
-                        yield line
+                # A line is held by nobody here once it is given: it may be long.
+                lines = deque(line for line in splitter.feed(chunk) if line is not None)
+                while lines:
+                    yield lines.popleft()
             if self._output_ended:
                 return
             self._pipe(1).resume_reading()

@@ -29,7 +29,7 @@ _SET_ASIDE_NAME = re.compile(rf"{_TEMPORARY_NAME.pattern}-[0-9a-f]{{16}}-[0-9a-f
 _READABLE, _PRIVATE = 0o644, 0o600
 _CREATE = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
 _APPEND = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
-_CANNOT_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
+_CANNOT_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EXDEV, errno.EMLINK}
 
 
 class _Opened:
@@ -214,6 +214,16 @@ class Directory(_Opened):
         with suppress(DiskError):  # what is written is written; the next to write here removes the rest
             self.remove_if_there(temporary)
         return is_put
+
+    def link_from(self, other: "Directory", name: str, new_name: str) -> None:
+        """Give a file of another directory a second name in this one; where no file can have two, copy it."""
+        ends = {"src_dir_fd": other._descriptor, "dst_dir_fd": self._descriptor}  # noqa: SLF001 - of its own class
+        try:
+            self._do_at(new_name, os.link, name, new_name, **ends, follow_symlinks=False)
+        except DiskError as error:
+            if not isinstance(error.__cause__, OSError) or error.__cause__.errno not in _CANNOT_LINK:
+                raise
+            self.write(new_name, other.read(name))
 
     def _link(self, temporary: str, name: str) -> bool:
         """Give a file a second name, which nobody may have yet."""

@@ -12,9 +12,9 @@ from tree_sitter import Node
 from contexthall.contexts.draft.languages.language import Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, name_of
 from contexthall.contexts.draft.syntax.comments import comment_prose, commented, is_licence
-from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, Piece, body_start, children, first_child, text
 from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
 from contexthall.core import limits
+from contexthall.core.parsing import LEFT_OUT, Piece, body_start, children, first_child, text
 
 _NOTATION = Notation(
     strings=frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"}),

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from contexthall.contexts.draft.languages.project_manifest import ManifestFile
-from contexthall.contexts.draft.syntax.parsing import Grammar, Piece, pieces
 from contexthall.core import limits
+from contexthall.core.parsing import Grammar, Piece, pieces
 
 ROOT = "."
 

@@ -22,9 +22,9 @@ from contexthall.contexts.draft.languages.project_manifest import (
     table_at,
 )
 from contexthall.contexts.draft.syntax.comments import prose
-from contexthall.contexts.draft.syntax.parsing import Piece, children, first_named_child, text, words, written
 from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
 from contexthall.core import limits
+from contexthall.core.parsing import Piece, children, first_named_child, text, words, written
 
 _NOTATION = Notation(
     strings=frozenset({"string"}),

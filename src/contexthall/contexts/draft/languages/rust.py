@@ -19,7 +19,9 @@ from contexthall.contexts.draft.languages.project_manifest import (
     table_at,
 )
 from contexthall.contexts.draft.syntax.comments import comment_prose
-from contexthall.contexts.draft.syntax.parsing import (
+from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
+from contexthall.core import limits
+from contexthall.core.parsing import (
     LEFT_OUT,
     Piece,
     body_start,
@@ -29,8 +31,6 @@ from contexthall.contexts.draft.syntax.parsing import (
     words,
     written,
 )
-from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
-from contexthall.core import limits
 
 _NOTATION = Notation(
     strings=frozenset({"string_literal", "raw_string_literal", "char_literal"}),

@@ -16,7 +16,9 @@ from tree_sitter import Node
 from contexthall.contexts.draft.languages.language import Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, table_at
 from contexthall.contexts.draft.syntax.comments import comment_prose, commented, is_apart, is_licence
-from contexthall.contexts.draft.syntax.parsing import (
+from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
+from contexthall.core import limits, wire
+from contexthall.core.parsing import (
     LEFT_OUT,
     Piece,
     body_start,
@@ -27,8 +29,6 @@ from contexthall.contexts.draft.syntax.parsing import (
     words,
     written,
 )
-from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
-from contexthall.core import limits, wire
 from contexthall.core.text import is_name
 
 _NOTATION = Notation(

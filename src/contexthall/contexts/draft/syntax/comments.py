@@ -9,8 +9,8 @@ from itertools import groupby, takewhile
 
 from tree_sitter import Node
 
-from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, visible, written
 from contexthall.core import limits
+from contexthall.core.parsing import LEFT_OUT, visible, written
 from contexthall.core.text import known
 
 _RULE = re.compile(r"([=~^*#+`_\"'-])\1{2,}")

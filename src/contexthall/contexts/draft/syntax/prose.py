@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.syntax.parsing import words
 from contexthall.core import limits
+from contexthall.core.parsing import words
 from contexthall.core.text import known
 
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx")

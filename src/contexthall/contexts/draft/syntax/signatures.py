@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from contexthall.contexts.draft.syntax.parsing import LEFT_OUT, children, first_child, text, visible, written
 from contexthall.core import limits
+from contexthall.core.parsing import LEFT_OUT, children, first_child, text, visible, written
 from contexthall.core.secrets import is_secret_name, may_be_key
 
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "html_comment"})

@@ -17,16 +17,17 @@ from contexthall.config.settings import SETTINGS_FILE
 from contexthall.config.settings_files import Source
 from contexthall.core.errors import HallError
 from contexthall.core.paths import absolute
+from contexthall.faces.cli.cache_report import what_changed
 from contexthall.faces.cli.diagnostics.environment import check_command, check_installation, check_port, requirements
-from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, editing, first_few, run_check
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, editing, run_check
 from contexthall.faces.cli.diagnostics.guild_checks import check_guild
 from contexthall.faces.cli.options import HallChoice
-from contexthall.faces.cli.output import ProgressBar, counted
+from contexthall.faces.cli.output import ProgressBar, counted, first_few
 from contexthall.faces.web.address import LOOPBACK, Address
 from contexthall.hall import Hall, open_despite_faults
 
 if TYPE_CHECKING:
-    from contexthall.caches.library import CacheEntry, Library
+    from contexthall.caches.library import CacheEntry, CacheReport, Library
 
 _DIGITS = 12
 _STEP = 100
@@ -154,6 +155,8 @@ class Checks(NamedTuple):
             return
         violations = library.verify(directory, on_document)
         doubts = "" if violations else library.doubts(directory)
+        if not violations:
+            library.embedder_of(directory)
         facts = {"documents": said.document_count, "version": said.cache_version, "violations": len(violations)}
         text = f"{counted(said.document_count, 'document')}, version {said.cache_version.rpartition(':')[2][:_DIGITS]}"
         building = self._building(name, "--force")
@@ -163,7 +166,17 @@ class Checks(NamedTuple):
             text += f"; no index is used ({doubts}), so each query reads every document"
             yield DoctorFinding("note", name, text, building, {**facts, "index": doubts})
         else:
-            yield DoctorFinding("ok", name, text, facts={**facts, "index": "used"})
+            yield self._sources(library.report(directory), DoctorFinding("ok", name, text, building, facts))
+
+    def _sources(self, report: "CacheReport", sound: DoctorFinding) -> DoctorFinding:
+        """Return the finding about a sound cache: a note if its sources changed, or are gone."""
+        facts = {**sound.facts, "index": "used", "state": report.freshness.state, "changed": report.freshness.changed}
+        if changed := what_changed(report):
+            refreshing = self.command_hint("refresh", sound.subject, about=("path", "cache_root"))
+            return sound._replace(mark="note", found=f"{sound.found}; {changed}", remedy=refreshing, facts=facts)
+        if report.reason and report.sources:
+            return sound._replace(mark="note", found=f"{sound.found}; {report.reason}", facts=facts)
+        return sound._replace(remedy="", facts=facts)
 
     def _building(self, name: str, *more: str) -> str:
         settings = self.hall.settings

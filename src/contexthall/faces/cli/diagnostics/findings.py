@@ -10,7 +10,6 @@ from shlex import join
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
-from contexthall.core import limits
 from contexthall.core.errors import HallError
 from contexthall.faces.cli.log import warnings_handled
 
@@ -66,8 +65,3 @@ def run_check(
             text = f"cannot be examined: {error!r}"
             found.append(DoctorFinding("wrong", subject, text, f"CONTEXT_DEBUG=1 {again}"))
     return found + notes
-
-
-def first_few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - limits.DOCTOR_NAMES} more" if len(names) > limits.DOCTOR_NAMES else ""
-    return ", ".join(names[: limits.DOCTOR_NAMES]) + more

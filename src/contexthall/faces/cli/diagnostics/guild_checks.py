@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, first_few
-from contexthall.faces.cli.output import ProgressBar, counted
+from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command
+from contexthall.faces.cli.output import ProgressBar, counted, first_few
 from contexthall.hall import Hall
 
 if TYPE_CHECKING:

@@ -1,25 +1,42 @@
 /** What do the documents say? Ask a cache, move the budget, and see what an agent would get, and why. */
 
 import { ask } from "/static/api.js";
-import { action, bytes, copyable, count, disclosed, disclosure, empty, fault, fill, h, number, quoted, said } from "/static/dom.js";
+import { answer } from "/static/answer.js";
+import { addressWriter, FIRST_BUDGET, fromAddress, toAddress } from "/static/asking.js";
+import { action, ago, bytes, copyable, count, disclosed, empty, fault, fill, h, number, quoted, said } from "/static/dom.js";
+import { documentRow, sectionRow, told } from "/static/places.js";
+import { reader } from "/static/reading.js";
 
 const PAUSE_MS = 60;
+const ADDRESS_PAUSE_MS = 400;
 const PAGE = 50;
-const FIRST_BUDGET = 4000;
+// The hall looks at the sources of a cache once a second at most, and less often if that takes long.
+const LOOK_MS = 3000;
 const STEPS = 1000;
 // Beyond this many tokens the slider grows faster to the right, so that small budgets stay within reach.
 const PLAIN_SLIDER = 20000;
 
-export function view(root) {
+export function view(root, meeting) {
   let tables = null;
   let wanted = "";
+  let parameters = new URLSearchParams();
+  let usualForm = "json";
+  let isNews = true;
+  let chosen = null;
+  let side = null;
+  let asking = null;
+  let drawn = "";
   const desks = new Map();
+  const states = new Map();
+  const notice = h("div");
 
   async function load() {
     try {
-      const { caches } = await ask("/api/caches");
+      const [{ caches }, hall] = await Promise.all([ask("/api/caches"), meeting()]);
       tables = caches;
+      usualForm = hall.reply;
       present();
+      look();
     } catch (error) {
       fill(root, fault(error, " ", action("Try again", load, { class: "quiet" })));
     }
@@ -28,18 +45,71 @@ export function view(root) {
 
   function present() {
     if (!tables.length) return fill(root, nothing());
-    const chosen = tables.find(({ name }) => name === wanted) ?? tables.find(({ valid }) => valid) ?? tables[0];
+    chosen = tables.find(({ name }) => name === wanted) ?? tables.find(({ valid }) => valid) ?? tables[0];
     const unknown = wanted && chosen.name !== wanted ? fault(new Error(`There is no cache ${wanted} here`)) : null;
-    if (!desks.has(chosen.name)) desks.set(chosen.name, desk(chosen));
-    return fill(
-      root,
-      h("div", { class: "sided" }, list(tables, chosen), h("div", { class: "stack" }, unknown, desks.get(chosen.name).node)),
-    );
+    if (!desks.has(chosen.name)) desks.set(chosen.name, desk(chosen, usualForm, askOthers));
+    const { node, take } = desks.get(chosen.name);
+    side = list(tables, chosen, states);
+    tellState();
+    fill(root, h("div", { class: "sided" }, side, h("div", { class: "stack" }, unknown, notice, node)));
+    if (isNews) take(fromAddress(parameters, usualForm));
+    isNews = false;
+    return root;
   }
 
+  /** Have the links to the other caches ask the same of them, and the way back to this view lead to what is asked. */
+  function askOthers(cache, asked) {
+    asking = [cache, asked];
+    for (const link of root.querySelectorAll("a[data-cache]")) link.href = toAddress(link.dataset.cache, { ...asked, read: null }, usualForm);
+    document.querySelector('nav a[data-view="caches"]').href = toAddress(cache, asked, usualForm);
+  }
+
+  /** Look whether the caches still say what their sources say, as long as somebody looks at them. */
+  async function look() {
+    if (document.hidden || root.hidden || !tables?.length) return;
+    const found = await ask("/api/caches/states").catch(() => null);
+    if (found !== null) await takeStates(found.caches);
+  }
+
+  /** Take in the states; what is typed or focused stays. A cache that was built again is asked again. */
+  async function takeStates(found) {
+    const versions = new Map(tables.map((cache) => [cache.name, cache.cache_version]));
+    const isSame = found.length === tables.length && found.every(({ name, cache_version }) => versions.get(name) === cache_version);
+    if (!isSame) tables = (await ask("/api/caches").catch(() => ({ caches: tables }))).caches;
+    states.clear();
+    for (const state of found) states.set(state.name, state);
+    chosen = tables.find(({ name }) => name === chosen.name);
+    if (!chosen) return present();
+    const news = JSON.stringify([tables, found]);
+    if (news !== drawn) drawAgain();
+    drawn = news;
+    for (const { name, cache_version } of tables) if (versions.get(name) !== cache_version) desks.get(name)?.ask();
+    return undefined;
+  }
+
+  function drawAgain() {
+    const focused = side.contains(document.activeElement) ? document.activeElement.dataset.cache : null;
+    const next = list(tables, chosen, states);
+    side.replaceWith(next);
+    side = next;
+    if (asking !== null) askOthers(...asking);
+    if (focused) [...side.querySelectorAll("a")].find((link) => link.dataset.cache === focused)?.focus();
+    tellState();
+  }
+
+  function tellState() {
+    const state = states.get(chosen.name);
+    fill(notice, state?.state === "stale" ? stale(state) : null);
+  }
+
+  setInterval(look, LOOK_MS);
+  document.addEventListener("visibilitychange", look);
+
   return {
-    show(rest) {
+    show(rest, asked) {
       wanted = rest;
+      parameters = asked;
+      isNews = true;
       return tables === null ? load() : present();
     },
     async catchUp() {
@@ -60,7 +130,7 @@ function nothing() {
   );
 }
 
-function list(caches, chosen) {
+function list(caches, chosen, states) {
   const items = caches.map((cache) => {
     const facts = cache.valid ? `${count(cache.document_count, "document")} · ${bytes(cache.total_bytes)}` : "";
     return h(
@@ -68,9 +138,10 @@ function list(caches, chosen) {
       {},
       h(
         "a",
-        { class: "pick", href: `#/caches/${encodeURIComponent(cache.name)}`, "aria-current": cache === chosen ? "true" : null },
+        { class: "pick", href: `#/caches/${encodeURIComponent(cache.name)}`, "data-cache": cache.name, "aria-current": cache === chosen ? "true" : null },
         h("bdi", { class: "pick-name" }, ...said(cache.name)),
         h("span", { class: "dim" }, facts),
+        cache.valid ? freshness(states.get(cache.name)) : null,
         cache.valid ? null : h("span", { class: "pill bad" }, cache.has_manifest ? "not valid" : "no manifest"),
       ),
     );
@@ -78,9 +149,32 @@ function list(caches, chosen) {
   return h("nav", { class: "side", "aria-label": "Caches" }, h("h2", { class: "side-title" }, count(caches.length, "cache")), h("ul", {}, items));
 }
 
+const MEANINGS = {
+  fresh: "It says what its sources say",
+  stale: "Its sources have changed since it was built",
+  unknown: "It does not know its sources, or they cannot be read",
+};
+
+/** When a cache was built, and whether it still says what its sources say. */
+function freshness(state) {
+  if (!state) return null;
+  const label = state.state === "stale" ? `stale (${number(state.changed)} changed)` : state.state;
+  return h("span", { class: "row standing" },
+    h("span", { class: `pill state-pill ${state.state}`, title: MEANINGS[state.state] }, label),
+    state.created_at ? h("span", { class: "dim" }, "built ", ago(state.created_at)) : null);
+}
+
+function stale({ name, changed }) {
+  return h("section", { class: "note stale", "aria-label": "What changed" },
+    h("p", {}, `${count(changed, "file")} of its sources ${changed === 1 ? "has" : "have"} changed since this cache was built.`),
+    copyable("build it again", `context refresh ${quoted(name)}`));
+}
+
 /** Where one cache is asked. */
-function desk(cache) {
+function desk(cache, usualForm, onAsked) {
   const rows = new Map();
+  const writer = addressWriter(ADDRESS_PAUSE_MS);
+  let asked = null;
   let ranking = null;
   let shown = PAGE;
   let pending = null;
@@ -88,31 +182,41 @@ function desk(cache) {
   let top = 0;
 
   const question = h("input", {
-    type: "search", id: "question", autocomplete: "off", spellcheck: "false",
-    placeholder: "rotate keys", "aria-describedby": "question-hint",
+    type: "search", id: "question", autocomplete: "off", spellcheck: "false", "aria-describedby": "question-hint",
   });
+  const hint = h("p", { class: "hint", id: "question-hint" });
   const slider = h("input", { type: "range", id: "budget-slider", min: 0, max: STEPS, step: 1, "aria-label": "Budget, in tokens" });
   const budget = h("input", { type: "number", id: "budget", min: 0, step: 1, value: FIRST_BUDGET, inputmode: "numeric" });
+  const forms = ["json", "text"].map((form) =>
+    h("button", { type: "button", class: "switch", "data-form": form, onclick: () => choose({ form }) }, form === "json" ? "JSON" : "Text"));
+  const formRow = h("div", { class: "row", hidden: true },
+    h("span", {}, "An agent gets"), h("div", { class: "switches", role: "group", "aria-label": "What an agent gets" }, forms));
   const bar = h("div", { class: "budget-bar", role: "img", "aria-label": "Nothing is used yet" });
   const verdict = h("p", { class: "verdict", role: "status" });
+  const words = h("ul", { class: "words" });
   const trouble = h("div");
   const places = h("ol", { class: "places" });
   const more = h("div", { class: "more" });
   const calls = h("div", { class: "stack" });
+  const reply = answer();
+  const why = whyNot(cache, () => asked);
+  const results = h("div", { class: "stack" }, reply.node, places, more, why.node, disclosed("The exact call", calls));
+  const reading = reader(cache.name, (read) => addressOf({ read }));
   const node = h("div", { class: "stack" },
-    h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); rank(); } },
+    h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); writer.settle(); rank(); } },
       h("label", { for: "question", class: "big-label" }, "What should the documents say?"),
-      question,
-      h("p", { class: "hint", id: "question-hint" }, "Documents rank by the share of their words that are words of yours. Case does not count."),
+      question, hint,
       h("div", { class: "budget-row" },
         h("label", { for: "budget" }, "Budget"), slider,
         h("span", { class: "budget-number" }, budget, h("span", { class: "dim" }, "tokens"))),
-      bar, verdict),
-    trouble, places, more, whyNot(cache, () => [question.value, wantedBudget()]),
-    disclosed("The exact call", calls));
+      formRow, bar, verdict, words),
+    trouble, results, reading.node);
 
+  const addressOf = (changes) => toAddress(cache.name, { ...asked, ...changes }, usualForm);
   const scale = () => (top > PLAIN_SLIDER ? 3 : 1);
   const wantedBudget = () => Math.max(0, Math.floor(Number(budget.value) || 0));
+  // A cache of format 1 costs no more than its documents.
+  const usualBudget = () => (ranking?.format === 1 ? Math.min(FIRST_BUDGET, top) : FIRST_BUDGET);
   const fromSlider = () => Math.round(top * (slider.value / STEPS) ** scale());
   const toSlider = () => (top ? Math.min(1, wantedBudget() / top) ** (1 / scale()) * STEPS : 0);
 
@@ -121,10 +225,41 @@ function desk(cache) {
     slider.setAttribute("aria-valuetext", count(wantedBudget(), "token"));
   }
 
+  /** Ask what the address asks. */
+  function take(now) {
+    writer.forget();
+    if (question.value !== now.query) question.value = now.query;
+    budget.value = now.budget ?? usualBudget();
+    accept({ ...now, budget: wantedBudget() });
+    follow();
+    rank();
+  }
+
+  /** Somebody chose something: it is asked at once, and is a step of its own. */
+  function choose(changes) {
+    writer.settle();
+    accept({ ...asked, ...changes });
+    writer.soon(addressOf({}));
+    writer.settle();
+    rank();
+  }
+
+  function accept(now) {
+    asked = now;
+    for (const each of forms) each.setAttribute("aria-pressed", String(each.dataset.form === asked.form));
+    results.hidden = Boolean(asked.read);
+    reading.node.hidden = !asked.read;
+    if (asked.read) reading.show(asked.read, asked.query);
+    onAsked(cache.name, asked);
+    tellCalls();
+  }
+
+  /** Somebody types or drags. */
   function soon() {
     clearTimeout(timer);
     timer = setTimeout(rank, PAUSE_MS);
-    tellCalls();
+    accept({ ...asked, query: question.value, budget: wantedBudget(), read: null });
+    writer.soon(addressOf({}));
   }
 
   async function rank() {
@@ -132,26 +267,33 @@ function desk(cache) {
     pending?.abort();
     const mine = (pending = new AbortController());
     try {
-      const found = await ask("/api/caches/ranking", asked(0, shown), mine.signal);
-      if (mine === pending) take(found);
+      const found = await ask("/api/caches/ranking", { ...request(), offset: 0, limit: Math.min(shown, 200) }, mine.signal);
+      if (mine === pending) accepted(found);
     } catch (error) {
       if (error.name !== "AbortError" && mine === pending) fill(trouble, fault(error));
     }
   }
 
-  function asked(offset, limit) {
-    return { cache: cache.name, query: question.value, budget: wantedBudget(), limit: Math.min(limit, 200), offset };
+  function request() {
+    return { cache: cache.name, query: asked.query, budget: asked.budget, format: asked.form };
   }
 
-  function take(found) {
+  function accepted(found) {
     const isFirst = ranking === null;
-    ranking = found;
-    top = Math.max(found.total_tokens, 1);
+    if (!isFirst && ranking.format !== found.format) rows.clear();
+    ranking = { ...found, form: asked.form };
+    const isOfSections = found.format === 2;
+    top = Math.max(found.total_tokens, isOfSections ? FIRST_BUDGET : 1);
     fill(trouble);
+    formRow.hidden = !isOfSections;
+    hint.textContent = isOfSections ? HINTS.sections : HINTS.documents;
+    question.placeholder = isOfSections ? "How do I rotate keys?" : "rotate keys";
+    why.describe(isOfSections);
+    tellCalls();
     // Not while somebody is typing there: the number would be set into what is typed.
-    if (isFirst && wantedBudget() > top && document.activeElement !== budget) {
+    if (isFirst && !isOfSections && wantedBudget() > top && document.activeElement !== budget) {
       budget.value = top;
-      tellCalls();
+      accept({ ...asked, budget: top });
       rank();
     }
     follow();
@@ -159,7 +301,7 @@ function desk(cache) {
   }
 
   async function showMore() {
-    const found = await ask("/api/caches/ranking", asked(ranking.places.length, PAGE));
+    const found = await ask("/api/caches/ranking", { ...request(), offset: ranking.places.length, limit: PAGE });
     ranking = { ...ranking, places: [...ranking.places, ...found.places] };
     shown = ranking.places.length;
     present();
@@ -168,7 +310,7 @@ function desk(cache) {
   function present() {
     const best = Math.max(...ranking.places.map((place) => place.score), 0);
     const listed = ranking.places.map((place) => {
-      if (!rows.has(place.id)) rows.set(place.id, row(cache, place.id));
+      if (!rows.has(place.id)) rows.set(place.id, rowOf(place.id));
       const each = rows.get(place.id);
       each.update(place, best, ranking);
       return each.node;
@@ -177,16 +319,23 @@ function desk(cache) {
     listed.forEach((each, index) => places.children[index] === each || places.insertBefore(each, places.children[index] ?? null));
     while (places.children.length > listed.length) places.lastChild.remove();
     fillBar(bar, ranking);
-    fill(verdict, ...told(ranking));
+    fill(verdict, ...summary(ranking));
+    fill(words, notes(ranking));
+    reply.follow(request());
     const left = ranking.considered - ranking.places.length;
     fill(more, left > 0 ? action(`Show ${number(Math.min(left, PAGE))} more of ${number(left)}`, showMore) : null);
   }
 
+  function rowOf(id) {
+    return ranking.format === 2 ? sectionRow(cache.name, id, (read) => addressOf({ read })) : documentRow(cache.name, id);
+  }
+
   function tellCalls() {
-    const args = { cache: cache.name, query: question.value, budget: wantedBudget() };
-    const command = `context resolve --cache ${quoted(args.cache)} --query ${quoted(args.query)} --budget ${args.budget}`;
-    const request = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "context.resolve", arguments: args } };
-    fill(calls, copyable("on the command line", command), copyable("over MCP", JSON.stringify(request, null, 2)));
+    const form = formRow.hidden ? "json" : asked.form;
+    const args = { cache: cache.name, query: asked.query, budget: asked.budget, ...(form === usualForm || formRow.hidden ? {} : { format: form }) };
+    const command = `context resolve --cache ${quoted(args.cache)} --query ${quoted(args.query)} --budget ${args.budget}${form === "text" ? " --format text" : ""}`;
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "context.resolve", arguments: args } };
+    fill(calls, copyable("on the command line", command), copyable("over MCP", JSON.stringify(call, null, 2)));
   }
 
   question.addEventListener("input", soon);
@@ -199,151 +348,71 @@ function desk(cache) {
     follow();
     soon();
   });
-  tellCalls();
-  rank();
-  return { node, ask: rank };
+  for (const each of [question, slider, budget]) each.addEventListener("change", () => writer.settle());
+  return { node, ask: rank, take };
 }
 
-function told({ tokens_used: used, budget, selected, considered }) {
+const HINTS = {
+  documents: "Documents rank by the share of their words that are words of yours. Case does not count.",
+  sections: "Ask in your own words. Sections rank by the words they share with the question, rare ones first; rotating finds rotate.",
+};
+
+function summary({ format, query, tokens_used: used, budget, selected, considered }) {
+  const unit = format === 2 ? "section" : "document";
+  if (!considered && format === 2) return [query.trim() ? "No section matches." : "Nothing is asked yet."];
   if (!considered) return ["This cache holds no documents."];
   const skipped = considered - selected;
   return [
     h("strong", {}, `${number(used)} of ${count(budget, "token")}`),
-    ` · ${number(selected)} of ${count(considered, "document")} ${selected === 1 ? "fits" : "fit"}`,
+    ` · ${number(selected)} of ${count(considered, unit)} ${selected === 1 ? "fits" : "fit"}`,
     skipped ? ` · ${number(skipped)} skipped` : "",
   ];
+}
+
+/** What became of the words of the question that found nothing. */
+function notes({ unmatched = [], ignored = [] }) {
+  const note = (label, found, kind) => (found.length ? h("li", { class: kind }, label, h("bdi", {}, ...said(found.join(", ")))) : null);
+  return [note("No section has: ", unmatched, "unmatched"), note("Too common to count: ", ignored, "ignored")];
 }
 
 /** Show the budget as a bar, with a segment for each document that fits. */
 function fillBar(bar, ranking) {
   const fitting = ranking.places.filter((place) => place.fits);
-  const seen = fitting.reduce((sum, place) => sum + place.tokens, 0);
-  const segments = fitting.map((place) => segment(place.tokens, ranking.budget, `${place.id}: ${count(place.tokens, "token")}`));
-  const rest = ranking.tokens_used - seen;
-  if (rest > 0) segments.push(segment(rest, ranking.budget, `others: ${count(rest, "token")}`));
+  const costs = fitting.map((place) => place.cost ?? place.tokens);
+  const segments = fitting.map((place, index) => segment(costs[index], ranking.budget, `${place.id}: ${count(costs[index], "token")}`));
+  const rest = ranking.tokens_used - costs.reduce((sum, cost) => sum + cost, 0);
+  if (rest > 0) segments.push(segment(rest, ranking.budget, `the rest: ${count(rest, "token")}`));
   bar.setAttribute("aria-label", `${number(ranking.tokens_used)} of ${count(ranking.budget, "token")} used`);
   fill(bar, segments);
 }
 
 function segment(tokens, budget, title) {
   const node = h("span", { title });
-  node.style.setProperty("--share", budget ? tokens / budget : 0);
+  node.style.setProperty("--share", budget ? Math.min(1, tokens / budget) : 0);
   return node;
 }
 
-/** A document in the order, which opens where it stands. */
-function row(cache, id) {
-  const rank = h("span", { class: "place-rank num" });
-  const score = h("span", { class: "score-number num" });
-  const fit = h("span", { class: "place-fit" });
-  const meter = h("span", { class: "score", "aria-hidden": "true" }, h("span"));
-  const inside = h("div", { class: "place-inside" });
-  const sentences = h("ul", { class: "why" });
-  const text = h("div");
-  let place = null;
-  let terms = [];
-  let asked = { query: "", budget: 0 };
-  let document_ = null;
-  let marked = null;
-
-  async function open() {
-    if (!inside.childElementCount) fill(inside, sentences, text);
-    await Promise.all([explain(), read()]);
-  }
-
-  async function explain() {
-    try {
-      const mine = asked;
-      const { sentences: found } = await ask("/api/caches/why", { cache: cache.name, id, query: mine.query, budget: mine.budget });
-      if (mine === asked) fill(sentences, found.map((each) => h("li", {}, ...said(each))));
-    } catch (error) {
-      fill(sentences, h("li", {}, fault(error)));
-    }
-  }
-
-  async function read() {
-    try {
-      document_ ??= await ask("/api/caches/document", { cache: cache.name, id });
-      mark();
-    } catch (error) {
-      fill(text, fault(error));
-    }
-  }
-
-  function mark() {
-    const now = terms.join(" ");
-    if (document_ === null || marked === now) return;
-    marked = now;
-    const about = h("p", { class: "dim mono small" }, ...said(`${document_.source} · ${document_.version.slice(0, 19)}…`));
-    fill(text, h("pre", { class: "document", tabindex: "0", "aria-label": `Text of ${id}` }, highlighted(document_.content, terms)), about);
-  }
-
-  const name = h("span", { class: "place-main" }, h("bdi", { class: "place-id" }, ...said(id)), h("span", { class: "score-row" }, meter, score));
-  const { button } = disclosure(h("span", { class: "place-row" }, rank, name, fit), inside, { onOpen: open, properties: { class: "place-head" } });
-  const node = h("li", { class: "place", "data-id": id }, button, inside);
-
-  function update(found, best, ranking) {
-    const isNew = place === null || asked.query !== ranking.query || asked.budget !== ranking.budget;
-    place = found;
-    terms = ranking.terms;
-    asked = isNew ? { query: ranking.query, budget: ranking.budget } : asked;
-    const words = count(found.total_words, "word");
-    rank.textContent = found.rank;
-    node.classList.toggle("skipped", !found.fits);
-    meter.firstChild.style.setProperty("--share", best ? found.score / best : 0);
-    score.textContent = found.term_matches ? `${found.score.toFixed(3)} · ${number(found.term_matches)} of ${words}` : `no match in ${words}`;
-    fill(fit, ...fitting(found));
-    if (isNew && !inside.hidden) {
-      explain();
-      mark();
-    }
-  }
-
-  return { node, update };
-}
-
-function fitting(place) {
-  const cost = h("span", { class: "num place-cost" }, count(place.tokens, "token"));
-  if (place.fits) return [cost, h("span", { class: "pill good" }, "fits")];
-  const reason = place.left_before ? `${number(place.left_before)} left` : "nothing left";
-  return [cost, h("span", { class: "pill" }, `skipped, ${reason}`)];
-}
-
-const SPACE = /(\p{White_Space}+)/u;
-
-/** Mark the words of a text that are terms: split at white space, in lower case, as the ranking does. */
-function highlighted(content, terms) {
-  const wanted = new Set(terms);
-  const nodes = [];
-  let plain = "";
-  for (const part of content.split(SPACE)) {
-    if (!wanted.has(part.toLowerCase())) {
-      plain += part;
-      continue;
-    }
-    nodes.push(...said(plain), h("mark", {}, ...said(part)));
-    plain = "";
-  }
-  return [...nodes, ...said(plain)];
-}
-
-/** Ask about any document, however far down it stands. */
+/** Ask about any document or section, however far down it stands. */
 function whyNot(cache, asked) {
-  const input = h("input", { type: "text", id: "why-not", autocomplete: "off", spellcheck: "false", placeholder: "deployment.md" });
-  const answer = h("div", { role: "status" });
-  const form = h("form", { class: "card stack" },
-    h("label", { for: "why-not" }, "Why not this document?"),
-    h("div", { class: "row" }, input, h("button", {}, "Explain")),
-    answer);
+  const input = h("input", { type: "text", id: "why-not", autocomplete: "off", spellcheck: "false" });
+  const label = h("label", { for: "why-not" });
+  const found = h("div", { role: "status" });
+  const form = h("form", { class: "card stack" }, label, h("div", { class: "row" }, input, h("button", {}, "Explain")), found);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const [query, budget] = asked();
+    const { query, budget, form: format } = asked();
     try {
-      const found = await ask("/api/caches/why", { cache: cache.name, query, budget, id: input.value.trim() });
-      fill(answer, h("ul", { class: "why" }, found.sentences.map((each) => h("li", {}, ...said(each)))));
+      const why = await ask("/api/caches/why", { cache: cache.name, query, budget, format, id: input.value.trim() });
+      fill(found, h("ul", { class: "why" }, told(why.sentences)));
     } catch (error) {
-      fill(answer, fault(error));
+      fill(found, fault(error));
     }
   });
-  return form;
+  return {
+    node: form,
+    describe(isOfSections) {
+      label.textContent = isOfSections ? "Why not this section, or this page?" : "Why not this document?";
+      input.placeholder = isOfSections ? "deployment.md#rollback" : "deployment.md";
+    },
+  };
 }

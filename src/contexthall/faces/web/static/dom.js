@@ -119,12 +119,28 @@ export async function busy(button, work) {
   }
 }
 
+const LONGEST = 100000;
+
+/** Fill an element with a text, and give a button for the rest of one that is long. */
+export function folded(node, text) {
+  fill(node, said(text.slice(0, LONGEST)));
+  if (text.length <= LONGEST) return null;
+  const rest = h("button", { type: "button", class: "quiet" }, `Show all ${bytes(text.length)}`);
+  rest.addEventListener("click", () => {
+    fill(node, said(text));
+    rest.remove();
+  });
+  return rest;
+}
+
 /** A text to take along. */
 export function copyable(label, text) {
-  const code = h("pre", { tabindex: "0", "aria-label": label }, h("code", {}, ...said(text)));
+  const code = h("code");
+  const rest = folded(code, text);
+  const shown = h("pre", { tabindex: "0", "aria-label": label }, code);
   const button = h("button", { type: "button", class: "quiet copy", "aria-label": `Copy ${label}` }, "Copy");
-  button.addEventListener("click", () => copy(text, code, button));
-  return h("div", { class: "copyable" }, h("div", { class: "copy-head" }, h("span", {}, label), button), code);
+  button.addEventListener("click", () => copy(text, shown, button));
+  return h("div", { class: "copyable" }, h("div", { class: "copy-head" }, h("span", {}, label), button), shown, rest);
 }
 
 async function copy(text, code, button) {

@@ -27,22 +27,22 @@ function introduce({ project, version }) {
   document.title = project ? `${project} · Context Hall` : "Context Hall";
 }
 
-// Routes: #/caches/NAME, #/contexts/SCOPE, #/guild/MEMBER.
+// Routes: #/caches/NAME?q=QUESTION, #/contexts/SCOPE, #/guild/MEMBER.
 
 function route() {
-  const [, name, rest] = /^#\/([a-z]+)\/?(.*)$/.exec(location.hash) ?? [];
-  return name in LOADERS ? [name, decoded(rest)] : ["caches", ""];
+  const [, name, rest, asked] = /^#\/([a-z]+)\/?([^?]*)\??(.*)$/.exec(location.hash) ?? [];
+  return name in LOADERS ? [name, decoded(rest), new URLSearchParams(asked)] : ["caches", "", new URLSearchParams()];
 }
 
 async function show() {
   if (!at("locked").hidden) return;
-  const [name, rest] = route();
+  const [name, rest, asked] = route();
   for (const each of Object.keys(LOADERS)) at(each).hidden = each !== name;
   for (const link of document.querySelectorAll("nav a")) {
     if (link.dataset.view === name) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  await (await view(name))?.show(rest);
+  await (await view(name))?.show(rest, asked);
 }
 
 async function view(name) {

@@ -1,8 +1,8 @@
 /** What did a tool answer? Text, JSON, images and errors, none of them trusted. */
 
-import { bytes, fault, h, said } from "/static/dom.js";
+import { bytes, fault, folded, h, said } from "/static/dom.js";
 
-const LONGEST = 100000;
+const LONGEST_JSON = 100000;
 const IMAGE = /^image\/[a-z0-9.+-]+$/i;
 const BASE64 = /^[A-Za-z0-9+/=\s]*$/;
 
@@ -45,7 +45,7 @@ function text(content, label = "") {
 }
 
 function looksLikeJson(content) {
-  if (!/^\s*[[{]/.test(content) || content.length > LONGEST) return undefined;
+  if (!/^\s*[[{]/.test(content) || content.length > LONGEST_JSON) return undefined;
   try {
     return JSON.parse(content);
   } catch {
@@ -70,16 +70,9 @@ function json(label, value) {
 }
 
 function panel(label, content) {
-  const code = h("pre", { class: "answer", tabindex: "0", "aria-label": label }, ...said(content.slice(0, LONGEST)));
-  const node = h("div", { class: "panel" }, h("span", { class: "panel-label" }, ...said(label)), code);
-  if (content.length <= LONGEST) return node;
-  const rest = h("button", { type: "button", class: "quiet" }, `Show all ${bytes(content.length)}`);
-  rest.addEventListener("click", () => {
-    code.replaceChildren(...said(content));
-    rest.remove();
-  });
-  node.append(rest);
-  return node;
+  const code = h("pre", { class: "answer", tabindex: "0", "aria-label": label });
+  const rest = folded(code, content);
+  return h("div", { class: "panel" }, h("span", { class: "panel-label" }, ...said(label)), code, rest);
 }
 
 function whole(result) {

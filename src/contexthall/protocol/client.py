@@ -1,0 +1,221 @@
+"""What does a client say to one server? First a handshake; where that is refused, it goes on in the current era.
+
+A server of either era that announces changes of its tools is listened to. What a server may ask of its client is
+whether it is there; everything else is refused.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import Enum, auto
+from typing import Any, NamedTuple, TypeAlias
+
+from contexthall.core import limits, wire
+from contexthall.core.catalog import JsonObject
+from contexthall.core.errors import MemberError
+from contexthall.protocol import current, handshake
+from contexthall.protocol.messages import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+    Message,
+    Notification,
+    Request,
+    Response,
+    RpcError,
+    notification_line,
+    parse,
+    spell,
+    top_level,
+)
+from contexthall.protocol.peer import Peer, Progressed, Send
+
+NOT_READ = "the server's answer was not read: "
+_NO_HANDSHAKE = {METHOD_NOT_FOUND, UNSUPPORTED_VERSION}
+_TOOLS_CHANGED = "notifications/tools/list_changed"
+_COMPLETE = b'"complete"'
+
+
+class ClientState(Enum):
+    """How far a connection has come."""
+
+    OFFERING = auto()
+    """`initialize` was sent."""
+    DISCOVERING = auto()
+    """The handshake was refused, and `server/discover` sent."""
+    OPEN = auto()
+    REFUSED = auto()
+
+
+class Ready(NamedTuple):
+    """The server can be asked."""
+
+
+class Refused(NamedTuple):
+    """The server cannot be spoken with."""
+
+    reason: str
+    said: str = ""
+    """Its own words, if it gave any."""
+
+
+class Answered(NamedTuple):
+    """A request of ours has its answer."""
+
+    response: Response
+
+
+class ToolsChanged(NamedTuple):
+    """The server says that its tools have changed."""
+
+
+ClientEffect: TypeAlias = Send | Ready | Refused | Answered | Progressed | ToolsChanged
+
+
+class ClientRole:
+    """One connection, as its client sees it."""
+
+    def __init__(self, info: JsonObject) -> None:
+        self.state = ClientState.OFFERING
+        self.version = ""
+        """The one that was agreed on."""
+        self.offers_tools = True
+        self._info = info
+        self._peer = Peer()
+        self._meta: JsonObject = {}
+        self._opening = self._listening = 0
+
+    def open(self) -> bytes:
+        """Return the line that opens the connection."""
+        self._opening, line = self._peer.ask("initialize", handshake.offer(self._info))
+        return line
+
+    def ask(self, method: str, params: JsonObject, *, wants_progress: bool = False) -> tuple[int, bytes]:
+        """Open a request; return its id, and the line that asks."""
+        enveloped = {**params, "_meta": self._meta} if self._meta else params
+        return self._peer.ask(method, enveloped, wants_progress=wants_progress)
+
+    def abandon(self, request_id: int, reason: str) -> bytes:
+        """Stop waiting for an answer; return the line that says so, none if the answer has come."""
+        return self._peer.abandon(request_id, reason)
+
+    def receive(self, message: Message) -> Iterator[ClientEffect]:
+        """Take a message; give what has to be done about it."""
+        match message:
+            case Request():
+                yield Send(self._answer(message))
+            case Notification(method, params):
+                if method == _TOOLS_CHANGED:
+                    yield ToolsChanged()
+                elif method == "notifications/progress" and (progressed := self._peer.progressed(params)):
+                    yield progressed
+            case Response(request_id) if self._peer.settle(message):
+                if request_id == self._opening:
+                    yield from self._go_on(message)
+                elif request_id != self._listening:
+                    yield Answered(self._checked(message))
+
+    def _answer(self, request: Request) -> bytes:
+        ticket = self._peer.begin(request)
+        if request.method == "ping":
+            return self._peer.answer(ticket, {})
+        return self._peer.refuse(ticket, RpcError(METHOD_NOT_FOUND, "Method not found", request.method))
+
+    def _checked(self, response: Response) -> Response:
+        """Return an answer, but for one that wants more of its client than the hall can give."""
+        if not self._meta or response.error is not None:
+            return response
+        kind = bytes(top_level(response.result).get("resultType", _COMPLETE))
+        if kind == _COMPLETE:
+            return response
+        message = f"the server's answer is of the type {kind.decode()[:100]}, which the hall cannot pass on yet"
+        return Response(response.id, error={"code": INTERNAL_ERROR, "message": message})
+
+    # How a connection opens:
+
+    def _go_on(self, response: Response) -> Iterator[ClientEffect]:
+        if self.state is ClientState.OFFERING and (response.error or {}).get("code") in _NO_HANDSHAKE:
+            self.state = ClientState.DISCOVERING
+            self._meta = current.envelope(self._info)
+            self._opening, line = self.ask("server/discover", {})
+            yield Send(line)
+            return
+        answer = _object(response)
+        reason = self._objection(response, answer)
+        if reason:
+            self.state = ClientState.REFUSED
+            yield Refused(reason, (response.error or {}).get("message", ""))
+            return
+        self.version = current.VERSION if self._meta else str(answer["protocolVersion"])
+        capabilities = answer.get("capabilities")
+        offered = capabilities if isinstance(capabilities, Mapping) else {"tools": {}}
+        self.offers_tools = "tools" in offered
+        self.state = ClientState.OPEN
+        yield from self._greet(offered.get("tools"))
+        yield Ready()
+
+    def _greet(self, tools: object) -> Iterator[Send]:
+        if not self._meta:
+            yield Send(notification_line("notifications/initialized"))
+        elif isinstance(tools, Mapping) and tools.get("listChanged") is True:
+            self._listening, line = self.ask("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+            yield Send(line)
+
+    def _objection(self, response: Response, answer: JsonObject) -> str:
+        """Return why a server cannot be spoken with; nothing if it can."""
+        if response.error is not None:
+            return f"the server refused to shake hands: {response.error['message']}"
+        if self.state is ClientState.OFFERING:
+            version = answer.get("protocolVersion")
+            known = version in handshake.VERSIONS
+            return "" if known else f"the server speaks version {version!r} of the protocol, which the hall does not"
+        versions = answer.get("supportedVersions")
+        if isinstance(versions, list) and current.VERSION in versions:
+            return ""
+        return f"the server speaks versions {versions!r} of the protocol, which the hall does not"
+
+
+class ToolPages:
+    """The tools that a server lists, page by page."""
+
+    def __init__(self) -> None:
+        self.tools: list[object] = []
+        self.params: JsonObject | None = {}
+        """What to ask for the next page; None after the last."""
+        self._seen: set[str] = set()
+        self._size = 0
+
+    def take(self, page: JsonObject) -> None:
+        """Add a page; MemberError if it is none, or one too many."""
+        offered, cursor = page.get("tools"), page.get("nextCursor")
+        if not isinstance(offered, list):
+            raise MemberError("the server answered tools/list without a list of tools")
+        self.tools += offered
+        self._size += len(spell(offered))
+        if self._size > limits.TOOLS_CACHE_BYTES:
+            raise MemberError(f"the definitions of its tools come to more than {limits.TOOLS_CACHE_BYTES} bytes")
+        if not cursor:
+            self.params = None
+            return
+        if not isinstance(cursor, str) or cursor in self._seen or len(self._seen) >= limits.LISTED_PAGES:
+            raise MemberError("the pages of its tools/list never end")
+        if len(self.tools) > limits.LISTED_TOOLS:
+            raise MemberError(f"the server offers more than {limits.LISTED_TOOLS} tools")
+        self._seen.add(cursor)
+        self.params = {"cursor": cursor}
+
+
+def parsed_result(result: bytes) -> dict[str, Any]:
+    """Parse a result, within limits; MemberError if it is too much."""
+    if wire.has_too_many_values(result, limits.MEMBER_MESSAGE_VALUES):
+        raise MemberError(f"{NOT_READ}it holds more than {limits.MEMBER_MESSAGE_VALUES} values")
+    try:
+        value = parse(result)
+    except ValueError as error:
+        raise MemberError(f"{NOT_READ}{error}") from None
+    return value if isinstance(value, dict) else {}
+
+
+def _object(response: Response) -> JsonObject:
+    try:
+        return {} if response.error is not None else parsed_result(response.result)
+    except MemberError:
+        return {}

@@ -1,0 +1,92 @@
+"""The revision 2026-07-28: no handshake, but an envelope in every request, and a stamp on every result."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from contexthall.core.catalog import JsonObject
+from contexthall.protocol.messages import (
+    INVALID_PARAMS,
+    UNSUPPORTED_VERSION,
+    Result,
+    RpcError,
+    parse,
+    spell,
+    top_level,
+)
+from contexthall.protocol.shapes import Shape
+
+VERSION = "2026-07-28"
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+
+ENVELOPE: Shape = {"_meta": {CAPABILITIES_KEY: dict, f"{CLIENT_KEY}?": {"name": str, "version": str}}}
+LISTEN: Shape = {
+    "notifications": {
+        "toolsListChanged?": bool,
+        "promptsListChanged?": bool,
+        "resourcesListChanged?": bool,
+        "resourceSubscriptions?": list,
+    }
+}
+
+# Clients are told when the list changes, so they may keep it meanwhile.
+_CACHE_HINT = {"ttlMs": 60_000, "cacheScope": "private"}
+
+
+def has_envelope(params: JsonObject) -> bool:
+    """Return whether a request claims to be of this era."""
+    meta = params.get("_meta")
+    return isinstance(meta, Mapping) and VERSION_KEY in meta
+
+
+def check_envelope(params: JsonObject) -> None:
+    """Raise RpcError unless a request says in which version it is, and what its client can do."""
+    meta = params.get("_meta")
+    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, Mapping) or key not in meta]
+    if missing:
+        raise RpcError(INVALID_PARAMS, f"`params._meta` lacks {' and '.join(f'`{key}`' for key in missing)}")
+    version = params["_meta"][VERSION_KEY]
+    if not isinstance(version, str):
+        raise RpcError(INVALID_PARAMS, f"`{VERSION_KEY}` must be a string")
+    if version != VERSION:
+        raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", _supported(version))
+
+
+def no_handshake(offered: object) -> RpcError:
+    """Return the error of an `initialize` in this era."""
+    return RpcError(UNSUPPORTED_VERSION, "There is no handshake in this version", _supported(offered))
+
+
+def envelope(client: JsonObject) -> JsonObject:
+    """Return what a client says in every request."""
+    return {VERSION_KEY: VERSION, CLIENT_KEY: client, CAPABILITIES_KEY: {}}
+
+
+def discovery(capabilities: JsonObject, instructions: str) -> JsonObject:
+    """Return what a server answers to `server/discover`."""
+    return {"supportedVersions": [VERSION], "capabilities": capabilities, "instructions": instructions}
+
+
+def stamped(result: Result, server: JsonObject, *, is_cacheable: bool) -> Result:
+    """Return a result with what every result has in this era; one in bytes is not parsed below its top level."""
+    more = {"resultType": "complete", **(_CACHE_HINT if is_cacheable else {})}
+    if not isinstance(result, bytes):
+        return {**result, **more, "_meta": {**(result.get("_meta") or {}), SERVER_KEY: server}}
+    top = top_level(result)
+    meta = parse(bytes(top["_meta"])) if "_meta" in top else None
+    stamp = {**(meta if isinstance(meta, dict) else {}), SERVER_KEY: server}
+    return spell({**top, **more, "_meta": msgspec.Raw(spell(stamp))})
+
+
+def honoured(wanted: JsonObject) -> JsonObject:
+    """Return what of a subscription is honoured: whatever is asked for, though not all of it ever happens."""
+    return {kind: value for kind, value in wanted.items() if f"{kind}?" in LISTEN["notifications"] and value}
+
+
+def _supported(requested: object) -> JsonObject:
+    named = {"requested": requested} if isinstance(requested, str) else {}
+    return {"supported": [VERSION], **named}

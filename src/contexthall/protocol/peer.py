@@ -1,0 +1,158 @@
+"""Who asked what on one connection, and is still waiting for the answer? JSON-RPC, both directions.
+
+Each request is answered once, or cancelled and never answered; there is no answer without a question. A request of the
+other side gets a ticket, because several may share an id. What is remembered is what is open, and nothing else. Bytes
+go out; the clock and the connection belong to whoever drives this.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any, NamedTuple, cast
+
+from contexthall.core.catalog import JsonObject
+from contexthall.protocol.messages import (
+    Id,
+    Request,
+    Response,
+    Result,
+    RpcError,
+    error_line,
+    is_id,
+    notification_line,
+    request_line,
+    result_line,
+)
+
+PROGRESS_TOKEN = "progressToken"  # noqa: S105 - the protocol's own word
+
+
+class Send(NamedTuple):
+    """A line for the other side."""
+
+    line: bytes
+
+
+class Progressed(NamedTuple):
+    """How far a request of ours has come."""
+
+    request_id: int
+    progress: float
+    total: float | None
+    message: str | None
+
+
+class Peer:
+    """The open requests of one connection."""
+
+    def __init__(self) -> None:
+        self._tickets = count(1)
+        self._theirs: dict[int, Request] = {}
+        self._tickets_of: dict[Id, list[int]] = {}
+        self._ids = count(1)
+        self._ours: set[int] = set()
+
+    # Requests of the other side:
+
+    @property
+    def open_tickets(self) -> tuple[int, ...]:
+        return tuple(self._theirs)
+
+    def begin(self, request: Request) -> int:
+        """Take a request; return its ticket."""
+        ticket = next(self._tickets)
+        self._theirs[ticket] = request
+        self._tickets_of.setdefault(request.id, []).append(ticket)
+        return ticket
+
+    def is_open(self, request_id: Id) -> bool:
+        """Return whether a request of that id waits for its answer."""
+        return request_id in self._tickets_of
+
+    def cancel(self, request_id: Id) -> tuple[int, ...]:
+        """Forget the requests of that id; return their tickets, whose answers nobody wants any more."""
+        tickets = tuple(self._tickets_of.get(request_id, ()))
+        for ticket in tickets:
+            self._close(ticket)
+        return tickets
+
+    def answer(self, ticket: int, result: Result) -> bytes:
+        """Return the line that answers a request; none if it was cancelled or answered already."""
+        return self._concluded(ticket, lambda request_id: result_line(request_id, result))
+
+    def refuse(self, ticket: int, error: RpcError) -> bytes:
+        """Return the line that answers a request with an error; none if it was cancelled or answered already."""
+        return self._concluded(ticket, lambda request_id: error_line(request_id, error.to_json()))
+
+    def report(self, ticket: int, progress: float, total: float | None, message: str | None) -> bytes:
+        """Return the line that tells how far a request has come; none if nobody asked for that."""
+        request = self._theirs.get(ticket)
+        meta = request.params.get("_meta") if request is not None else None
+        token = meta.get(PROGRESS_TOKEN) if isinstance(meta, Mapping) else None
+        if not is_id(token):
+            return b""
+        told: dict[str, Any] = {PROGRESS_TOKEN: token, "progress": progress}
+        told |= {} if total is None else {"total": total}
+        return notification_line("notifications/progress", told | ({} if message is None else {"message": message}))
+
+    def _concluded(self, ticket: int, line_for: Callable[[Id], bytes]) -> bytes:
+        if (request := self._theirs.get(ticket)) is None:
+            return b""
+        line = line_for(request.id)  # first: a request whose answer cannot be spelt is still open
+        self._close(ticket)
+        return line
+
+    def _close(self, ticket: int) -> None:
+        request = self._theirs.pop(ticket)
+        tickets = self._tickets_of[request.id]
+        tickets.remove(ticket)
+        if not tickets:
+            del self._tickets_of[request.id]
+
+    # Requests of ours:
+
+    @property
+    def open_requests(self) -> int:
+        return len(self._ours)
+
+    def ask(self, method: str, params: JsonObject, *, wants_progress: bool = False) -> tuple[int, bytes]:
+        """Open a request; return its id, and the line that asks."""
+        request_id = next(self._ids)
+        self._ours.add(request_id)
+        if wants_progress:
+            params = {**params, "_meta": {**params.get("_meta", {}), PROGRESS_TOKEN: request_id}}
+        return request_id, request_line(request_id, method, params)
+
+    def settle(self, response: Response) -> bool:
+        """Take an answer; return whether it is one to an open request of ours: "7" is no answer to 7."""
+        request_id = response.id
+        if isinstance(request_id, str) or request_id not in self._ours:
+            return False
+        self._ours.discard(request_id)
+        return True
+
+    def abandon(self, request_id: int, reason: str) -> bytes:
+        """Stop waiting for an answer; return the line that says so, none if the answer has come."""
+        if request_id not in self._ours:
+            return b""
+        self._ours.discard(request_id)
+        return notification_line("notifications/cancelled", {"requestId": request_id, "reason": reason})
+
+    def progressed(self, params: JsonObject) -> Progressed | None:
+        """Understand what is said of the progress of an open request of ours; None if it is not, or makes no sense."""
+        token, progress, total, message = (params.get(key) for key in (PROGRESS_TOKEN, "progress", "total", "message"))
+        if isinstance(token, bool) or not isinstance(token, int) or token not in self._ours:
+            return None
+        if not _is_number(progress) or not (total is None or _is_number(total)):
+            return None
+        return Progressed(token, cast("float", progress), total, message if isinstance(message, str) else None)
+
+
+def _is_number(value: Any) -> bool:  # noqa: ANN401 - whatever another server said
+    """Return whether a value is a number that everybody can read."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False

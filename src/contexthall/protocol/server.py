@@ -1,0 +1,257 @@
+"""What does a server say to one client? Every method that it has, in the era in which the client speaks.
+
+A method is a row of a table: name, eras, handler. A plain handler is run here; a coroutine is handed to whoever drives
+this, as an effect, and its result is brought back by `finish`.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple, TypeAlias, cast
+
+from contexthall.core import limits
+from contexthall.core.catalog import JsonObject
+from contexthall.protocol import current, handshake, shapes
+from contexthall.protocol.messages import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Id,
+    Message,
+    Notification,
+    Request,
+    Result,
+    RpcError,
+    cancelled_id,
+    notification_line,
+)
+from contexthall.protocol.peer import Peer, Send
+
+_UNINITIALIZED = (
+    "Not initialized: send `initialize` first, or name the version of the protocol in `params._meta`, "
+    f"as `{current.VERSION_KEY}`"
+)
+_CAPABILITIES = {"tools": {"listChanged": True}}
+_LIST_CHANGED = "notifications/tools/list_changed"
+
+
+class Era(Enum):
+    """How client and server agree on a version of the protocol."""
+
+    HANDSHAKE = "handshake"
+    """Once, by `initialize`: until 2025-11-25."""
+    CURRENT = "current"
+    """In every request, by an envelope: from 2026-07-28 on."""
+
+
+BOTH = frozenset(Era)
+
+
+class Call(NamedTuple):
+    """A request whose method is known and whose params have the right shape."""
+
+    ticket: int
+    request: Request
+    method: "Method"
+    server: "ServerRole"
+
+    @property
+    def params(self) -> JsonObject:
+        return self.request.params
+
+    @property
+    def client(self) -> str:
+        """The name of the client, where the request has it."""
+        info = self.params.get("clientInfo") or self.params.get("_meta", {}).get(current.CLIENT_KEY) or {}
+        return str(info.get("name", ""))
+
+
+class Subscription(NamedTuple):
+    """What a handler returns that answers only at the end: until then, its client hears of changes."""
+
+    wanted: JsonObject
+
+
+Report: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Tells a client how far its call has come."""
+PlainHandler: TypeAlias = Callable[[Call], Result | Subscription]
+AsyncHandler: TypeAlias = Callable[[Call, Report], Awaitable[Result]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A row of the table of methods."""
+
+    name: str
+    eras: frozenset[Era]
+    handle: PlainHandler | AsyncHandler
+    params: shapes.Shape = field(default_factory=dict)
+    before_handshake: bool = False
+    is_cacheable: bool = False
+    """Whether the current era's hints about caching stand on its result."""
+
+    def run(self, call: Call, report: Report) -> Awaitable[Result]:
+        """Run a handler that is a coroutine."""
+        return cast("AsyncHandler", self.handle)(call, report)
+
+
+class Begin(NamedTuple):
+    """A coroutine that has to run; its outcome is for `finish`."""
+
+    call: Call
+
+
+class Stop(NamedTuple):
+    """What runs under a ticket was cancelled, and is not answered."""
+
+    ticket: int
+
+
+Effect: TypeAlias = Send | Begin | Stop
+
+
+class ServerRole:
+    """One connection, as its server sees it. The first request decides the era, unless the transport has."""
+
+    def __init__(
+        self,
+        methods: Iterable[Method],
+        info: JsonObject,
+        instructions: Callable[[str], str],
+        *,
+        era: Era | None = None,
+    ) -> None:
+        self.era = era
+        self.info = info
+        self.instructions = instructions
+        """What a client of that name is told at the start."""
+        self.is_initialized = False
+        """Whether an `initialize` was answered."""
+        self._methods = {method.name: method for method in (*METHODS, *methods)}
+        self._peer = Peer()
+        self._wants_changes = False
+        self._subscriptions: dict[int, tuple[Id, JsonObject]] = {}
+
+    @property
+    def running(self) -> int:
+        """How many requests wait for an answer, without those that wait for changes."""
+        return len(self._peer.open_tickets) - len(self._subscriptions)
+
+    def is_open(self, request_id: Id) -> bool:
+        """Return whether a request of that id waits for its answer."""
+        return self._peer.is_open(request_id)
+
+    def receive(self, message: Message) -> Iterator[Effect]:
+        """Take a message; give what has to be done about it. An answer is to no question of ours, and ignored."""
+        if isinstance(message, Request):
+            yield from self._begin(message)
+        elif (request_id := cancelled_id(message)) is not None:
+            for ticket in self._peer.cancel(request_id):
+                self._subscriptions.pop(ticket, None)
+                yield Stop(ticket)
+        elif isinstance(message, Notification) and message.method == "notifications/initialized":
+            self._wants_changes = self.is_initialized
+
+    def finish(self, call: Call, result: Result | RpcError) -> bytes:
+        """Return the line that answers a call; none if it was cancelled meanwhile."""
+        if isinstance(result, RpcError):
+            return self._peer.refuse(call.ticket, result)
+        if self.era is Era.CURRENT:
+            result = current.stamped(result, self.info, is_cacheable=call.method.is_cacheable)
+        return self._peer.answer(call.ticket, result)
+
+    def progress(self, call: Call, progress: float, total: float | None, message: str | None) -> bytes:
+        """Return the line that tells how far a call has come; none if its client does not want to know."""
+        return self._peer.report(call.ticket, progress, total, message)
+
+    def announce(self) -> list[bytes]:
+        """Return the lines that tell the client that the list of tools has changed, as far as it wants to know."""
+        told = [
+            notification_line(_LIST_CHANGED, {"_meta": {current.SUBSCRIPTION_KEY: request_id}})
+            for request_id, wanted in self._subscriptions.values()
+            if wanted.get("toolsListChanged")
+        ]
+        return [notification_line(_LIST_CHANGED), *told] if self._wants_changes else told
+
+    def end_subscriptions(self) -> list[bytes]:
+        """Return the lines that tell the client that its subscriptions are over."""
+        ended, self._subscriptions = self._subscriptions, {}
+        lines = []
+        for ticket, (request_id, _) in ended.items():
+            meta = {"_meta": {current.SUBSCRIPTION_KEY: request_id}}
+            lines.append(self._peer.answer(ticket, current.stamped(meta, self.info, is_cacheable=False)))
+        return lines
+
+    def _begin(self, request: Request) -> Iterator[Effect]:
+        ticket = self._peer.begin(request)
+        try:
+            call = Call(ticket, request, self._method(request), self)
+            if inspect.iscoroutinefunction(call.method.handle):
+                yield Begin(call)
+                return
+            result = cast("PlainHandler", call.method.handle)(call)
+            line = self._subscribe(call, result) if isinstance(result, Subscription) else self.finish(call, result)
+        except RpcError as error:
+            line = self._peer.refuse(ticket, error)
+        yield Send(line)
+
+    def _method(self, request: Request) -> Method:
+        """Return the method of a request, which its era and the state of the connection must allow."""
+        is_current, params = current.has_envelope(request.params), request.params
+        if self.era is None:
+            self.era = Era.CURRENT if is_current and request.method != "initialize" else Era.HANDSHAKE
+        method = self._methods.get(request.method)
+        if self.era is Era.CURRENT:
+            if request.method == "initialize":
+                raise current.no_handshake(params.get("protocolVersion"))
+            current.check_envelope(params)
+        elif is_current and request.method != "initialize":
+            raise RpcError(INVALID_REQUEST, "This connection began with a handshake: `params._meta` names no version")
+        if method is None or self.era not in method.eras:
+            raise RpcError(METHOD_NOT_FOUND, "Method not found", request.method)
+        if self.era is Era.HANDSHAKE and not (self.is_initialized or method.before_handshake):
+            raise RpcError(INVALID_PARAMS, _UNINITIALIZED)
+        shapes.check(params, shapes.REQUEST, method.params, current.ENVELOPE if self.era is Era.CURRENT else {})
+        return method
+
+    def _subscribe(self, call: Call, subscription: Subscription) -> bytes:
+        if len(self._subscriptions) >= limits.SUBSCRIPTIONS:
+            raise RpcError(INTERNAL_ERROR, "Too many subscriptions")
+        self._subscriptions[call.ticket] = (call.request.id, subscription.wanted)
+        told = {"_meta": {current.SUBSCRIPTION_KEY: call.request.id}, "notifications": subscription.wanted}
+        return notification_line("notifications/subscriptions/acknowledged", told)
+
+
+def _initialize(call: Call) -> JsonObject:
+    call.server.is_initialized = True
+    offered = call.params["protocolVersion"]
+    return handshake.greeting(offered, call.server.info, _CAPABILITIES, call.server.instructions(call.client))
+
+
+def _discover(call: Call) -> JsonObject:
+    return current.discovery(_CAPABILITIES, call.server.instructions(call.client))
+
+
+def _listen(call: Call) -> Subscription:
+    return Subscription(current.honoured(call.params["notifications"]))
+
+
+def _ping(_call: Call) -> JsonObject:
+    return {}
+
+
+METHODS = (
+    Method(
+        name="initialize",
+        eras=frozenset({Era.HANDSHAKE}),
+        handle=_initialize,
+        params=handshake.INITIALIZE,
+        before_handshake=True,
+    ),
+    Method(name="ping", eras=frozenset({Era.HANDSHAKE}), handle=_ping, before_handshake=True),
+    Method(name="server/discover", eras=frozenset({Era.CURRENT}), handle=_discover, is_cacheable=True),
+    Method(name="subscriptions/listen", eras=frozenset({Era.CURRENT}), handle=_listen, params=current.LISTEN),
+)
+"""What every server answers; tools are added by whoever has some."""

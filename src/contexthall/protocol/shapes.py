@@ -1,0 +1,33 @@
+"""Do the params of a request have the shape that its method asks for?"""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from contexthall.protocol.messages import INVALID_PARAMS, RpcError
+
+Shape: TypeAlias = Mapping[str, Any]
+"""A key maps to a type, several, or the shape of an object; one that ends in `?` may be missing or null."""
+
+REQUEST: Shape = {"_meta?": {"progressToken?": (str, int)}}
+
+_NAMES = {str: "a string", int: "an integer", bool: "true or false", dict: "an object", list: "a list"}
+
+
+def check(params: Mapping[str, Any], *shapes: Shape) -> None:
+    """Raise RpcError, which names the first key that is wrong, unless `params` has all of the shapes."""
+    for shape in shapes:
+        _check_object(params, shape, "params")
+
+
+def _check_object(value: Mapping[str, Any], shape: Shape, where: str) -> None:
+    for key, wanted in shape.items():
+        name, is_optional = key.removesuffix("?"), key.endswith("?")
+        given = value.get(name)
+        if given is None and is_optional:
+            continue
+        kinds = (dict,) if isinstance(wanted, Mapping) else wanted if isinstance(wanted, tuple) else (wanted,)
+        if not isinstance(given, kinds) or (isinstance(given, bool) and bool not in kinds):
+            kind = " or ".join(_NAMES[each] for each in kinds)
+            raise RpcError(INVALID_PARAMS, f"Invalid params: `{where}.{name}` must be {kind}")
+        if isinstance(wanted, Mapping):
+            _check_object(given, wanted, f"{where}.{name}")

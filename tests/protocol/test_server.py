@@ -1,0 +1,150 @@
+"""A server in its role: a method is one row, changes are told to who wants to know, and the era is decided once."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.protocol.conversations import ENVELOPE, request
+
+from contexthall.core import limits
+from contexthall.core.catalog import JsonObject
+from contexthall.protocol.messages import Response, RpcError, notification_line, read
+from contexthall.protocol.peer import Send
+from contexthall.protocol.server import BOTH, Begin, Call, Effect, Era, Method, Report, ServerRole, Stop
+
+OFFER = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+LISTEN = {"_meta": ENVELOPE, "notifications": {"toolsListChanged": True}}
+
+
+def _double(call: Call) -> JsonObject:
+    return {"doubled": 2 * call.params["number"]}
+
+
+async def _wait(_call: Call, _report: Report) -> JsonObject:
+    return {}
+
+
+DOUBLE = Method(name="toy/double", eras=BOTH, handle=_double, params={"number": int})
+WAIT = Method(name="toy/wait", eras=frozenset({Era.HANDSHAKE}), handle=_wait)
+
+
+def role_of(*methods: Method) -> ServerRole:
+    return ServerRole(methods, {"name": "toy", "version": "1"}, lambda _client: "Do it.")
+
+
+def told(role: ServerRole, line: bytes) -> list[Effect]:
+    return list(role.receive(read(line)))
+
+
+def answer(role: ServerRole, line: bytes) -> Any:
+    (effect,) = told(role, line)
+    assert isinstance(effect, Send)
+    return json.loads(effect.line)
+
+
+def initialized(*methods: Method) -> ServerRole:
+    role = role_of(*methods)
+    answer(role, request("initialize", OFFER))
+    told(role, notification_line("notifications/initialized").rstrip())
+    return role
+
+
+def test_a_method_is_one_row_of_the_table() -> None:
+    assert answer(initialized(DOUBLE), request("toy/double", {"number": 4}))["result"] == {"doubled": 8}
+    stamped = answer(role_of(DOUBLE), request("toy/double", {"number": 4, "_meta": ENVELOPE}))["result"]
+    assert (stamped["doubled"], stamped["resultType"]) == (8, "complete")
+    assert stamped["_meta"] == {"io.modelcontextprotocol/serverInfo": {"name": "toy", "version": "1"}}
+
+
+@pytest.mark.parametrize("number", [None, "4", True, 4.5])
+def test_params_of_another_shape_are_named(number: Any) -> None:
+    error = answer(initialized(DOUBLE), request("toy/double", {"number": number}))["error"]
+    assert error == {"code": -32602, "message": "Invalid params: `params.number` must be an integer"}
+
+
+def test_a_method_of_one_era_is_not_found_in_the_other() -> None:
+    assert answer(role_of(WAIT), request("toy/wait", {"_meta": ENVELOPE}))["error"]["code"] == -32601
+
+
+def test_a_coroutine_is_an_effect_and_its_result_is_brought_back() -> None:
+    role = initialized(WAIT)
+    (effect,) = told(role, request("toy/wait", {}, 7))
+    assert isinstance(effect, Begin)
+    assert (role.running, role.is_open(7)) == (1, True)
+    assert json.loads(role.finish(effect.call, {"a": 1})) == {"jsonrpc": "2.0", "id": 7, "result": {"a": 1}}
+    assert role.finish(effect.call, {"a": 1}) == b""
+    assert role.running == 0
+
+
+def test_a_result_that_cannot_be_spelt_leaves_its_request_open_for_an_error() -> None:
+    role = initialized(WAIT)
+    (effect,) = told(role, request("toy/wait", {}, 7))
+    assert isinstance(effect, Begin)
+    with pytest.raises(TypeError):
+        role.finish(effect.call, {"odd": object()})
+    assert json.loads(role.finish(effect.call, RpcError(-1, "odd")))["error"] == {"code": -1, "message": "odd"}
+
+
+def test_what_is_cancelled_is_stopped_and_never_answered() -> None:
+    role = initialized(WAIT)
+    (effect,) = told(role, request("toy/wait", {}, 7))
+    assert isinstance(effect, Begin)
+    cancelled = notification_line("notifications/cancelled", {"requestId": 7}).rstrip()
+    assert told(role, cancelled) == [Stop(effect.call.ticket)]
+    assert role.finish(effect.call, RpcError(-1, "late")) == b""
+    assert told(role, cancelled) == []
+
+
+def test_a_client_of_the_handshake_era_is_told_of_changes_once_it_is_initialized() -> None:
+    role = role_of()
+    answer(role, request("initialize", OFFER))
+    assert role.announce() == []
+    told(role, notification_line("notifications/initialized").rstrip())
+    assert [json.loads(line) for line in role.announce()] == [
+        {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    ]
+
+
+def test_a_subscription_is_acknowledged_told_and_ended_under_its_id() -> None:
+    role = role_of()
+    acknowledged = answer(role, request("subscriptions/listen", LISTEN, "s"))
+    meta = {"io.modelcontextprotocol/subscriptionId": "s"}
+    assert acknowledged["params"] == {"_meta": meta, "notifications": {"toolsListChanged": True}}
+    assert role.running == 0
+    (line,) = role.announce()
+    assert json.loads(line)["params"] == {"_meta": meta}
+    (end,) = role.end_subscriptions()
+    assert json.loads(end)["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "s"
+    assert (role.announce(), role.end_subscriptions()) == ([], [])
+
+
+def test_a_subscription_that_is_cancelled_hears_nothing() -> None:
+    role = role_of()
+    answer(role, request("subscriptions/listen", LISTEN, "s"))
+    (stopped,) = told(role, notification_line("notifications/cancelled", {"requestId": "s"}).rstrip())
+    assert isinstance(stopped, Stop)
+    assert role.announce() == []
+
+
+def test_so_many_subscriptions_are_enough() -> None:
+    role = role_of()
+    for number in range(limits.SUBSCRIPTIONS):
+        answer(role, request("subscriptions/listen", LISTEN, number))
+    assert answer(role, request("subscriptions/listen", LISTEN, "more"))["error"]["code"] == -32603
+
+
+def test_an_answer_to_a_question_never_asked_is_ignored() -> None:
+    assert list(role_of().receive(Response(1, b"{}"))) == []
+
+
+def test_a_result_in_bytes_gets_its_stamp_and_keeps_every_other_byte() -> None:
+    async def raw(_call: Call, _report: Report) -> bytes:
+        return b""
+
+    role = role_of(Method(name="toy/raw", eras=BOTH, handle=raw))
+    (effect,) = told(role, request("toy/raw", {"_meta": ENVELOPE}))
+    assert isinstance(effect, Begin)
+    line = role.finish(effect.call, b'{"a": [1e999, 1.0],"_meta": {"x":1},"resultType":"odd"}')
+    assert b'"a":[1e999, 1.0]' in line
+    result = json.loads(line)["result"]
+    assert (result["resultType"], result["_meta"]["x"]) == ("complete", 1)
