@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 from contexthall.contexts.files.claims import JudgedCitation
-from contexthall.contexts.freshness.drift import NO_DRIFT, Drift
-from contexthall.contexts.freshness.verdict import STALE
+from contexthall.contexts.freshness.drift import DRIFTS, NO_DRIFT, Drift
+from contexthall.contexts.freshness.verdict import FRESH, STALE
 from contexthall.contexts.scan.directories import ROOT, UNREADABLE, Census
 from contexthall.core.errors import (
     ContextCorruptError,
@@ -165,11 +165,41 @@ class Report(NamedTuple):
 
 
 class StateChange(NamedTuple):
-    """A directory whose state is another one now; None for one that is not, or no longer, there."""
+    """A directory whose state or drift is another one now; None for one that is not, or no longer, there."""
 
     scope: str
     was: str | None
     state: str | None
+    drift: str = ""
+    """How far a stale one has drifted, as far as that is known; `evidence` of one with claims that do not hold."""
+
+
+class FailingClaim(NamedTuple):
+    """A claim of a context that rests on something that is not what it was."""
+
+    scope: str
+    judged: JudgedCitation
+
+    def to_json(self) -> dict[str, str]:
+        return {"scope": self.scope, **_cited(self.judged)}
+
+
+class ChangedReport(NamedTuple):
+    """What does not hold, of what changed files concern."""
+
+    contexts: Sequence[FreshnessReport]
+    """Those that are stale."""
+    claims: Sequence[FailingClaim]
+
+    def is_beyond(self, level: str) -> bool:
+        """Return whether something has drifted so far, or further, or nobody knows how far."""
+        return bool(self.claims) or any(is_beyond(each.state, each.drift.level, level) for each in self.contexts)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "contexts": [each.to_json() for each in self.contexts],
+            "claims": [each.to_json() for each in self.claims],
+        }
 
 
 class Outcome(NamedTuple):
@@ -227,6 +257,13 @@ def listing(root: str, census: Census, entries: Sequence[ContextEntry], selectio
     wanted = [entry for entry in entries if _is_wanted(entry, selection)]
     end = None if selection.limit is None else selection.offset + selection.limit
     return whole._replace(entries=wanted[selection.offset : end], matching=len(wanted))
+
+
+def is_beyond(state: str, drift: str, level: str) -> bool:
+    """Return whether a context has drifted as far as `level`, or further; if nobody knows how far, it has."""
+    if not drift:
+        return state != FRESH
+    return DRIFTS.index(drift) >= DRIFTS.index(level)
 
 
 def drifted(state: str, drift: str, claims: Sequence[str]) -> dict[str, Any]:

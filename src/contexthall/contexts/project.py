@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from contexthall.contexts.answers import (
     EVERYTHING,
+    ChangedReport,
     Context,
     ContextEntry,
     ContextListing,
@@ -22,6 +23,7 @@ from contexthall.contexts.answers import (
     Selection,
     StateChange,
     failed_listing,
+    is_beyond,
     listing,
     sentence,
 )
@@ -30,6 +32,7 @@ from contexthall.contexts.files.lock import Lock
 from contexthall.contexts.files.schema import FILTERABLE, chosen
 from contexthall.contexts.files.yaml_text import Value, finite, write
 from contexthall.contexts.freshness.drift import (
+    CONTENT,
     DRIFTS,
     NO_CODE,
     NO_DRIFT,
@@ -66,12 +69,14 @@ from contexthall.system.disk import Disk
 from contexthall.system.kernel import open_straight
 
 __all__ = [
+    "CONTENT",
     "DRIFTS",
     "FIELDS",
     "FRESH",
     "MISSING",
     "STALE",
     "STATES",
+    "ChangedReport",
     "Context",
     "ContextEntry",
     "ContextListing",
@@ -83,6 +88,7 @@ __all__ = [
     "Selection",
     "StateChange",
     "as_yaml",
+    "is_beyond",
 ]
 
 FIELDS = FILTERABLE

@@ -203,6 +203,8 @@ LOCK_BYTES: Final = 16 << 20
 """Of a `.context.lock`: ten thousand directories need a quarter of it. A larger one is not read, and not replaced."""
 LOCK_FILE_TRIES: Final = 5
 """Of a run to write `.context.lock` while others do; each reads it again."""
+CHANGED_NAMES_BYTES: Final = 16 << 20
+"""Of the names that `context check` is given."""
 YAML_LEVELS: Final = 64
 """With those that aliases add: aliases in aliases would nest without end."""
 YAML_EXPANDED_CHARACTERS: Final = 4 << 20

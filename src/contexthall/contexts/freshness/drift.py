@@ -125,7 +125,7 @@ class DriftJudge:
         return None if found is None else text_digest(found)
 
     def _level(self, entry: LockEntry, directory: ScannedDirectory, computed: str) -> str:
-        if not entry.interface or directory.error:
+        if not entry.interface or not entry.is_settled or directory.error:
             return UNKNOWN
         now = self.interface_of(directory, computed)
         if not now or now.partition(":")[0] != entry.interface.partition(":")[0]:
