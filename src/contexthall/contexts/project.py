@@ -29,7 +29,7 @@ from contexthall.contexts.answers import (
 )
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
 from contexthall.contexts.files.lock import Lock
-from contexthall.contexts.files.schema import FILTERABLE, chosen
+from contexthall.contexts.files.schema import FILTERABLE, METADATA, chosen
 from contexthall.contexts.files.yaml_text import Value, finite, write
 from contexthall.contexts.freshness.drift import (
     CONTENT,
@@ -323,6 +323,7 @@ class Project:
             summary=head.summary,
             has_summary=head.has_summary,
             error=verdict.error,
+            has_words=head.has_words,
             drift=drift.level,
             claims=drift.claims,
         )
@@ -340,7 +341,8 @@ class Project:
         place = self.locate(scope)
         values = self.read(place)
         freshness = self._freshness(scope, place) if with_freshness else None
-        return ContextReading(scope, finite(chosen(values, fields)), freshness)
+        unknown = [*dict.fromkeys(name for name in fields if name not in FILTERABLE and name not in METADATA)]
+        return ContextReading(scope, finite(chosen(values, fields)), freshness, unknown=unknown)
 
     def _freshness(self, scope: str, place: str) -> FreshnessReport:
         """Return whether the context at a place is fresh, in the words of whoever called it `scope`."""

@@ -12,7 +12,7 @@ from itertools import accumulate, count
 from typing import Literal, TypeAlias, TypeVar
 
 from contexthall.contexts.answers import Outcome
-from contexthall.contexts.draft.agents import Row
+from contexthall.contexts.draft.agents import AGENTS_FILE, Row
 from contexthall.contexts.draft.agents_file import CHANGES, LEFT_ALONE, write_agents
 from contexthall.contexts.draft.apply import WrittenDraft, fields_of, lacks_context, move_context, write_draft
 from contexthall.contexts.draft.interface import interface_of
@@ -33,7 +33,7 @@ from contexthall.contexts.files.merge import derived_fields, digests
 from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.project import FRESH, STALE, Overview, Project
-from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
+from contexthall.contexts.scan.directories import ROOT, ScannedDirectory, source_bytes
 from contexthall.core.errors import ContextError, DiskError, HallError
 from contexthall.core.paths import shown
 from contexthall.system.processes import run_parallel
@@ -238,8 +238,10 @@ class _Drafting:
     def _write_agents(self) -> bool:
         """Write our section of AGENTS.md; return whether that changed the file."""
         what = LEFT_ALONE
-        kept = [shown(each.scope) for each in self._overview.census.kept]
-        rows = [Row(scope, self._summaries[scope]) for scope in kept if self._summaries.get(scope)]
+        sizes = {shown(each.scope): _size(each) for each in self._overview.census.kept}
+        with_words = {entry.scope for entry in self._overview.entries if entry.has_words}
+        told = {scope: summary for scope in sizes if (summary := self._summaries.get(scope))}
+        rows = [Row(scope, summary, scope in with_words, sizes[scope]) for scope, summary in told.items()]
         try:
             if self._order.with_agents:
                 what = write_agents(self._project, rows, is_dry=self._order.is_dry)
@@ -249,6 +251,11 @@ class _Drafting:
         finally:
             self._outcome = self._outcome._replace(agents=what)
         return what in CHANGES
+
+
+def _size(directory: ScannedDirectory) -> int:
+    """Return how large the sources of a directory are, without the file that tells of them."""
+    return source_bytes(directory._replace(files=[each for each in directory.files if each.name != AGENTS_FILE]))
 
 
 def _subdirectories(values: Mapping[str, Value]) -> list[dict[str, Value]]:
