@@ -14,12 +14,13 @@ unexport PYTHONDONTWRITEBYTECODE
 PARALLEL := --numprocesses auto --dist worksteal
 BENCHMARKS := startup stdio_calls caches sections packages refreshing contexts guild web
 
-.PHONY: help run quick test members clients conformance model browser shells pythons locales check dist docs bench bench-large bench-quality bench-meaning $(BENCHMARKS:%=bench-%) torture mutants clean
+.PHONY: help run quick test again members clients conformance model browser shells pythons locales check dist docs bench bench-large bench-quality bench-meaning $(BENCHMARKS:%=bench-%) torture mutants clean
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
 	@echo "make quick    run the tests that start no process, in under a minute"
 	@echo "make test     install what the tests need and run the tests but for the longest; CI=1 runs every one, in full, and measures coverage"
+	@echo "make again    run the tests that failed last time once more, one by one"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make clients  install Claude Code, Codex and Gemini CLI, which some tests connect to the hall; without them these are skipped"
 	@echo "make conformance  install the official conformance suite, and the Node.js it wants, which some tests run; without it these are skipped"
@@ -49,6 +50,10 @@ quick: .venv/installed-dev
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest $(PARALLEL) $(if $(CI)$(CONTEXT_CI),--cov --cov-report=term-missing:skip-covered,-m "not long")
+
+# What failed among thousands, three at a time, is run once more, one by one: what fails twice fails.
+again: .venv/installed-dev
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 members: .members/installed
 

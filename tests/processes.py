@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -84,7 +85,8 @@ class RawServer:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert stream is not None
-            stream.close()
+            with suppress(BrokenPipeError):  # something is left to be flushed, and nobody to read it
+                stream.close()
 
     def send(self, *messages: Mapping[str, Any] | bytes) -> None:
         assert self.process.stdin is not None
