@@ -49,7 +49,7 @@ quick: .venv/installed-dev
 	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow"
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest $(PARALLEL) $(if $(CI)$(CONTEXT_CI),--cov --cov-report=term-missing:skip-covered,-m "not long")
+	$(BIN)/python -m pytest $(PARALLEL) $(if $(CI)$(CONTEXT_CI),--cov --cov-report=term-missing:skip-covered --durations=30,-m "not long")
 
 # What failed among thousands, three at a time, is run once more, one by one: what fails twice fails.
 again: .venv/installed-dev
