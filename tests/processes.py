@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 CONTEXT = (sys.executable, "-m", "contexthall")
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 NOBODY = 65534
 """A user whom permissions bind."""
 
