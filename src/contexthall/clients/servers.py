@@ -16,6 +16,7 @@ from contexthall.clients.table import CLIENTS, NAME
 _SETS = tuple(dict.fromkeys(client.keys for client in CLIENTS.values()))
 _URLS = tuple(dict.fromkeys(client.url_key for client in CLIENTS.values() if client.url_key))
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_SCRIPTS = frozenset({"context", "contexthall"})
 _AS_MODULE = ("-m", "contexthall")
 _REACHING = frozenset({"command", "args", "cwd", "type", "transport", *_URLS})
 _LOCAL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):([0-9]{1,5})/mcp/?", re.ASCII)
@@ -144,7 +145,7 @@ def _strings(entry: Mapping[str, Any], key: str) -> dict[str, str]:
 def _serving(words: Sequence[str]) -> Sequence[str] | None:
     """Return what follows `serve` in the command of a hall, which `uvx` or the like may run; None if it is no hall."""
     for number, (program, word) in enumerate(pairwise(words)):
-        is_ours = os.path.basename(program) == "context" or tuple(words[number - 1 : number + 1]) == _AS_MODULE
+        is_ours = os.path.basename(program) in _SCRIPTS or tuple(words[number - 1 : number + 1]) == _AS_MODULE
         if is_ours and word == "serve":
             return words[number + 2 :]
     return None

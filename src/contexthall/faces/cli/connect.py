@@ -1,7 +1,5 @@
 """`context connect`: print the configuration of an agent, or write it."""
 
-import os
-import sys
 from shlex import join
 
 import click
@@ -12,6 +10,7 @@ from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
 from contexthall.core.text import is_printable
 from contexthall.faces.cli.options import HallChoice, completed_by, hall_options
+from contexthall.faces.cli.ourselves import command_of_this_hall
 from contexthall.faces.cli.output import on_one_line, print_data, say
 from contexthall.faces.web.address import DEFAULT_PORT, Address
 
@@ -101,16 +100,7 @@ def _serving(hall: HallChoice, settings: Settings) -> list[str]:
         *(("--guild-pin", pin) for pin in hall.guild_pin or ()),
     ]
     flags = [[name] if value is True else [name, str(value)] for name, value in options if value]
-    return [*_ourselves(settings.working_directory), "serve", *(word for words in flags for word in words)]
-
-
-def _ourselves(working_directory: str) -> list[str]:
-    """Return the command that was typed, by its absolute path."""
-    program = sys.argv[0]
-    if os.path.basename(program) == "context":
-        return [absolute(program, working_directory)]
-    # A client starts it wherever its user works: without -P, Python would import modules from there.
-    return [sys.executable, "-P", "-m", "contexthall"]
+    return [*command_of_this_hall(settings.working_directory), "serve", *(word for words in flags for word in words)]
 
 
 def _print_where(place: str) -> None:
