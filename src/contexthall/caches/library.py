@@ -156,7 +156,7 @@ class Library:
                 return below
         if path and self._disk.is_there(here):
             return CacheRef(here)
-        raise CacheMissingError(path)
+        raise CacheMissingError(path).about(path, self._own_names())
 
     @_retried_if_replaced
     def inspect(self, cache: CacheRef) -> Inspection:
@@ -401,6 +401,12 @@ class Library:
         """Refuse what was read from a directory that is not the cache any more."""
         if self.identity(cache) != opened.status().stamp:
             raise CacheMissingError(f"{cache.path} was replaced meanwhile")
+
+    def _own_names(self) -> list[str]:
+        """Return the names of the caches that are there; none if nobody can tell."""
+        with suppress(DiskError):
+            return [each.path for each in self._own_entries()]
+        return []
 
     def _own_entries(self) -> tuple[CacheEntry, ...]:
         try:

@@ -12,6 +12,7 @@ from contexthall.core.text import is_printable
 from contexthall.faces.cli.options import HallChoice, completed_by, hall_options
 from contexthall.faces.cli.ourselves import command_of_this_hall
 from contexthall.faces.cli.output import on_one_line, print_data, say
+from contexthall.faces.cli.table import load
 from contexthall.faces.web.address import DEFAULT_PORT, Address
 
 *_NAMES, _LAST = CLIENTS
@@ -25,6 +26,15 @@ is kept beside it.
 """
 
 
+class ClientChoice(click.Choice[str]):
+    """The name of a client; of one that is near, it is asked whether that was meant."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        guess = load("meant").question(str(value), self.choices)
+        listed = super().get_invalid_choice_message(value, ctx)
+        return f"{listed} {guess.capitalize()}" if guess else listed
+
+
 @click.command(
     help=_HELP,
     epilog="""\b
@@ -34,7 +44,7 @@ Examples:
   context connect codex --http --write   share one that is served over HTTP
   context connect codex --remove         take it out again""",
 )
-@click.argument("client", type=click.Choice(list(CLIENTS)), metavar="CLIENT")
+@click.argument("client", type=ClientChoice(list(CLIENTS)), metavar="CLIENT")
 @click.option(
     "--write", "action", flag_value="write", help="Put it into the client's file; whatever else the file says stays."
 )

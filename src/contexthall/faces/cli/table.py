@@ -100,9 +100,12 @@ class CommandTable(click.Group):
         name = args[0]
         if name in COMMANDS or name.startswith("-") or context.resilient_parsing:
             return super().resolve_command(context, args)
-        near = import_module("difflib").get_close_matches(name, COMMANDS, 1)
-        meant = "".join(f" Did you mean {each!r}?" for each in near)
-        raise click.UsageError(f"No such command {name!r}.{meant}", context)
+        if name == "help":
+            return self.resolve_command(context, [*args[1:2], "--help"])
+        meant = load("meant")
+        near = [meant.SAME[name]] if name in meant.SAME else meant.nearest(name, COMMANDS)[:1]
+        guess = "".join(f" Did you mean {each!r}?" for each in near)
+        raise click.UsageError(f"No such command {name!r}.{guess}", context)
 
     def shell_complete(self, context: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
         options = click.Command.shell_complete(self, context, incomplete)
@@ -161,6 +164,8 @@ def run(arguments: Sequence[str]) -> int:
         return 0  # the reader of our output has enough
     except Exception as error:  # noqa: BLE001 - nobody catches it after us
         ours = _as_ours(error)
+        if ours.known and (guess := load("meant").question(ours.unknown, ours.known)):
+            ours.hint = f"{guess} {ours.hint}"
         print_error(ours)
         return ours.exit_code
     return 0
