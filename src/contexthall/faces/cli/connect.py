@@ -11,11 +11,19 @@ from contexthall.core.paths import absolute
 from contexthall.core.text import is_printable
 from contexthall.faces.cli.options import HallChoice, completed_by, hall_options
 from contexthall.faces.cli.ourselves import command_of_this_hall
-from contexthall.faces.cli.output import on_one_line, print_data, say
+from contexthall.faces.cli.output import on_one_line, print_data, print_lines, say
 from contexthall.faces.cli.table import load
 from contexthall.faces.web.address import DEFAULT_PORT, Address
+from contexthall.hall import Hall
 
 *_NAMES, _LAST = CLIENTS
+_STATES = {
+    "this": "knows this hall",
+    "gone": "knows a hall that is gone",
+    "other": "knows another hall",
+    "broken": "file cannot be read",
+    "absent": "-",
+}
 _HELP = f"""Tell an agent of the hall: print its configuration, or write it.
 
 CLIENT is {", ".join(_NAMES)} or {_LAST}.
@@ -42,13 +50,16 @@ Examples:
   context connect claude-code            what to put where
   context connect claude-code --write    put it there
   context connect codex --http --write   share one that is served over HTTP
-  context connect codex --remove         take it out again""",
+  context connect codex --remove         take it out again
+  context connect --list                 who is here, and who knows the hall""",
 )
-@click.argument("client", type=ClientChoice(list(CLIENTS)), metavar="CLIENT")
+@click.argument("client", type=ClientChoice(list(CLIENTS)), metavar="CLIENT", required=False)
+@click.option("--list", "action", flag_value="list", help="Show which clients are here, and which know the hall.")
 @click.option(
     "--write", "action", flag_value="write", help="Put it into the client's file; whatever else the file says stays."
 )
 @click.option("--remove", "action", flag_value="remove", help="Take it out of the client's file again.")
+@click.option("--link", "action", flag_value="link", help="Print a link that installs it: of VS Code or Cursor.")
 @click.option("--http", is_flag=True, help="Have the client ask a hall that is served over HTTP.")
 @click.option("--at", metavar="[HOST:]PORT", help=f"Where that hall listens.  [default: {DEFAULT_PORT}]")
 @click.option("--name", metavar="TEXT", default=NAME, show_default=True, help="What the client shall call the hall.")
@@ -60,11 +71,16 @@ Examples:
 )
 @hall_options
 def connect(
-    client: str, action: str | None, http: bool, at: str | None, name: str, file: str | None, hall: HallChoice
+    client: str | None, action: str | None, http: bool, at: str | None, name: str, file: str | None, hall: HallChoice
 ) -> None:
     _check_options(name, file, at, http=http)
     at = str(DEFAULT_PORT) if at is None else at
     opened = hall.open()
+    if action == "list":
+        print_lines(_client_lines(opened))
+        return
+    if client is None:
+        raise UsageError("no client is named", hint="`context connect --list` shows which are here")
     chosen, place = CLIENTS[client], absolute(file, opened.settings.working_directory) if file else None
     if action == "remove":
         _print_removed(opened.clients.disconnect(chosen, name=name, file=place), name)
@@ -75,7 +91,9 @@ def connect(
         reach = Reach(url=f"{Address.read(at).url}mcp", has_token=bool(opened.settings.http_token))
     else:
         reach = Reach(command, tuple(arguments))
-    if action == "write":
+    if action == "link":
+        print_data(opened.clients.link(chosen, reach, name=name))
+    elif action == "write":
         _print_written(opened.clients.connect(chosen, reach, name=name, file=place), chosen)
         opened.caches.make_root()
     else:
@@ -84,6 +102,18 @@ def connect(
     if reach.url:
         serving = join([command, *arguments, "--http", at])
         say("\n" + on_one_line(f"serve the hall there with `{serving}`"))
+
+
+def _client_lines(hall: Hall) -> list[str]:
+    """Return a line for each client: its name, whether it is here, whether it knows the hall, and where."""
+    here = hall.clients.found(hall.machine.find_command)
+    known = sorted(hall.clients.known(port=DEFAULT_PORT), key=lambda each: each.client not in here)
+    rows = [
+        (each.client, "here" if each.client in here else "-", _STATES[each.state], each.detail or each.file)
+        for each in known
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, [*widths, 0], strict=True)) for row in rows]
 
 
 def _check_options(name: str, file: str | None, at: str | None, *, http: bool) -> None:
