@@ -33,6 +33,7 @@ from contexthall.system.kernel import open_straight
 if TYPE_CHECKING:
     from contexthall.caches.build.builder import Refreshed as Refreshed  # noqa: PLC0414 - for the command line
     from contexthall.caches.build.changes import SourceChanges as SourceChanges  # noqa: PLC0414
+    from contexthall.caches.build.document_folders import DocumentFolder as DocumentFolder  # noqa: PLC0414 - as above
     from contexthall.caches.freshness import SourceJudge, SourcesLook
     from contexthall.caches.query.explanation import Explanation, RankingPage
     from contexthall.caches.query.joined import JoinedReply as JoinedReply  # noqa: PLC0414 - for the command line

@@ -6,10 +6,11 @@ The public module of the room.
 import os
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from itertools import chain, count
 from typing import Any, Literal, NamedTuple
 
-from contexthall.clients.config_file import ConfigFile, FileChange
+from contexthall.clients.config_file import BACKUP_SUFFIX, ConfigFile, FileChange
 from contexthall.clients.importing import ImportedServer, Origin, as_members
 from contexthall.clients.links import LINKS
 from contexthall.clients.servers import ConfiguredServer, is_server, reached_by, servers_of
@@ -95,6 +96,23 @@ class Register:
             there = reached_by(name, config.servers_in(before.values).get(name))
             change = config.write(directory, before, config.without_server(before.text, name), name)
             return change._replace(whose=self._other_project(there, config.within)) if change.is_needed else change
+
+    def remove_backup(self, change: FileChange) -> None:
+        """Remove the copy of a client's file from before, if the file says the same again."""
+        if not change.backup:
+            return
+        folder, name = os.path.split(change.backup)
+        with suppress(DiskError), self._disk.enter(folder, follow=False) as opened:
+            if opened.read(name) == opened.read(name.removesuffix(BACKUP_SUFFIX)):
+                opened.remove_if_there(name)
+
+    def count_servers(self) -> int:
+        """Return how many servers of the clients' files could become members of a guild."""
+        found = set()
+        for file in self.files():
+            with suppress(HallError):
+                found |= {each.name for each in self.members_in(file) if not each.reason}
+        return len(found)
 
     def known(self, *, port: int) -> tuple[KnownClient, ...]:
         """Return for each client whether it has the hall of this project, which this machine may serve at that port."""

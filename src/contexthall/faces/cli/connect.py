@@ -86,7 +86,7 @@ def connect(
         _print_removed(opened.clients.disconnect(chosen, name=name, file=place), name)
         return
     opened.check_guild()
-    command, *arguments = _serving(hall, opened.settings)
+    command, *arguments = serving_command(hall, opened.settings)
     if http:
         reach = Reach(url=f"{Address.read(at).url}mcp", has_token=bool(opened.settings.http_token))
     else:
@@ -125,7 +125,7 @@ def _check_options(name: str, file: str | None, at: str | None, *, http: bool) -
         raise UsageError("--at is for --http", hint="type both, or neither")
 
 
-def _serving(hall: HallChoice, settings: Settings) -> list[str]:
+def serving_command(hall: HallChoice, settings: Settings) -> list[str]:
     """Return the command that serves this hall from any directory, with all options that decide what it offers."""
     options: list[tuple[str, object]] = [
         ("--path", settings.project_root),

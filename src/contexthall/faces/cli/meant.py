@@ -10,6 +10,7 @@ _MOST = 3
 SAME = {
     "find": "ask",
     "index": "build",
+    "install": "setup",
     "list": "caches",
     "mcp": "serve",
     "query": "ask",

@@ -39,6 +39,7 @@ class CommandEntry(NamedTuple):
 
 
 COMMANDS = {
+    "setup": CommandEntry("setup", START, "Set the hall up for this project, in one go; or undo that."),
     "connect": CommandEntry("connect", START, "Tell an agent of the hall: print its configuration, or write it."),
     "serve": CommandEntry("serve", START, "Serve the hall over standard input and output, or over HTTP."),
     "doctor": CommandEntry("doctor", START, "Say what is wrong here, and what to type."),
@@ -66,6 +67,7 @@ COMMANDS = {
 """By name, in the order in which people need them; those of a group stand together."""
 
 EXAMPLES = (
+    "context setup --dry-run",
     "context connect claude-code --write",
     "context build --sources docs --cache .context/caches/handbook",
     'context resolve --cache handbook --query "rotate keys" --budget 4000',
@@ -140,7 +142,7 @@ class CommandTable(click.Group):
 def context() -> None:
     """Context Hall gives AI agents what this machine has for them, over MCP: documents, code contexts and tools.
 
-    Begin with `context connect CLIENT`, which tells an agent of the hall. Whenever something is not as you expect,
+    Begin with `context setup` in a project. Whenever something is not as you expect,
     `context doctor` says what is wrong and what to type.
     """
 
