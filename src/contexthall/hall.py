@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from contexthall.authority import Authority
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from contexthall.caches.build.builder import Built, CacheBuilder, Progress, Refreshed
+    from contexthall.caches.build.document_folders import DocumentFolder
     from contexthall.caches.library import CacheRef, Library
     from contexthall.caches.query.resolution import Resolution
     from contexthall.caches.refresh_rules import CacheStateChange, RefreshResult
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
     from contexthall.guild.members.manifest import Launch
     from contexthall.guild.servers.blocking import GuildAtWork
+    from contexthall.system.undo_journal import UndoJournal
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 
@@ -346,6 +349,23 @@ class Hall:
         from contexthall.caches.watching import CacheWatcher, cache_state_changes
 
         return cache_state_changes(CacheWatcher(self.caches), stop)
+
+    def document_folders(self) -> "list[DocumentFolder]":
+        """Return the folders of the project that hold documents, each worth a cache."""
+        from contexthall.caches.build.document_folders import find_folders
+
+        seen = self.project.look_around()
+        return find_folders({each.scope: [file.name for file in each.files] for each in seen})
+
+    @cached_property
+    def setup_journal(self) -> "UndoJournal":
+        """What `context setup` has written for this project."""
+        from contexthall.system.undo_journal import UndoJournal
+
+        if not self.settings.user_state:
+            raise UsageError("there is no home directory to remember in what is done", hint="set HOME")
+        name = sha256(os.fsencode(self._disk.real(self.settings.project_root))).hexdigest()[:16]
+        return UndoJournal(self._disk, os.path.join(self.settings.user_state, "setup", f"{name}.jsonl"))
 
     def rehash_context(self, place: str) -> bool:
         """Write the fingerprint of a directory into its context; False if it was there already."""

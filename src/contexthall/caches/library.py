@@ -33,6 +33,7 @@ from contexthall.system.kernel import open_straight
 if TYPE_CHECKING:
     from contexthall.caches.build.builder import Refreshed as Refreshed  # noqa: PLC0414 - for the command line
     from contexthall.caches.build.changes import SourceChanges as SourceChanges  # noqa: PLC0414
+    from contexthall.caches.build.document_folders import DocumentFolder as DocumentFolder  # noqa: PLC0414 - as above
     from contexthall.caches.freshness import SourceJudge, SourcesLook
     from contexthall.caches.query.explanation import Explanation, RankingPage
     from contexthall.caches.query.joined import JoinedReply as JoinedReply  # noqa: PLC0414 - for the command line
@@ -156,7 +157,7 @@ class Library:
                 return below
         if path and self._disk.is_there(here):
             return CacheRef(here)
-        raise CacheMissingError(path)
+        raise CacheMissingError(path).about(path, self._own_names())
 
     @_retried_if_replaced
     def inspect(self, cache: CacheRef) -> Inspection:
@@ -401,6 +402,12 @@ class Library:
         """Refuse what was read from a directory that is not the cache any more."""
         if self.identity(cache) != opened.status().stamp:
             raise CacheMissingError(f"{cache.path} was replaced meanwhile")
+
+    def _own_names(self) -> list[str]:
+        """Return the names of the caches that are there; none if nobody can tell."""
+        with suppress(DiskError):
+            return [each.path for each in self._own_entries()]
+        return []
 
     def _own_entries(self) -> tuple[CacheEntry, ...]:
         try:

@@ -459,3 +459,5 @@ DOCTOR_PROBE_SECONDS: Final = 2.0
 """For whatever listens on the hall's port to answer."""
 DOCTOR_PROBE_BYTES: Final = 1 << 16
 """Of that answer; a hall's is short."""
+SETUP_CACHES: Final = 6
+"""That `context setup` proposes, of the folders with most documents: an agent has to choose among them."""
