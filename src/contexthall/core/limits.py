@@ -291,6 +291,8 @@ RECORD_NAME_CHARACTERS: Final = 40
 """Of a member's name in the names of its files; a hash makes them distinct."""
 FOUND_TOOLS: Final = 50
 """Of `guild_find_tools`: an agent that wants more wants another query."""
+TOOL_QUERY_WORDS: Final = 256
+"""Of a query for tools: so many different words count, and a tool needs no more to be named."""
 
 # Members' servers
 MEMBER_START_SECONDS: Final = 10.0
