@@ -367,6 +367,8 @@ LIST_ANSWER_SECONDS: Final = 0.1
 """Before the refresh, so that the agent's answer is on its way."""
 LIST_POLL_SECONDS: Final = 2.0
 """Between two looks at what other processes listed or approved."""
+GUILD_LOOK_SECONDS: Final = 1.0
+"""Between two looks at the guild directory, for members that came, went or changed."""
 ANNOUNCEMENT_SECONDS: Final = 0.2
 """A server's announcements of changed tools within it count as one."""
 MEMBER_LOG_BYTES: Final = 1 << 20

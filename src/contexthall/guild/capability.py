@@ -63,7 +63,7 @@ def guild_capability(manager: MCPManager, budget: int | None = None, pinned: Col
     capability = Capability("guild", guidance=guild.guidance(), tools=guild.tools(), unlisted=guild.unlisted())
 
     def on_event(event: Event) -> None:
-        if event.kind == "tools_updated" and guild.has_changed():
+        if event.kind in ("tools_updated", "roster_changed") and guild.has_changed():
             capability.guidance = guild.guidance()
             capability.replace_tools(guild.tools(), guild.unlisted())
 
