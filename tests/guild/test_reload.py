@@ -65,9 +65,7 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-def test_a_new_member_offers_its_tools_and_starts_nothing(
-    guild: Path, memory: Memory, tmp_path: Path
-) -> None:
+def test_a_new_member_offers_its_tools_and_starts_nothing(guild: Path, memory: Memory, tmp_path: Path) -> None:
     async def work() -> None:
         async with serving(guild, memory) as served:
             write_cache(make_member(tmp_path, "echo"), tool("say"), tool("shout"))
@@ -172,9 +170,7 @@ def test_a_broken_manifest_is_an_error_until_it_is_mended(guild: Path, memory: M
     run(work)
 
 
-def test_a_directory_replaced_by_its_like_is_another_server(
-    guild: Path, memory: Memory, tmp_path: Path
-) -> None:
+def test_a_directory_replaced_by_its_like_is_another_server(guild: Path, memory: Memory, tmp_path: Path) -> None:
     write_cache(make_member(guild, "echo"), tool("say"))
 
     async def work() -> None:
@@ -224,9 +220,7 @@ def test_a_directory_that_is_renamed_while_it_is_called_answers(guild: Path, mem
     run(work)
 
 
-def test_a_member_copied_piece_by_piece_comes_once_it_is_whole(
-    guild: Path, memory: Memory, tmp_path: Path
-) -> None:
+def test_a_member_copied_piece_by_piece_comes_once_it_is_whole(guild: Path, memory: Memory, tmp_path: Path) -> None:
     whole = make_member(tmp_path, "echo")
     write_cache(whole, tool("say"))
     manifest = (whole / "plugin.json").read_bytes()
