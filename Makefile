@@ -14,7 +14,9 @@ unexport PYTHONDONTWRITEBYTECODE
 PARALLEL := --numprocesses auto --dist worksteal
 BENCHMARKS := startup stdio_calls caches sections packages refreshing contexts guild web
 
-.PHONY: help run quick test again installers members clients conformance model browser shells pythons locales check dist docs bench bench-large bench-quality bench-meaning $(BENCHMARKS:%=bench-%) torture mutants clean
+.PHONY: help run quick test again check dist docs mutants torture clean
+.PHONY: installers members clients conformance model browser shells pythons locales
+.PHONY: bench bench-large bench-quality bench-meaning bench-search $(BENCHMARKS:%=bench-%)
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
@@ -36,6 +38,7 @@ help:
 	@echo "make bench    run every benchmark against an installed wheel, and write the tables of docs/performance.md; bench-caches and so on run one"
 	@echo "make bench-quality  download public documentation, ask format 1, format 2 and two search engines what people ask of it, and write the table of docs/ranking.md"
 	@echo "make bench-meaning  ask the natural questions again with an embedder, and write what it finds and costs to docs/ranking.md"
+	@echo "make bench-search  ask the search among tools, and bm25s, graded queries; TOOL_SEARCH=DIR says where these are"
 	@echo "make torture  break everything on purpose for about twenty minutes, and write what happened to docs/torture.md"
 	@echo "make mutants  plant mistakes in a copy of the tree, one at a time, and see that the tests notice each; ONLY=disk plants those about that"
 	@echo "make clean    remove what the others made"
@@ -102,6 +105,14 @@ bench-large: .bench/installed
 bench-quality: .bench/installed
 	.bench/bin/python -m benchmarks.quality.fetch .bench-quality
 	.bench/bin/python -m benchmarks.quality.bench .bench-quality --write docs/ranking.md
+
+# Graded queries for tools, which are others' data: they are read where they are, and not copied here.
+TOOL_SEARCH ?= ../shared/tool-search
+
+bench-search: .bench/installed
+	@test -f $(TOOL_SEARCH)/tools.json || { echo "make bench-search needs the tools and queries of smart-mcp-proxy/mcpproxy-go: TOOL_SEARCH=DIR" >&2; exit 1; }
+	.bench/bin/python $(INSTALL) bm25s==0.3.16
+	.bench/bin/python -m benchmarks.quality.tools $(TOOL_SEARCH) --write docs/ranking.md
 
 # Minutes, because every section is embedded.
 bench-meaning: .bench/installed .model/installed

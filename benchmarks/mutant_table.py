@@ -632,8 +632,8 @@ CHOSEN = (
     ),
     Mutant(
         module="guild/lists/search.py",
-        old="key=lambda number: (-scores[number], _place(listed[number]))",
-        new="key=lambda number: -scores[number]",
+        old="self._listed = sorted(listed, key=lambda tool: (tool.name, tool.member))",
+        new="self._listed = list(listed)",
         breaks="of tools that fit equally well, the order of the members decides",
         tests=("tests/guild/test_search.py",),
     ),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from contexthall.contexts.project import Context, ContextEntry, Outcome, Project, Projects, Report, StateChange
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
-    from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
+    from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, ServerFactory, Trial
     from contexthall.guild.members.manifest import Launch
     from contexthall.guild.servers.blocking import GuildAtWork
     from contexthall.system.undo_journal import UndoJournal
@@ -182,17 +182,27 @@ class Hall:
         return self._open_guild()
 
     def _open_guild(self) -> "MCPManager":
-        from contexthall.guild.lists.memory import Memory
-        from contexthall.guild.manager import MCPManager, discover_guild_members
-        from contexthall.guild.members.enrolment import existing_guild
+        from contexthall.guild.manager import MCPManager
 
-        disk, state = self._disk, self.settings.user_state
-        memory = Memory(disk, os.path.join(state, "guild") if state else "")
-        members = discover_guild_members(existing_guild(disk, self.settings.guild), disk, memory.knows)
+        disk, memory, members = self._disk, self._guild_memory, self._guild_watch.discover()
         hold = self.settings.guild_trust == "hold"
         manager = MCPManager(members, _LateConnector(memory), disk=disk, memory=memory, hold=hold)
         manager.load_roster()
         return manager
+
+    @cached_property
+    def _guild_memory(self) -> "Memory":
+        from contexthall.guild.lists.memory import Memory
+
+        state = self.settings.user_state
+        return Memory(self._disk, os.path.join(state, "guild") if state else "")
+
+    @property
+    def _guild_watch(self) -> "GuildWatch":
+        from contexthall.guild.manager import GuildWatch
+        from contexthall.guild.members.enrolment import existing_guild
+
+        return GuildWatch(self._disk, existing_guild(self._disk, self.settings.guild), self._guild_memory.knows)
 
     @cached_property
     def machine(self) -> Machine:
@@ -211,7 +221,9 @@ class Hall:
         """While this is entered, servers of the guild may run; at the end none does."""
         if not self.has_guild:
             return nullcontext()
-        return self.guild.running(self.settings.guild_refresh if refresh else "never", self.catalog.listed)
+        if not refresh:
+            return self.guild.running()
+        return self.guild.running(self.settings.guild_refresh, self.catalog.listed, self._guild_watch)
 
     @property
     def has_guild(self) -> bool:

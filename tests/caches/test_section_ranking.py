@@ -15,9 +15,9 @@ from contexthall.caches.index import fast_occurrences, occurrences
 from contexthall.caches.index.segment_builder import code_of, codes_of
 from contexthall.caches.index.segments import Segments
 from contexthall.caches.library import CacheRef
-from contexthall.caches.query import bm25f, fast_weights
+from contexthall.caches.query import fast_weights
 from contexthall.caches.query.section_ranking import SectionRanking, SectionScorer
-from contexthall.core import limits
+from contexthall.core import bm25, limits
 
 WORDS = [
     *("install", "upgrade", "token", "budget", "tokenBudget", "the", "how", "key", "rotate", "keys", "run", "pip"),
@@ -109,7 +109,7 @@ def test_codes_are_those_of_utf_8_and_go_on_where_characters_end(number: int) ->
 @settings(max_examples=scaled(60, 120, 20_000))
 @given(st.integers(1, 2**40))
 def test_the_logarithm_is_that_of_the_oracle(number: int) -> None:
-    assert bm25f.log2_16(number) == oracle.log2_16(number)
+    assert bm25.log2_16(number) == oracle.log2_16(number)
 
 
 def many(sections: int, *, pages: int = 3) -> dict[str, str]:

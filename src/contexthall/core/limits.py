@@ -291,6 +291,8 @@ RECORD_NAME_CHARACTERS: Final = 40
 """Of a member's name in the names of its files; a hash makes them distinct."""
 FOUND_TOOLS: Final = 50
 """Of `guild_find_tools`: an agent that wants more wants another query."""
+TOOL_QUERY_WORDS: Final = 256
+"""Of a query for tools: so many different words count, and a tool needs no more to be named."""
 
 # Members' servers
 MEMBER_START_SECONDS: Final = 10.0
@@ -365,6 +367,8 @@ LIST_ANSWER_SECONDS: Final = 0.1
 """Before the refresh, so that the agent's answer is on its way."""
 LIST_POLL_SECONDS: Final = 2.0
 """Between two looks at what other processes listed or approved."""
+GUILD_LOOK_SECONDS: Final = 1.0
+"""Between two looks at the guild directory, for members that came, went or changed."""
 ANNOUNCEMENT_SECONDS: Final = 0.2
 """A server's announcements of changed tools within it count as one."""
 MEMBER_LOG_BYTES: Final = 1 << 20

@@ -140,6 +140,19 @@ def test_what_happens_to_a_member_is_told_at_once_to_every_page(tmp_path: Path) 
     assert "not found" in failed[1]["member"]["error"]
 
 
+def test_a_page_is_told_that_members_came_or_went(tmp_path: Path) -> None:
+    write_cache(make_member(tmp_path / "guild", "zoo", "--tools", "0"), tool("old"))
+    write_cache(make_member(tmp_path / "elsewhere", "late", "--tools", "0"), tool("new"))
+    with HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall, hall.events() as events:
+        assert next(events)[0] == "hello"
+        (tmp_path / "elsewhere" / "late").rename(tmp_path / "guild" / "late")
+        assert next(events) == ("roster_changed", {"member": None})
+        assert [each["name"] for each in hall.get("/api/guild")["members"]] == ["late", "zoo"]
+        (tmp_path / "guild" / "zoo").rename(tmp_path / "elsewhere" / "zoo")
+        assert next(events) == ("roster_changed", {"member": None})
+        assert [each["name"] for each in hall.get("/api/guild")["members"]] == ["late"]
+
+
 def test_a_page_that_shows_the_roster_sets_the_refresh_going(tmp_path: Path) -> None:
     """REQ-MCP-TOOL-6: after the roster is loaded, servers are started in the background."""
     make_member(tmp_path / "guild", "zoo", "--tools", "0")
