@@ -109,6 +109,8 @@ REFRESH_BACK_OFF_SECONDS: Final = 2.0
 """After a refresh that failed, before the next; it doubles with each."""
 LAST_REFRESH_BACK_OFF_SECONDS: Final = 60.0
 """What is mended, such as a full disk, should not be waited for long."""
+REFRESH_PAUSE_SECONDS: Final = 2.0
+"""After a refresh that went well, at most: a save shall not wait for as long as the burst before it took."""
 REFRESH_SECONDS: Final = 3600.0
 """Of a refresh by a hall; then it is ended. One with an embedder may take long, and none may hold up all others."""
 WORKER_LOG_LINES: Final = 100
