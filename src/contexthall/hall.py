@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from contexthall.authority import Authority
 from contexthall.config.settings import Settings
 from contexthall.config.settings_files import Source, load_despite_faults, load_settings
-from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
 from contexthall.core.timestamp import created_at
 from contexthall.system.disk import Disk
@@ -303,25 +302,15 @@ class Hall:
         the id of one that is installed, which is run to compare sections by meaning too. Both are for format 2,
         and so are `shards`: the parts that the cache has on the disk, which give the answers of one.
         """
-        from contexthall.caches.build.builder import CacheBuilder
         from contexthall.caches.build.package_sources import choose_packages
         from contexthall.caches.build.selection import Choice
-        from contexthall.caches.query.scorers import SCORERS, SECTIONS
 
-        at, here = created_at(os.environ, time.time), self.settings.working_directory
-        builder = CacheBuilder(self._disk, at, here, SECTIONS if format == 2 else SCORERS[0])  # noqa: PLR2004
-        if embedder is not None:
-            if builder.scorer is not SECTIONS:
-                raise UsageError("only caches of format 2 have an embedder", hint="leave --format 1 out")
-            builder = _with_embedder(builder, embedder)
-        if shards != 1:
-            builder = _with_shards(builder, shards)
-        choice = Choice(tuple(include), tuple(exclude), everything)
-        chosen = None
+        builder, chosen = self._cache_builder(format, embedder, shards), None
         if packages or python is not None or all_packages:
-            named = None if python is None else absolute(python, here)
+            named = None if python is None else absolute(python, self.settings.working_directory)
             root = self.settings.project_root
             chosen = choose_packages(self._disk, root, named, os.environ, everything=all_packages)
+        choice = Choice(tuple(include), tuple(exclude), everything)
         return builder.build(
             sources, cache, choice=choice, force=force, strict=strict, packages=chosen, progress=progress
         )
@@ -333,16 +322,16 @@ class Hall:
 
         If `only_project`, sources outside of the project are refused, whoever may read them.
         """
-        from contexthall.caches.build.builder import CacheBuilder
-        from contexthall.caches.query.scorers import SECTIONS
-
-        at, here = created_at(os.environ, time.time), self.settings.working_directory
         callers = partial(self._authority.may_read, home=self.settings.project_root)
         may_read = self._authority.is_in_project if only_project else callers
-        builder = CacheBuilder(self._disk, at, here, SECTIONS)
-        if name := self.caches.embedder_of(cache):
-            builder = _with_embedder(builder, name)
+        builder = self._cache_builder(embedder=self.caches.embedder_of(cache) or None)
         return builder.refresh(cache.path, may_read=may_read, whole=whole, progress=progress)
+
+    def _cache_builder(self, number: int = 2, embedder: str | None = None, shards: int = 1) -> "CacheBuilder":
+        from contexthall.caches.build.choices import choose_builder
+
+        at, here = created_at(os.environ, time.time), self.settings.working_directory
+        return choose_builder(self._disk, at, here, number=number, embedder=embedder, shards=shards)
 
     @property
     def may_refresh_caches(self) -> bool:
@@ -453,26 +442,6 @@ class Hall:
         from contexthall.guild.members.enrolment import enrol
 
         enrol(self._disk, self.settings.guild, found.name, _launch(found))
-
-
-def _with_embedder(builder: "CacheBuilder", name: str) -> "CacheBuilder":
-    from contexthall.caches.build.embedding import SectionEmbedder
-    from contexthall.caches.embedding.embedders import find_embedder
-
-    embedding = SectionEmbedder(find_embedder(name))
-    return builder._replace(scorer=embedding.scorer, embedding=embedding)
-
-
-def _with_shards(builder: "CacheBuilder", shards: int) -> "CacheBuilder":
-    from contexthall.caches.query.scorers import SECTIONS
-    from contexthall.core import limits
-
-    if not 1 <= shards <= limits.SHARDS:
-        raise UsageError(f"a cache has from 1 to {limits.SHARDS} shards, not {shards}", hint="choose another --shards")
-    if builder.scorer != SECTIONS:
-        hint = "leave --shards out, or --format 1 and --embedder"
-        raise UsageError("only caches of format 2 without an embedder have shards", hint=hint)
-    return builder._replace(shards=shards)
 
 
 def _launch(found: "ImportedServer") -> "Launch":

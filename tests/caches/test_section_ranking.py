@@ -89,11 +89,14 @@ def test_numbers_beyond_64_bits_are_left_to_the_standard_library() -> None:
 
 
 @settings(max_examples=scaled(30, 80, 5000))
-@given(st.lists(st.lists(st.integers(0, 9))))
-def test_numpy_counts_as_the_standard_library_does(units: list[list[int]]) -> None:
+@given(st.lists(st.lists(st.integers(0, 9))), st.integers(1, 20))
+def test_numpy_counts_as_the_standard_library_does(units: list[list[int]], at_once: int) -> None:
     found, lengths = array("I", [term for unit in units for term in unit]), array("I", map(len, units))
     expected = occurrences.counted(found, lengths, 10)
-    assert fast_occurrences.counted(found, lengths, 10) == expected
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(fast_occurrences, "_AT_ONCE", at_once)
+        assert fast_occurrences.counted(found, lengths, 10) == expected
+        assert fast_occurrences.ranked([found, found[1:]], 10) == occurrences.ranked([found, found[1:]], 10)
     for term in range(10):
         counts = [(unit, terms.count(term)) for unit, terms in enumerate(units) if term in terms]
         assert list(zip(*expected.of(term), strict=True)) == counts

@@ -109,8 +109,12 @@ REFRESH_BACK_OFF_SECONDS: Final = 2.0
 """After a refresh that failed, before the next; it doubles with each."""
 LAST_REFRESH_BACK_OFF_SECONDS: Final = 60.0
 """What is mended, such as a full disk, should not be waited for long."""
+REFRESH_PAUSE_SECONDS: Final = 2.0
+"""After a refresh that went well, at most: a save shall not wait for as long as the burst before it took."""
 REFRESH_SECONDS: Final = 3600.0
 """Of a refresh by a hall; then it is ended. One with an embedder may take long, and none may hold up all others."""
+WORKER_LOG_LINES: Final = 100
+"""Of what a refresh says on its standard error; a trace has fewer, and an embedder may print for ever."""
 SMALL_SEGMENTS: Final = 8
 """Refreshes add segments, and every question looks into each; when small ones are more, they become one."""
 SEGMENT_PAGES: Final = 6144
@@ -374,7 +378,7 @@ ANNOUNCEMENT_SECONDS: Final = 0.2
 MEMBER_LOG_BYTES: Final = 1 << 20
 """Of each of a log's two files: together 2 MiB, of which the older half is dropped."""
 LOG_LINE_CHARACTERS: Final = 500
-"""Of the last line that a server printed, which its errors quote."""
+"""Of the last line that a server printed, which its errors quote, and of a line of a refresh in the log."""
 
 # Clients over MCP
 REQUESTS_UNDER_WAY: Final = 128
