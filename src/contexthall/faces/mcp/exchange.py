@@ -22,7 +22,7 @@ _HEARTBEAT = b": still here\r\n\r\n"
 _TOO_LARGE = f"Message larger than {limits.CLIENT_MESSAGE_BYTES} bytes"
 
 
-class RefusedError(Exception):
+class RefusedMessageError(Exception):
     """A request that is answered with an error and a status of HTTP."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Exchange:
     def check_length(self) -> None:
         """Refuse a body that says that it is too large."""
         if int(self.head.get("content-length", "0")) > limits.CLIENT_MESSAGE_BYTES:
-            raise RefusedError(413, _TOO_LARGE)
+            raise RefusedMessageError(413, _TOO_LARGE)
 
     async def body(self, large: asyncio.Semaphore) -> bytes:
         """Read the body; a large one, which stands in memory several times, has its turn until it is answered."""
@@ -72,7 +72,7 @@ class Exchange:
             body += part.get("body", b"")
             more = part.get("more_body", False)
             if len(body) > limits.CLIENT_MESSAGE_BYTES:
-                raise RefusedError(413, _TOO_LARGE)
+                raise RefusedMessageError(413, _TOO_LARGE)
             if len(body) >= limits.LARGE_BODY_BYTES and self._large is None:
                 await large.acquire()
                 self._large = large

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from contexthall.core import limits
-from contexthall.faces.mcp.exchange import EVENTS, JSON, Exchange, RefusedError
+from contexthall.faces.mcp.exchange import EVENTS, JSON, Exchange, RefusedMessageError
 from contexthall.faces.mcp.server import HallServer, outcome
 from contexthall.faces.mcp.sessions import Sessions
 from contexthall.protocol import http as rules
@@ -41,8 +41,8 @@ class HttpEndpoint:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._server = server
-        self._sessions = Sessions[_Client](most_sessions, clock)
-        self._listening: set[_Client] = set()
+        self._sessions = Sessions[_HttpClient](most_sessions, clock)
+        self._listening: set[_HttpClient] = set()
         """Those of the current era that wait for changes, each by a request of its own."""
         self._large = asyncio.Semaphore(limits.LARGE_BODIES)
 
@@ -68,7 +68,7 @@ class HttpEndpoint:
         exchange = Exchange(scope, receive, send)
         try:
             await self._answer(exchange)
-        except RefusedError as refused:
+        except RefusedMessageError as refused:
             line = messages.error_line(refused.request_id, refused.error.to_json())
             await exchange.conclude(line, refused.status, refused.headers)
         except ClientDisconnect:
@@ -80,25 +80,25 @@ class HttpEndpoint:
         answer = {"POST": self._take_message, "GET": self._listen, "DELETE": self._end_session}.get(exchange.method)
         is_current = rules.is_current(exchange.head)
         if answer is None or (is_current and exchange.method != "POST"):
-            raise RefusedError(405, "Method not allowed", headers=_METHODS)
+            raise RefusedMessageError(405, "Method not allowed", headers=_METHODS)
         session_id = "" if is_current else exchange.head.get(rules.SESSION, "")
         with self._sessions.used(session_id, exchange.head.get("origin", "")) as client:
             if session_id and client is None:
-                raise RefusedError(404, "Session not found")
+                raise RefusedMessageError(404, "Session not found")
             await answer(exchange, client)
 
     # Messages:
 
-    async def _take_message(self, exchange: Exchange, client: "_Client | None") -> None:
+    async def _take_message(self, exchange: Exchange, client: "_HttpClient | None") -> None:
         exchange.check_length()
         if not exchange.accepts(JSON, EVENTS):
-            raise RefusedError(406, f"Not acceptable: an answer is {JSON} or {EVENTS}")
+            raise RefusedMessageError(406, f"Not acceptable: an answer is {JSON} or {EVENTS}")
         if exchange.head.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-            raise RefusedError(415, f"A message is {JSON}")
+            raise RefusedMessageError(415, f"A message is {JSON}")
         try:
             message = messages.read(await exchange.body(self._large))
         except messages.MalformedMessageError as error:
-            raise RefusedError(400, error, error.request_id) from None
+            raise RefusedMessageError(400, error, error.request_id) from None
         opening = message if isinstance(message, Request) and message.method == "initialize" else None
         if client is not None:
             await self._take_in_session(exchange, client, message)
@@ -107,20 +107,20 @@ class HttpEndpoint:
         elif opening is not None:
             await self._open_session(exchange, opening)
         else:
-            raise RefusedError(400, "Missing session ID")
+            raise RefusedMessageError(400, "Missing session ID")
 
     async def _open_session(self, exchange: Exchange, opening: Request) -> None:
-        client, headers = _Client(self._server.role(Era.HANDSHAKE)), []
+        client, headers = _HttpClient(self._server.role(Era.HANDSHAKE)), []
         (effect,) = client.role.receive(opening)
         assert isinstance(effect, SendLine)
         if client.role.is_initialized:
             session_id = self._sessions.open(client, exchange.head.get("origin", ""))
             if not session_id:
-                raise RefusedError(503, RpcError(messages.INTERNAL_ERROR, "Too many open sessions"), opening.id)
+                raise RefusedMessageError(503, RpcError(messages.INTERNAL_ERROR, "Too many open sessions"), opening.id)
             headers = [(rules.SESSION.encode(), session_id.encode())]
         await exchange.conclude(effect.line, headers=headers)
 
-    async def _take_in_session(self, exchange: Exchange, client: "_Client", message: Message) -> None:
+    async def _take_in_session(self, exchange: Exchange, client: "_HttpClient", message: Message) -> None:
         for effect in client.role.receive(message):
             match effect:
                 case SendLine(line):
@@ -137,11 +137,11 @@ class HttpEndpoint:
         try:
             rules.check(exchange.head, message, self._server.input_schema)
         except RpcError as error:
-            raise RefusedError(400, error, message.id if isinstance(message, Request) else None) from None
+            raise RefusedMessageError(400, error, message.id if isinstance(message, Request) else None) from None
         if not isinstance(message, Request):
             await exchange.conclude(b"", 202)
             return
-        client = _Client(self._server.role(Era.CURRENT))
+        client = _HttpClient(self._server.role(Era.CURRENT))
         (effect,) = client.role.receive(message)
         if isinstance(effect, Begin):
             result = await client.run(effect.call, exchange)
@@ -154,9 +154,9 @@ class HttpEndpoint:
 
     # Changes:
 
-    async def _subscribe(self, exchange: Exchange, client: "_Client", acknowledgement: bytes) -> None:
+    async def _subscribe(self, exchange: Exchange, client: "_HttpClient", acknowledgement: bytes) -> None:
         if len(self._listening) >= limits.SUBSCRIPTIONS:
-            raise RefusedError(503, RpcError(messages.INTERNAL_ERROR, "Too many subscriptions"))
+            raise RefusedMessageError(503, RpcError(messages.INTERNAL_ERROR, "Too many subscriptions"))
         self._listening.add(client)
         try:
             await exchange.tell(acknowledgement)
@@ -164,24 +164,24 @@ class HttpEndpoint:
         finally:
             self._listening.discard(client)
 
-    async def _listen(self, exchange: Exchange, client: "_Client | None") -> None:
+    async def _listen(self, exchange: Exchange, client: "_HttpClient | None") -> None:
         if not exchange.accepts(EVENTS):
-            raise RefusedError(406, f"Not acceptable: the answer is {EVENTS}")
+            raise RefusedMessageError(406, f"Not acceptable: the answer is {EVENTS}")
         if client is None:
-            raise RefusedError(400, "Missing session ID")
+            raise RefusedMessageError(400, "Missing session ID")
         if client.is_listening:
-            raise RefusedError(409, "A session has one stream")
+            raise RefusedMessageError(409, "A session has one stream")
         await client.listen(exchange)
 
-    async def _end_session(self, exchange: Exchange, client: "_Client | None") -> None:
+    async def _end_session(self, exchange: Exchange, client: "_HttpClient | None") -> None:
         if client is None:
-            raise RefusedError(400, "Missing session ID")
+            raise RefusedMessageError(400, "Missing session ID")
         self._sessions.end(exchange.head[rules.SESSION])
         client.end()
         await exchange.conclude(b"")
 
 
-class _Client:
+class _HttpClient:
     """A client: its connection, as the protocol sees it, its calls under way, and what it has to be told."""
 
     def __init__(self, role: ServerRole) -> None:
