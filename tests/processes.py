@@ -97,6 +97,15 @@ class RawServer:
 
     def receive(self) -> dict[str, Any]:
         """The next message; fails rather than wait for ever."""
+        message: dict[str, Any] = json.loads(self.receive_line())
+        return message
+
+    def exchange(self, message: Mapping[str, Any]) -> bytes:
+        """Send a message; give the line that answers it."""
+        self.send(message)
+        return self.receive_line()
+
+    def receive_line(self) -> bytes:
         assert self.process.stdout is not None
         deadline = time.monotonic() + PATIENCE_SECONDS
         while b"\n" not in self._received:
@@ -104,9 +113,8 @@ class RawServer:
             chunk = os.read(self.process.stdout.fileno(), 1 << 20) if ready else b""
             assert chunk, f"the server said nothing; standard error: {self.errors_so_far()!r}"
             self._received += chunk
-        line, self._received = self._received.split(b"\n", 1)
-        message: dict[str, Any] = json.loads(line)
-        return message
+        line, separator, self._received = self._received.partition(b"\n")
+        return line + separator
 
     def request_whatever_is_told(
         self, identifier: int, method: str, params: Mapping[str, Any] | None = None

@@ -402,21 +402,17 @@ UNKNOWN_TOOL_CHARACTERS: Final = 1000
 SUBSCRIPTIONS: Final = 100
 """At a time: each is a request that stays open."""
 HTTP_SESSIONS: Final = 100
-"""At `/mcp`: each keeps the last message that it got."""
+"""At `/mcp`, in the protocol of 2025: more agents than that use one hall in turns."""
 SESSION_IDLE_SECONDS: Final = 1800.0
 """Then a session ends."""
 UNUSED_SESSION_SECONDS: Final = 30.0
 """Where there is no room, a session that was only opened has to go after it."""
 USED_SESSION_SECONDS: Final = 300.0
 """Where there is no room, a session that was used has to go after it."""
-SESSION_SIGN_SECONDS: Final = 60.0
-"""Pings are answered without the SDK, but for one in this time: else it would let the session lapse."""
 LARGE_BODY_BYTES: Final = 1 << 20
 """A body at `/mcp` of this size or more takes its turn."""
 LARGE_BODIES: Final = 4
 """At `/mcp` at a time, since each costs many times its size; the others wait."""
-PING_BYTES: Final = 1024
-"""No honest `ping` over HTTP is longer; a longer one goes the long way."""
 
 # Connections over HTTP, and the page
 HTTP_CONNECTIONS: Final = 256
