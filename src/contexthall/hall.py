@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from contexthall.authority import Authority
 from contexthall.config.settings import Settings
 from contexthall.config.settings_files import Source, load_despite_faults, load_settings
+from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
 from contexthall.core.timestamp import created_at
 from contexthall.system.disk import Disk
