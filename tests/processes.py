@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 CONTEXT = (sys.executable, "-m", "contexthall")
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 NOBODY = 65534
 """A user whom permissions bind."""
 
@@ -84,7 +85,8 @@ class RawServer:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert stream is not None
-            stream.close()
+            with suppress(BrokenPipeError):  # something is left to be flushed, and nobody to read it
+                stream.close()
 
     def send(self, *messages: Mapping[str, Any] | bytes) -> None:
         assert self.process.stdin is not None

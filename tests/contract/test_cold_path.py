@@ -18,6 +18,7 @@ SDK = {"mcp", "mcp_types"}
 HEAVY = SDK | {"ctypes", "numpy", "pickle", "anyio", "asyncio", "jsonschema", "pydantic", "tomllib", "rich"}
 
 ARGUMENTS = {
+    "setup": ["setup", "--dry-run"],
     "connect": ["connect", "cursor", "--write"],
     "doctor": ["doctor", "--no-start", "--guild", "guild-members"],
     "tools": ["tools"],

@@ -59,9 +59,9 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 @asynccontextmanager
 async def connected(hall: HttpHall, era: Era, token: str = "", **options: Any) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    with anyio.fail_after(30):
+    with anyio.fail_after(90):
         async with (
-            httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20) as http,
+            httpx2.AsyncClient(headers=headers, trust_env=False, timeout=90) as http,
             Client(streamable_http_client(f"{hall.url}/mcp", http_client=http), mode=era, **options) as client,
         ):
             yield client
@@ -307,7 +307,7 @@ async def endpoint_asked(catalog: Catalog | None = None, **options: Any) -> Asyn
     server = HallServer(catalog or Catalog([]), Caller(may_read=lambda _path, _home: True), version="1")
     endpoint = HttpEndpoint(server, **options)
     transport = httpx2.ASGITransport(endpoint)
-    with anyio.fail_after(30):
+    with anyio.fail_after(90):
         async with endpoint.running(), httpx2.AsyncClient(transport=transport, base_url="http://hall") as http:
             yield http
 
@@ -368,7 +368,7 @@ async def test_whoever_only_listens_takes_no_turn_of_a_large_message(tmp_path: P
         "subscriptions/listen": {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": listen},
         "tools/list": {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": MODERN_META}},
     }
-    with HttpHall(cwd=tmp_path) as hall, anyio.fail_after(30):
+    with HttpHall(cwd=tmp_path) as hall, anyio.fail_after(90):
         async with httpx2.AsyncClient(base_url=hall.url, trust_env=False) as http, AsyncExitStack() as streams:
 
             def asking(method: str) -> AbstractAsyncContextManager[httpx2.Response]:
