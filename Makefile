@@ -26,7 +26,7 @@ help:
 	@echo "make installers  install uv and pipx, and what the wheel needs as files, with which tests install it as people do; without them these are skipped"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make clients  install Claude Code, Codex and Gemini CLI, which some tests connect to the hall; without them these are skipped"
-	@echo "make conformance  install the official conformance suite, and the Node.js it wants, which some tests run; without it these are skipped"
+	@echo "make conformance  install the official conformance suites, the Inspector and the Node.js they want, which some tests run; without them these are skipped"
 	@echo "make model    install the embedding model that some tests and benchmarks want; without it these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
 	@echo "make shells   install Debian's bash, zsh and fish, which the tests of completion want; without one its test is skipped"
@@ -178,8 +178,9 @@ NPM_CLIENTS := @anthropic-ai/claude-code@2.1.197 @google/gemini-cli@0.61.0 @open
 	npm install --no-audit --no-fund --no-progress --loglevel=error --save-exact --prefix .clients $(NPM_CLIENTS)
 	@touch $@
 
-# The suite wants Node 22, which npm can bring.
-NPM_CONFORMANCE := @modelcontextprotocol/conformance@0.1.16 node@22.23.3
+# The suites of both eras, which want Node 22, which npm can bring, and the official clients that are no agents.
+NPM_CONFORMANCE := @modelcontextprotocol/conformance@0.1.16 conformance-2026@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12 node@22.23.3 \
+	@modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/sdk@1.32.2
 
 .conformance/installed: Makefile
 	@command -v npm >/dev/null || { echo "make conformance needs npm, which comes with Node.js" >&2; exit 1; }
