@@ -268,6 +268,24 @@ AGENTS_SCOPE_CHARACTERS: Final = 200
 AGENTS_SUMMARY_CHARACTERS: Final = 120
 """Of a summary in a row; a longer one is cut."""
 
+# Rule files, and briefs
+RULE_FILE_BYTES: Final = 256 << 10
+"""Of an AGENTS.md or another rule file: no agent reads a larger one, and neither does the hall."""
+RULE_FILES: Final = 256
+"""Of a project; the others are not looked at."""
+RULE_FOLDER_LEVELS: Final = 4
+"""Below `.claude/rules` and the like: nobody sorts rules deeper."""
+RULE_NAMES: Final = 200
+"""Paths that a rule file names, and that are looked for; each costs a call or more."""
+RULE_PATTERNS: Final = 100
+"""Of a rule file, braces written out."""
+RULE_SETTINGS: Final = 200
+"""Lines above a rule file that may be its front matter."""
+RULE_IMPORT_LEVELS: Final = 5
+"""From a CLAUDE.md to what it imports, and on; Claude Code follows no more."""
+RULE_PACKAGES: Final = 128
+"""Directories in which a path is looked for that a rule file names: in a monorepo it may mean one of its packages."""
+
 # Members and their lists
 MANIFEST_BYTES: Final = 1 << 20
 """Of a member's manifest; nobody writes a larger one."""

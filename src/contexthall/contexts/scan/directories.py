@@ -34,7 +34,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_EXTENSIONS = _words(
+EXTENSIONS = _words(
     "ts tsx mts cts js jsx mjs cjs vue svelte astro py pyi pyx ipynb rs go java kt kts scala groovy gradle clj cljs c "
     "cc cpp cxx h hh hpp hxx m mm cu cs fs vb swift dart rb php pl pm lua r jl ex exs erl hs ml mli elm nim zig v sol "
     "asm s sql sh bash zsh fish ps1 bat tf hcl nix cmake mk bzl dockerfile graphql gql proto thrift prisma html css "
@@ -153,7 +153,7 @@ def is_entered(name: str) -> bool:
 def is_source(name: str) -> bool:
     """Return whether a file is source, configuration or prose, by its name."""
     _, dot, extension = name.rpartition(".")
-    return (bool(dot) and extension.lower() in _EXTENSIONS and name != CONFIG_FILE) or name in _SOURCE_NAMES
+    return (bool(dot) and extension.lower() in EXTENSIONS and name != CONFIG_FILE) or name in _SOURCE_NAMES
 
 
 def _with_parents(directories: Sequence[ScannedDirectory], are_wanted: Sequence[bool]) -> list[ScannedDirectory]:
