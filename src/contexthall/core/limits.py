@@ -199,6 +199,8 @@ REPEATED_HEADING_CHARACTERS: Final = 200
 # Contexts
 CONTEXT_FILE_BYTES: Final = 1 << 20
 """Of a `.context.yaml`; nobody writes a larger one."""
+LOCK_BYTES: Final = 16 << 20
+"""Of a `.context.lock`: ten thousand directories need a quarter of it. A larger one is not read, and not replaced."""
 YAML_LEVELS: Final = 64
 """With those that aliases add: aliases in aliases would nest without end."""
 YAML_EXPANDED_CHARACTERS: Final = 4 << 20

@@ -13,7 +13,7 @@ from contexthall.contexts.draft.languages.table import MANIFESTS
 from contexthall.contexts.draft.material import gather, language_sizes, parse_manifests, read_manifests
 from contexthall.contexts.draft.outline import draft
 from contexthall.contexts.draft.syntax.prose import first_sentence
-from contexthall.contexts.files.merge import FULL, derived_fields, digests
+from contexthall.contexts.files.merge import DIGITS, FULL, derived_fields, digests
 from contexthall.contexts.files.writing import look_at_itself
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.heads import read_context_of
@@ -126,7 +126,11 @@ def edited(project: Project, scope: str, values: Mapping[str, Value]) -> set[str
     written = project.ledger.written(scope)
     if written is None or written.last_updated != values["last_updated"]:
         return set()
-    return {name for name, each in digests(values).items() if name in written.fields and written.fields[name] != each}
+    return {
+        name
+        for name, each in digests(values).items()
+        if name in written.fields and written.fields[name][:DIGITS] != each
+    }
 
 
 def first_of(values: Mapping[str, Value]) -> str:
