@@ -30,7 +30,16 @@ if TYPE_CHECKING:
     from contexthall.caches.refresh_rules import CacheStateChange, RefreshResult
     from contexthall.clients.register import ImportedServer, Register
     from contexthall.contexts.draft.drafting import DraftProgress
-    from contexthall.contexts.project import Context, ContextEntry, Outcome, Project, Projects, Report, StateChange
+    from contexthall.contexts.project import (
+        Brief,
+        Context,
+        ContextEntry,
+        Outcome,
+        Project,
+        Projects,
+        Report,
+        StateChange,
+    )
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
@@ -131,6 +140,13 @@ class Hall:
         `scope` is a path from the project root. The answer is that of the tool `query_context`, with freshness.
         """
         return self.project.query(scope)
+
+    def brief(self, path: str = ".", budget: int = 2000) -> "Brief":
+        """Tell what people want known before somebody works on a file or directory of the project.
+
+        `path` is a path from the project root. The answer is that of the tool `context.brief`.
+        """
+        return self.project.brief(path, budget)
 
     def invoke(self, member: str, tool: str, arguments: "JsonObject | None" = None) -> "ToolResult":
         """Call a tool of a member of the guild, whose server is started for this call and then stopped."""
@@ -243,7 +259,7 @@ class Hall:
             elif name == "contexts":
                 from contexthall.contexts.capability import contexts_capability
 
-                yield contexts_capability(self.contexts)
+                yield contexts_capability(self.contexts, self.settings.reply)
             elif name == "guild" and self.has_guild:
                 from contexthall.guild.capability import guild_capability
 

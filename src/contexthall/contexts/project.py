@@ -25,7 +25,10 @@ from contexthall.contexts.answers import (
     listing,
     sentence,
 )
+from contexthall.contexts.brief.brief import DEFAULT_BUDGET, Brief, ReplyFormat, pack
+from contexthall.contexts.brief.gathering import find_target, gather
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
+from contexthall.contexts.files.lock import Citation
 from contexthall.contexts.files.schema import FILTERABLE, chosen
 from contexthall.contexts.files.yaml_text import Value, finite, write
 from contexthall.contexts.freshness.heads import FAULTS, Head, SecondReader, read_context_of, read_head
@@ -38,20 +41,24 @@ from contexthall.core.errors import (
     ContextMissingError,
     DiskError,
     HallError,
+    InvalidBudgetError,
     PathMissingError,
     ScopeError,
     SettingsError,
 )
 from contexthall.core.paths import absolute, native, shown
+from contexthall.core.tokens import LARGEST_BUDGET
 from contexthall.system.disk import Disk
 from contexthall.system.kernel import open_straight
 
 __all__ = [
+    "DEFAULT_BUDGET",
     "FIELDS",
     "FRESH",
     "MISSING",
     "STALE",
     "STATES",
+    "Brief",
     "Context",
     "ContextEntry",
     "ContextListing",
@@ -163,6 +170,18 @@ class Project:
     def query(self, scope: str) -> Context:
         """Return what is known of a directory, and whether it is still true; HallError says why nothing is."""
         return Context.of(self._reading(scope, (), with_freshness=True))
+
+    def brief(self, path: str = ROOT, budget: int = DEFAULT_BUDGET, form: ReplyFormat = "json") -> Brief:
+        """Return what `context.brief` answers about a file or directory; ScopeError if it is not in the project."""
+        if not 0 <= budget <= LARGEST_BUDGET:
+            raise InvalidBudgetError(f"{budget} is not between 0 and {LARGEST_BUDGET}")
+        place = self._real_place(self.locate(path))
+        target = find_target(self.disk, self.base, place)
+        return pack(shown(place), budget, gather(self.disk, self.base, target, self.cited_digest), form)
+
+    def cited_digest(self, citation: Citation) -> str | None:
+        """Return the digest of what a citation leads to now; None if that is gone."""
+        return citation.digest
 
     def locate(self, scope: str) -> str:
         """Return which directory `scope` names, as a path from the root; ScopeError if it is not in the project."""

@@ -54,6 +54,7 @@ COMMANDS = {
     "init": CommandEntry("drafting", CONTEXTS, "Draft contexts for directories without one, and AGENTS.md."),
     "status": CommandEntry("contexts", CONTEXTS, "Show which contexts and caches are stale."),
     "show": CommandEntry("contexts", CONTEXTS, "Show what is known of a directory, and if it is still true."),
+    "brief": CommandEntry("briefing", CONTEXTS, "Tell what people want known before you work on a path."),
     "regen": CommandEntry("drafting", CONTEXTS, "Draft contexts again, and leave what people wrote as it is."),
     "rehash": CommandEntry("contexts", CONTEXTS, "Say that contexts are true again, by a new fingerprint."),
     "validate": CommandEntry("contexts", CONTEXTS, "Check contexts against their schema, and against the code."),
