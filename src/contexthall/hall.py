@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from contexthall.caches.refresh_rules import CacheStateChange, RefreshResult
     from contexthall.clients.register import ImportedServer, Register
     from contexthall.contexts.draft.drafting import DraftProgress
+    from contexthall.contexts.files.rehashing import Rehashed
     from contexthall.contexts.project import (
         Brief,
         Context,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         Report,
         StateChange,
     )
+    from contexthall.contexts.scan.directories import ScannedDirectory
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
@@ -117,6 +119,20 @@ class _LateConnector:
         return Connector(version=__version__, environment=os.environ, log_of=self._memory.log_of)
 
 
+class _LateCodeReader:
+    """Reads code; the parsers are loaded with the first file."""
+
+    def interface_of(self, disk: Disk, directory: "ScannedDirectory") -> str:
+        from contexthall.contexts.draft.interface import interface_of
+
+        return interface_of(disk, directory)
+
+    def find_definition(self, name: str, data: bytes, symbol: str) -> str | None:
+        from contexthall.contexts.draft.definitions import find_definition
+
+        return find_definition(name, data, symbol)
+
+
 class Hall:
     """The rooms of one hall, each opened on first use. From Python, `resolve`, `query` and `invoke` ask them."""
 
@@ -187,6 +203,7 @@ class Hall:
             working_directory=self.settings.working_directory,
             memory=os.path.join(user_cache, "contexts") if user_cache else "",
             clock=time.time_ns,
+            code=_LateCodeReader(),
         )
 
     @cached_property
@@ -363,11 +380,11 @@ class Hall:
 
         return cache_state_changes(CacheWatcher(self.caches), stop)
 
-    def rehash_context(self, place: str) -> bool:
-        """Write the fingerprint of a directory into its context; False if it was there already."""
-        from contexthall.contexts.files.writing import rehash
+    def rehash_contexts(self, scopes: Sequence[str] | None = None) -> "Rehashed":
+        """Say that the contexts of some directories are true again; None for all of them."""
+        from contexthall.contexts.files.rehashing import rehash_contexts
 
-        return rehash(self.project, place)
+        return rehash_contexts(self.project, scopes)
 
     def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "DraftProgress") -> "Outcome":
         """Draft a context for every directory that lacks one, and AGENTS.md."""

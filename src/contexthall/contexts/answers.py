@@ -7,6 +7,9 @@ Pure. A fault of one directory is part of an answer, not an exception.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
+from contexthall.contexts.files.claims import JudgedCitation
+from contexthall.contexts.freshness.drift import NO_DRIFT, Drift
+from contexthall.contexts.freshness.verdict import STALE
 from contexthall.contexts.scan.directories import ROOT, UNREADABLE, Census
 from contexthall.core.errors import (
     ContextCorruptError,
@@ -58,15 +61,20 @@ class ContextEntry(NamedTuple):
     summary: Any = None
     has_summary: bool = False
     error: str = ""
+    drift: str = ""
+    """How far a stale one has drifted: content, interface or evidence; empty if that is not known."""
+    claims: Sequence[str] = ()
+    """The claims whose evidence is not what it was."""
     cause: str = ""
     """What the system said if it would not let the context be read: for people, and no part of an answer."""
 
     def to_json(self) -> dict[str, Any]:
-        entry = {"scope": self.scope, "state": self.state, "has_context": self.has_context}
+        entry: dict[str, Any] = {"scope": self.scope, "state": self.state, "has_context": self.has_context}
         if self.has_context:
             entry["last_updated"] = self.last_updated
         if self.has_summary:
             entry["summary"] = self.summary
+        entry |= drifted(self.state, self.drift, self.claims)
         if self.error:
             entry["error"] = self.error
         return entry
@@ -104,6 +112,7 @@ class FreshnessReport(NamedTuple):
     changed: Mapping[str, list[str]] = {}
     """Which files were added, removed and modified, where that is known."""
     error: str = ""
+    drift: Drift = NO_DRIFT
 
     def to_json(self) -> dict[str, Any]:
         answer: dict[str, Any] = {"scope": self.scope, "state": self.state}
@@ -112,6 +121,9 @@ class FreshnessReport(NamedTuple):
             answer["last_updated"] = self.last_updated
         if self.changed:
             answer["changed"] = self.changed
+        answer |= drifted(self.state, self.drift.level, self.drift.claims)
+        if self.drift.failing:
+            answer["cited"] = [_cited(each) for each in self.drift.failing]
         if self.error:
             answer["error"] = self.error
         return answer
@@ -169,6 +181,10 @@ class Outcome(NamedTuple):
     failed: list[tuple[str, str]]
     agents: str
     """What became of AGENTS.md: created, updated, unchanged, or why it was left alone."""
+    replaced: dict[str, list[str]]
+    """Scope → the drafted fields that have another value now, or none."""
+    kept: dict[str, list[str]]
+    """Scope → the drafted fields that a person has changed: they are the person's, and stay."""
 
 
 class Context(NamedTuple):
@@ -211,6 +227,19 @@ def listing(root: str, census: Census, entries: Sequence[ContextEntry], selectio
     wanted = [entry for entry in entries if _is_wanted(entry, selection)]
     end = None if selection.limit is None else selection.offset + selection.limit
     return whole._replace(entries=wanted[selection.offset : end], matching=len(wanted))
+
+
+def drifted(state: str, drift: str, claims: Sequence[str]) -> dict[str, Any]:
+    """Return what is said of drift: of a stale context how far, of any context which claims do not hold."""
+    level = {"drift": drift} if state == STALE and drift else {}
+    return level | ({"claims": [*claims]} if claims else {})
+
+
+def _cited(judged: JudgedCitation) -> dict[str, str]:
+    """Return what does not hold any more: the claim in its own words, and what became of its evidence."""
+    claim, citation = judged.claim, judged.citation
+    symbol = {"symbol": citation.symbol} if citation.symbol else {}
+    return {"claim": claim.name, "text": claim.text, "path": citation.path, **symbol, "is": judged.verdict}
 
 
 def failed_listing(root: str, reason: str = "") -> ContextListing:

@@ -201,6 +201,8 @@ CONTEXT_FILE_BYTES: Final = 1 << 20
 """Of a `.context.yaml`; nobody writes a larger one."""
 LOCK_BYTES: Final = 16 << 20
 """Of a `.context.lock`: ten thousand directories need a quarter of it. A larger one is not read, and not replaced."""
+LOCK_FILE_TRIES: Final = 5
+"""Of a run to write `.context.lock` while others do; each reads it again."""
 YAML_LEVELS: Final = 64
 """With those that aliases add: aliases in aliases would nest without end."""
 YAML_EXPANDED_CHARACTERS: Final = 4 << 20
@@ -287,6 +289,14 @@ RULE_IMPORT_LEVELS: Final = 5
 """From a CLAUDE.md to what it imports, and on; Claude Code follows no more."""
 RULE_PACKAGES: Final = 128
 """Directories in which a path is looked for that a rule file names: in a monorepo it may mean one of its packages."""
+HOOK_EVENT_BYTES: Final = 16 << 20
+"""Of what a client's hook is given: it may hold a whole file. Of a longer one nothing is said."""
+HOOK_PATHS: Final = 32
+"""That a tool call names; nobody edits more files at once, and a shell command may have many words."""
+TOLD_SESSIONS: Final = 64
+"""Sessions of agents of which it is known what they were told; the oldest are forgotten."""
+TOLD_ITEMS: Final = 4096
+"""Of a session; whoever was told as much is told nothing more."""
 
 # Members and their lists
 MANIFEST_BYTES: Final = 1 << 20

@@ -12,7 +12,7 @@ from contexthall.contexts.brief.brief import BriefItem
 from contexthall.contexts.brief.rule_files import RuleFile, find_rules
 from contexthall.contexts.files.claims import Claim, JudgedCitation, claims_of, failing, human_fields, judge_citations
 from contexthall.contexts.files.context_file import read_context
-from contexthall.contexts.files.lock import LOCK_FILE, NO_LOCK, Citation, Lock, read_lock
+from contexthall.contexts.files.lock import Citation, Lock
 from contexthall.contexts.files.schema import CONTEXT_FILE
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.scan.directories import ROOT
@@ -54,18 +54,12 @@ def levels(directory: str) -> list[str]:
     return [ROOT, *("/".join(parts[:end]) for end in range(1, len(parts) + 1))]
 
 
-def gather(disk: Disk, root: str, target: Target, look_up: LookUp) -> list[BriefItem]:
+def gather(disk: Disk, root: str, target: Target, lock: Lock, look_up: LookUp) -> list[BriefItem]:
     """Return all that there is to say, in the order in which it is said."""
-    lock, places = read_lock_of(disk, root), levels(target.directory)
+    places = levels(target.directory)
     claims = [item for place in places for item in claims_at(disk, root, place, lock, look_up)]
     rules = [(rule, rule.why(target.path, target.names)) for rule in find_rules(disk, root, places)]
     return [*claims, *(_rule_item(rule, why) for rule, why in rules if why)]
-
-
-def read_lock_of(disk: Disk, root: str) -> Lock:
-    with suppress(DiskError):
-        return read_lock(disk.read_small(join(root, LOCK_FILE), limits.LOCK_BYTES)[1])
-    return NO_LOCK
 
 
 def claims_at(disk: Disk, root: str, place: str, lock: Lock, look_up: LookUp) -> Iterator[BriefItem]:

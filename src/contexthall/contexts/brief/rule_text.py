@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from os.path import normpath
 from typing import NamedTuple
 
-from contexthall.contexts.scan.directories import EXTENSIONS
+from contexthall.contexts.scan.directories import is_source
 from contexthall.core import limits
 from contexthall.core.generated import is_generated
 
@@ -53,8 +53,8 @@ def read_rule(text: str) -> RuleText:
 
 def has_extension(path: str) -> bool:
     """Return whether a path ends as names of source, configuration or prose do."""
-    stem, _, extension = path.rpartition("/")[2].rpartition(".")
-    return bool(stem) and extension.lower() in EXTENSIONS
+    stem, dot, _ = path.rpartition("/")[2].rpartition(".")
+    return bool(stem and dot) and is_source(path)
 
 
 def split_patterns(values: Iterable[str]) -> tuple[str, ...]:

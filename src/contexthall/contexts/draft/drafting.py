@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, TypeVar
 from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft.agents import Row
 from contexthall.contexts.draft.agents_file import CHANGES, LEFT_ALONE, write_agents
-from contexthall.contexts.draft.apply import lacks_context, move_context, write_draft
+from contexthall.contexts.draft.apply import WrittenDraft, lacks_context, move_context, write_draft
 from contexthall.contexts.draft.plan import (
     Draft,
     DraftPlan,
@@ -26,6 +26,8 @@ from contexthall.contexts.draft.plan import (
     values_of,
 )
 from contexthall.contexts.draft.syntax.prose import first_sentence
+from contexthall.contexts.files.lock import LOCK_FILE, Lock, LockEntry
+from contexthall.contexts.files.lock_file import gone, update_lock
 from contexthall.contexts.files.merge import derived_fields
 from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
 from contexthall.contexts.files.yaml_text import Value
@@ -86,7 +88,8 @@ class _Drafting:
         self._directories = {each.scope: each for each in overview.directories}
         self._below = below_each(overview)
         self._summaries = {entry.scope: first_sentence(str(entry.summary or "")) for entry in overview.entries}
-        self._outcome = Outcome([], [], [], [], "unchanged")
+        self._outcome = Outcome([], [], [], [], "unchanged", {}, {})
+        self._written: dict[str, WrittenDraft] = {}
         self.refused: set[str] = set()
         for directory in overview.directories:
             reason = overview.refused.get(shown(directory.scope))
@@ -103,19 +106,45 @@ class _Drafting:
         drafts = {scope: each for scope, (each, reason) in drafted.items() if each or self._refuse(scope, reason)}
         self._summaries |= {shown(scope): each.summary for scope, each in drafts.items()}
         write = partial(write_draft, project, plan, drafts, {**self._summaries})
-        for scope, (kind, reason) in _share([each for each in drafts if each != ROOT], write).items():
-            self.note(scope, kind, reason)
+        for scope, (written, reason) in _share([each for each in drafts if each != ROOT], write).items():
+            self._note_written(scope, written, reason)
         for scope in self._clear(moved):
             move = partial(move_context, project, self._directories[scope], is_dry=self._order.is_dry)
-            self.note(scope, *_attempt(move))
+            self._note_written(scope, *_attempt(move))
         # The root is last: AGENTS.md, which tells of all the others, is one of its files.
         if ROOT in drafts:
-            self.note(ROOT, *_attempt(partial(self._write_root, plan, drafts)))
+            self._note_written(ROOT, *_attempt(partial(self._write_root, plan, drafts)))
         else:
             self._write_agents_alone()
+        self._write_lock()
         return self._outcome
 
-    def _write_root(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> str:
+    def _write_lock(self) -> None:
+        """Write what was drafted for which interface; what people cite stays."""
+        if self._order.is_dry or not self._written:
+            return
+        reason = _attempt(partial(update_lock, self._project, self._decide))[1]
+        if reason:
+            self.note(LOCK_FILE, "", reason)
+
+    def _decide(self, lock: Lock) -> dict[str, LockEntry | None]:
+        entries: dict[str, LockEntry | None] = {}
+        for scope, written in self._written.items():
+            before = lock.entry(scope) or lock.entry(written.moved_from) or LockEntry()
+            after = written.entry or before
+            entries[scope] = after._replace(citations=before.citations) if after != LockEntry() else None
+        there = {shown(each.scope) for each in self._overview.directories if each.context}
+        return gone(self._project, lock.scopes, {*there, *entries}) | entries
+
+    def _note_written(self, scope: str, written: WrittenDraft | None, reason: str) -> None:
+        self.note(scope, written.kind if written else "", reason)
+        if written is not None and not reason:
+            self._written[shown(scope)] = written
+            for name in ("replaced", "kept"):
+                if fields := getattr(written, name):
+                    getattr(self._outcome, name)[shown(scope)] = [*fields]
+
+    def _write_root(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> WrittenDraft:
         self._write_agents()  # the root stays as it is if AGENTS.md must, so that both are written the next time
         plan = plan._replace(directories={ROOT: look_at_itself(self._project, ROOT)})
         return write_draft(self._project, plan, drafts, self._summaries, ROOT)

@@ -73,10 +73,9 @@ class Lock:
     def scopes(self) -> list[str]:
         return sorted(self._lines)
 
-    @property
-    def citing(self) -> list[str]:
-        """The scopes that may have citations."""
-        return sorted(scope for scope, lines in self._lines.items() if any(b'"citations"' in line for line in lines))
+    def may_cite(self, scope: str) -> bool:
+        """Return whether a scope may have citations; False if it surely has none."""
+        return any(b'"citations"' in line for line in self._lines.get(scope, ()))
 
     def with_entries(self, entries: Mapping[str, LockEntry | None]) -> bytes:
         """Return the bytes of the lock with other entries for some scopes; None for a scope that is gone."""

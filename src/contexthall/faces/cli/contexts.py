@@ -16,7 +16,6 @@ from contexthall.contexts.project import (
     as_yaml,
 )
 from contexthall.core.errors import CheckFailedError, DiskError, HallError, UsageError
-from contexthall.core.paths import shown
 from contexthall.core.wire import compact
 from contexthall.faces.cli.cache_report import count_states, status_rows
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, project_options, roots_options
@@ -31,7 +30,6 @@ from contexthall.faces.cli.output import (
     say,
     shortened,
 )
-from contexthall.hall import Hall
 
 if TYPE_CHECKING:
     from contexthall.caches.library import CacheReport, Library
@@ -112,19 +110,18 @@ def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall:
     """Say that contexts are true again, by a new fingerprint.
 
     A SCOPE is a directory, relative to the project root; without one, all contexts of the project. Nothing else in the
-    files is touched.
+    files is touched. In .context.lock, their claims cite what is there now; conflict marks of git are mended.
     """
-    opened = hall.open()
-    done, errors = _rehash(opened, scopes or opened.project.places())
+    rehashed, unchanged, errors = hall.open().rehash_contexts(scopes or None)
     for error in errors:
         print_error(error)
-    if errors and not any(done.values()):
+    if errors and not (rehashed or unchanged):
         context.exit(errors[0].exit_code)
     if as_json:
-        print_json(compact(done | {"failed": len(errors)}))
+        print_json(compact({"rehashed": rehashed, "unchanged": unchanged, "failed": len(errors)}))
     else:
-        print_lines(done["rehashed"])
-        say(f"{len(done['rehashed'])} rehashed, {len(done['unchanged'])} unchanged, {len(errors)} failed")
+        print_lines(rehashed)
+        say(f"{len(rehashed)} rehashed, {len(unchanged)} unchanged, {len(errors)} failed")
     if errors:
         context.exit(errors[0].exit_code)
 
@@ -208,15 +205,3 @@ def _row(project: Project, entry: ContextEntry) -> tuple[str, str, str]:
 def _changed(freshness: FreshnessReport) -> str:
     names = [f"{kind} {', '.join(files)}" for kind, files in freshness.changed.items() if files]
     return f" ({'; '.join(names)})" if names else ""
-
-
-def _rehash(hall: Hall, scopes: Sequence[str]) -> tuple[dict[str, list[str]], list[HallError]]:
-    done: dict[str, list[str]] = {"rehashed": [], "unchanged": []}
-    errors: list[HallError] = []
-    for scope in scopes:
-        try:
-            place = hall.project.locate(scope)
-            done["rehashed" if hall.rehash_context(place) else "unchanged"].append(shown(place))
-        except HallError as error:
-            errors.append(error)
-    return done, errors
