@@ -41,7 +41,6 @@ if TYPE_CHECKING:
         Report,
         StateChange,
     )
-    from contexthall.contexts.scan.directories import ScannedDirectory
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
@@ -119,20 +118,6 @@ class _LateConnector:
         return Connector(version=__version__, environment=os.environ, log_of=self._memory.log_of)
 
 
-class _LateCodeReader:
-    """Reads code; the parsers are loaded with the first file."""
-
-    def interface_of(self, disk: Disk, directory: "ScannedDirectory") -> str:
-        from contexthall.contexts.draft.interface import interface_of
-
-        return interface_of(disk, directory)
-
-    def find_definition(self, name: str, data: bytes, symbol: str) -> str | None:
-        from contexthall.contexts.draft.definitions import find_definition
-
-        return find_definition(name, data, symbol)
-
-
 class Hall:
     """The rooms of one hall, each opened on first use. From Python, `resolve`, `query` and `invoke` ask them."""
 
@@ -195,6 +180,7 @@ class Hall:
         return self._open_contexts(self.settings.user_cache)
 
     def _open_contexts(self, user_cache: str) -> "Projects":
+        from contexthall.contexts.freshness.late_code import CODE
         from contexthall.contexts.project import Projects
 
         return Projects(
@@ -203,7 +189,7 @@ class Hall:
             working_directory=self.settings.working_directory,
             memory=os.path.join(user_cache, "contexts") if user_cache else "",
             clock=time.time_ns,
-            code=_LateCodeReader(),
+            code=CODE,
         )
 
     @cached_property

@@ -6,10 +6,13 @@ The public module of the room.
 import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from itertools import chain, count
 from typing import Any, Literal, NamedTuple
 
 from contexthall.clients.config_file import ConfigFile, FileChange
+from contexthall.clients.hook_events import HOOK_CLIENTS, HookClient
+from contexthall.clients.hooks import has_hooks, with_hooks, without_hooks
 from contexthall.clients.importing import ImportedServer, Origin, as_members
 from contexthall.clients.servers import ConfiguredServer, is_server, reached_by, servers_of
 from contexthall.clients.table import CLIENTS, NAME, Client, ConfigLocation, Reach
@@ -17,7 +20,17 @@ from contexthall.core.errors import DiskError, HallError, UsageError
 from contexthall.core.paths import absolute
 from contexthall.system.disk import Disk
 
-__all__ = ["CLIENTS", "NAME", "Client", "FileChange", "ImportedServer", "KnownClient", "Reach", "Register"]
+__all__ = [
+    "CLIENTS",
+    "HOOK_CLIENTS",
+    "NAME",
+    "Client",
+    "FileChange",
+    "ImportedServer",
+    "KnownClient",
+    "Reach",
+    "Register",
+]
 
 _PRECEDENCE = {"this": 0, "broken": 1, "gone": 2, "other": 3, "absent": 4}
 _OURS = {"command", "args"}.union(*((each.url_key, *each.stdio, *each.http, *each.token) for each in CLIENTS.values()))
@@ -85,6 +98,31 @@ class Register:
             there = reached_by(name, config.servers_in(before.values).get(name))
             change = config.write(directory, before, config.without_server(before.text, name), name)
             return change._replace(whose=self._other_project(there, config.within)) if change.is_needed else change
+
+    def connect_hooks(self, client: Client, command: str) -> FileChange:
+        """Write the hall's hooks into the project's file of a client, beside those that are there."""
+        hooks, config = self._hooks(client)
+        with config.opened() as (directory, before):
+            after = config.changed(partial(with_hooks, client=hooks, command=command), before.text)
+            return config.replace(directory, before, after, bare="", was_in=has_hooks(before.text, hooks))
+
+    def disconnect_hooks(self, client: Client) -> FileChange:
+        """Remove the hall's hooks from the project's file of a client."""
+        hooks, config = self._hooks(client)
+        if not config.has_directory():
+            return FileChange(config.path, is_needed=False)
+        with config.opened() as (directory, before):
+            after = config.changed(partial(without_hooks, client=hooks), before.text)
+            bare = without_hooks(with_hooks("", hooks, f"contexthall hook {hooks.name}"), hooks)
+            return config.replace(directory, before, after, bare=bare, was_in=has_hooks(before.text, hooks))
+
+    def _hooks(self, client: Client) -> tuple[HookClient, ConfigFile]:
+        hooks = HOOK_CLIENTS.get(client.name)
+        if hooks is None:
+            names = ", ".join(HOOK_CLIENTS)
+            raise UsageError(f"no hooks of {client.title} are known", hint=f"hooks are there for {names}")
+        root = self._project_root
+        return hooks, ConfigFile(self._disk, absolute(hooks.file, root), ("hooks",), root)
 
     def known(self, *, port: int) -> tuple[KnownClient, ...]:
         """Return for each client whether it has the hall of this project, which this machine may serve at that port."""

@@ -1,10 +1,13 @@
-"""`context brief`: what people want known before somebody works on a path."""
+"""`context brief`, and the help of `context hook`: what people want known before somebody works on a path."""
+
+import os
 
 import click
 
 from contexthall.contexts.project import DEFAULT_BUDGET
 from contexthall.faces.cli.options import HallChoice, completed_by, project_options, whole_number
 from contexthall.faces.cli.output import escaped, print_data, print_json, say
+from contexthall.faces.hooks.entry import run
 
 
 @click.command(
@@ -45,3 +48,17 @@ def brief(place: str, budget: str, layout: str, hall: HallChoice) -> None:
     print_data(escaped(found.render("text")))
     if not found.considered:
         say("nobody has written anything about it yet; `context note` does")
+
+
+@click.command(epilog="\b\nExample:\n  context connect claude-code --hooks")
+@click.argument("client", metavar="CLIENT")
+@click.argument("event", metavar="EVENT")
+def hook(client: str, event: str) -> None:
+    """Answer an event of an agent, which runs this by itself.
+
+    CLIENT is claude-code, codex or gemini-cli, EVENT the name that it gives to one of its events. The event is read
+    from standard input, and answered as the client wants it: with the brief of the project at the start, with that of
+    a directory when it is first worked in, and with the claims that an edit may have broken. Nothing to say: nothing
+    is printed. It never stops an agent: the exit code is 0.
+    """
+    run([client, event], os.environ)

@@ -14,8 +14,14 @@ from contexthall.core.text import is_printable
 from contexthall.faces.cli.options import HallChoice, completed_by, hall_options
 from contexthall.faces.cli.output import on_one_line, print_data, say
 from contexthall.faces.web.address import DEFAULT_PORT, Address
+from contexthall.hall import Hall
 
 *_NAMES, _LAST = CLIENTS
+_HOOK_STEPS = {
+    "claude-code": "start `claude` in the project; `/hooks` shows them",
+    "codex": "start `codex` in the project and trust them in `/hooks`, which it asks for once",
+    "gemini-cli": "start `gemini` in the project, and trust the folder when it asks; `/hooks` shows them",
+}
 _HELP = f"""Tell an agent of the hall: print its configuration, or write it.
 
 CLIENT is {", ".join(_NAMES)} or {_LAST}.
@@ -32,6 +38,7 @@ is kept beside it.
 Examples:
   context connect claude-code            what to put where
   context connect claude-code --write    put it there
+  context connect claude-code --hooks    have it tell its model what people wrote, in time
   context connect codex --http --write   share one that is served over HTTP
   context connect codex --remove         take it out again""",
 )
@@ -40,6 +47,11 @@ Examples:
     "--write", "action", flag_value="write", help="Put it into the client's file; whatever else the file says stays."
 )
 @click.option("--remove", "action", flag_value="remove", help="Take it out of the client's file again.")
+@click.option(
+    "--hooks",
+    is_flag=True,
+    help="Write, or remove, hooks that brief the client's model, in the project's file.",
+)
 @click.option("--http", is_flag=True, help="Have the client ask a hall that is served over HTTP.")
 @click.option("--at", metavar="[HOST:]PORT", help=f"Where that hall listens.  [default: {DEFAULT_PORT}]")
 @click.option("--name", metavar="TEXT", default=NAME, show_default=True, help="What the client shall call the hall.")
@@ -50,10 +62,21 @@ Examples:
     shell_complete=completed_by("files"),
 )
 @hall_options
-def connect(
-    client: str, action: str | None, http: bool, at: str | None, name: str, file: str | None, hall: HallChoice
+def connect(  # noqa: PLR0913, PLR0917 - one for each option
+    client: str,
+    action: str | None,
+    hooks: bool,
+    http: bool,
+    at: str | None,
+    name: str,
+    file: str | None,
+    hall: HallChoice,
 ) -> None:
     _check_options(name, file, at, http=http)
+    if hooks:
+        _change_hooks(hall.open(), CLIENTS[client], action)
+        if action != "write":
+            return
     at = str(DEFAULT_PORT) if at is None else at
     opened = hall.open()
     chosen, place = CLIENTS[client], absolute(file, opened.settings.working_directory) if file else None
@@ -75,6 +98,18 @@ def connect(
     if reach.url:
         serving = join([command, *arguments, "--http", at])
         say("\n" + on_one_line(f"serve the hall there with `{serving}`"))
+
+
+def _change_hooks(hall: Hall, client: Client, action: str | None) -> None:
+    """Write the client's hooks into the project's file, or remove them."""
+    if action == "remove":
+        change = hall.clients.disconnect_hooks(client)
+        file = on_one_line(change.file)
+        say(f"took the hooks out of {file}" if change.is_needed else f"{file} has no hooks of the hall")
+        return
+    command = join([*_ourselves(hall.settings.working_directory), "hook", client.name])
+    change = hall.clients.connect_hooks(client, command)
+    _print_written(change, client._replace(next_step=_HOOK_STEPS[client.name]))
 
 
 def _check_options(name: str, file: str | None, at: str | None, *, http: bool) -> None:
