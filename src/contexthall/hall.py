@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from contexthall.caches.refresh_rules import CacheStateChange, RefreshResult
     from contexthall.clients.register import ImportedServer, Register
     from contexthall.contexts.draft.drafting import DraftProgress
+    from contexthall.contexts.files.note import Noted
     from contexthall.contexts.files.rehashing import Rehashed
     from contexthall.contexts.project import (
         Brief,
+        ChangedReport,
         Context,
         ContextEntry,
         Outcome,
@@ -371,6 +373,27 @@ class Hall:
         from contexthall.contexts.files.rehashing import rehash_contexts
 
         return rehash_contexts(self.project, scopes)
+
+    def note_claim(self, scope: str, field: str, value: object, targets: Sequence[str]) -> "Noted":
+        """Add a claim to the context of a directory, which is drafted if it has none, and say what it rests on.
+
+        Without a field, `value` names a claim that is there already.
+        """
+        from contexthall.contexts.files.note import cite_for, note_claim
+
+        project = self.project
+        place = project.locate(scope)
+        if not field:
+            return cite_for(project, place, str(value), targets)
+        if project.look(place).context is None:
+            self.regen_contexts([place], full=False, dry_run=False, agents=False, progress=lambda _done, _all: None)
+        return note_claim(project, place, field, value, targets)
+
+    def check_changed(self, names: bytes) -> "ChangedReport":
+        """Judge the contexts and claims that a list of changed files concerns."""
+        from contexthall.contexts.freshness.changed import check_changed, read_names
+
+        return check_changed(self.project, read_names(names))
 
     def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "DraftProgress") -> "Outcome":
         """Draft a context for every directory that lacks one, and AGENTS.md."""

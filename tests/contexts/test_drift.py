@@ -14,6 +14,7 @@ from contexthall.contexts.files.claims import text_digest
 from contexthall.contexts.files.lock import Citation, LockEntry, read_lock
 from contexthall.contexts.files.lock_file import update_lock
 from contexthall.contexts.files.rehashing import rehash_contexts
+from contexthall.contexts.files.validation import validate_project
 from contexthall.contexts.project import Outcome, Project
 from contexthall.core import limits
 from contexthall.core.errors import UsageError
@@ -244,6 +245,16 @@ def test_rehash_drops_the_citations_of_claims_that_are_gone(shop: Project) -> No
     path.write_text(path.read_text().replace("Never log", "Never print"))
     rehash_contexts(shop, ["src"])
     assert not shop.drift.lock().may_cite("src")
+
+
+def test_validate_says_which_citations_lost_their_claim(shop: Project) -> None:
+    claim(shop, "src", "src/keys.py")
+    assert validate_project(shop, is_strict=False).findings == []
+    path = root_of(shop) / "src/.context.yaml"
+    path.write_text(path.read_text().replace("Never log", "Never print"))
+    [found] = validate_project(shop, is_strict=False).findings
+    assert (found.scope, found.severity, found.field) == ("src", "note", "constraints")
+    assert "src/keys.py" in found.message
 
 
 def test_an_edit_by_a_colleague_survives_regen_in_a_clone(shop: Project, tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ def test_both_sides_of_a_conflict_are_read_and_the_marks_are_not() -> None:
     lock = read_lock(marked)
     assert lock.has_conflict
     both = {"summary": "aaaaaaaa 11111111", "files": "cccccccc", "exports": "22222222"}
-    assert lock.entry("src") == LockEntry("", both, (KEYS,))
+    assert lock.entry("src") == LockEntry("1:aaaaaaaa 1:9c0ffee1", both, (KEYS,))
+    assert [*lock.unsettled] == ["src"]
     mended = read_lock(lock.with_entries({}))
     assert not mended.has_conflict
     assert mended.entry("src") == lock.entry("src")

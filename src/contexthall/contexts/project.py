@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from contexthall.contexts.answers import (
     EVERYTHING,
+    ChangedReport,
     Context,
     ContextEntry,
     ContextListing,
@@ -22,6 +23,7 @@ from contexthall.contexts.answers import (
     Selection,
     StateChange,
     failed_listing,
+    is_beyond,
     listing,
     sentence,
 )
@@ -29,9 +31,10 @@ from contexthall.contexts.brief.brief import DEFAULT_BUDGET, Brief, ReplyFormat,
 from contexthall.contexts.brief.gathering import find_target, gather
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
 from contexthall.contexts.files.lock import Lock
-from contexthall.contexts.files.schema import FILTERABLE, chosen
+from contexthall.contexts.files.schema import FILTERABLE, METADATA, chosen
 from contexthall.contexts.files.yaml_text import Value, finite, write
 from contexthall.contexts.freshness.drift import (
+    CONTENT,
     DRIFTS,
     NO_CODE,
     NO_DRIFT,
@@ -70,6 +73,7 @@ from contexthall.system.disk import Disk
 from contexthall.system.kernel import open_straight
 
 __all__ = [
+    "CONTENT",
     "DEFAULT_BUDGET",
     "DRIFTS",
     "FIELDS",
@@ -78,6 +82,7 @@ __all__ = [
     "STALE",
     "STATES",
     "Brief",
+    "ChangedReport",
     "Context",
     "ContextEntry",
     "ContextListing",
@@ -89,6 +94,7 @@ __all__ = [
     "Selection",
     "StateChange",
     "as_yaml",
+    "is_beyond",
 ]
 
 FIELDS = FILTERABLE
@@ -333,6 +339,7 @@ class Project:
             summary=head.summary,
             has_summary=head.has_summary,
             error=verdict.error,
+            has_words=head.has_words,
             drift=drift.level,
             claims=drift.claims,
         )
@@ -350,7 +357,8 @@ class Project:
         place = self.locate(scope)
         values = self.read(place)
         freshness = self._freshness(scope, place) if with_freshness else None
-        return ContextReading(scope, finite(chosen(values, fields)), freshness)
+        unknown = [*dict.fromkeys(name for name in fields if name not in FILTERABLE and name not in METADATA)]
+        return ContextReading(scope, finite(chosen(values, fields)), freshness, unknown=unknown)
 
     def _freshness(self, scope: str, place: str) -> FreshnessReport:
         """Return whether the context at a place is fresh, in the words of whoever called it `scope`."""

@@ -44,9 +44,7 @@ def write_draft(
     project: Project, plan: DraftPlan, drafts: Mapping[str, Draft], summaries: Mapping[str, str], scope: str
 ) -> WrittenDraft:
     """Write a draft, and return what became of it."""
-    directory, below = plan.directories[scope], sorted(plan.below.get(scope, ()))
-    told = {shown(os.path.basename(each)): summaries.get(shown(each), "") for each in below}
-    fields = with_below(drafts[scope].fields, scope, told)
+    directory, fields = plan.directories[scope], fields_of(plan, drafts, summaries, scope)
     if lacks_context(directory):
         kind = _write_new(project, plan.order, directory, fields)
         drafted = LockEntry(drafts[scope].interface, digests(fields))
@@ -60,6 +58,15 @@ def write_draft(
     entry = LockEntry(drafts[scope].interface, drafted_digests(after))
     moved_from = values["scope"] if values["scope"] != shown(scope) else ""
     return WrittenDraft(kind, entry, replaced, tuple(sorted(kept)), moved_from)
+
+
+def fields_of(
+    plan: DraftPlan, drafts: Mapping[str, Draft], summaries: Mapping[str, str], scope: str
+) -> dict[str, Value]:
+    """Return all drafted fields of a directory."""
+    below = sorted(plan.below.get(scope, ()))
+    told = {shown(os.path.basename(each)): summaries.get(shown(each), "") for each in below}
+    return with_below(drafts[scope].fields, scope, told)
 
 
 def move_context(project: Project, directory: ScannedDirectory, *, is_dry: bool) -> WrittenDraft:

@@ -14,6 +14,7 @@ from contexthall.core.wire import compact, parse
 LOCK_FILE: Final = ".context.lock"
 
 _SCOPE = re.compile(rb'\{"scope":("(?:[^"\\]|\\.)*+")[,}]')
+_EITHER = re.compile(rb"[0-9a-f]{8} [0-9a-f]")
 _OURS, _BASE, _THEIRS, _END = b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>"
 
 
@@ -39,10 +40,15 @@ class LockEntry(NamedTuple):
     """What the lock has about one scope."""
 
     interface: str = ""
-    """Scheme and digest; empty if it is not known."""
+    """Scheme and digest; empty if it is not known, two with a blank between while it is either."""
     drafted: Mapping[str, str] = {}
-    """Field → digest of the value that was drafted; two digests, with a blank between, after a merge."""
+    """Field → digest of the value that was drafted; two, with a blank between, while it is either."""
     citations: tuple[Citation, ...] = ()
+
+    @property
+    def is_settled(self) -> bool:
+        """False after a merge of two branches, or a run that was killed: then either of two things is so."""
+        return not any(" " in each for each in (self.interface, *self.drafted.values()))
 
     def to_json(self, scope: str) -> dict[str, object]:
         entry: dict[str, object] = {"scope": scope}
@@ -67,11 +73,18 @@ class Lock:
     def entry(self, scope: str) -> LockEntry | None:
         """Return what the lock has about a scope; None if it has nothing that can be read."""
         found = [entry for line in self._lines.get(scope, ()) if (entry := _read_entry(line)) is not None]
-        return reduce(_combined, found) if found else None
+        return reduce(either, found) if found else None
 
     @property
     def scopes(self) -> list[str]:
         return sorted(self._lines)
+
+    @property
+    def unsettled(self) -> dict[str, LockEntry]:
+        """The entries of which either of two things is so."""
+        suspects = [scope for scope, lines in self._lines.items() if len(lines) > 1 or any(map(_EITHER.search, lines))]
+        found = {scope: entry for scope in suspects if (entry := self.entry(scope)) is not None}
+        return {scope: entry for scope, entry in found.items() if not entry.is_settled}
 
     def may_cite(self, scope: str) -> bool:
         """Return whether a scope may have citations; False if it surely has none."""
@@ -148,15 +161,18 @@ def _citation(value: object) -> Citation | None:
     return Citation(texts["claim"], texts["path"], texts.get("symbol", ""), texts["digest"])
 
 
-def _combined(one: LockEntry, other: LockEntry) -> LockEntry:
-    """Return what two branches say together: what either drafted is drafted, what either cites is cited."""
+def either(one: LockEntry, other: LockEntry) -> LockEntry:
+    """Return what holds whichever of two entries is true: what either drafted is drafted, and what it cites cited."""
     both = {*one.drafted, *other.drafted}
-    digests = {name: f"{one.drafted.get(name, '')} {other.drafted.get(name, '')}".split() for name in both}
     return LockEntry(
-        one.interface if one.interface == other.interface else "",
-        {name: " ".join(dict.fromkeys(each)) for name, each in digests.items()},
+        _either(one.interface, other.interface),
+        {name: _either(one.drafted.get(name, ""), other.drafted.get(name, "")) for name in both},
         tuple(sorted({*one.citations, *other.citations})),
     )
+
+
+def _either(one: str, other: str) -> str:
+    return " ".join(dict.fromkeys([*one.split(), *other.split()]))
 
 
 def _spell(scope: str, entry: LockEntry) -> bytes:

@@ -69,10 +69,16 @@ def renewed(judge: DriftJudge, before: LockEntry | None, values: Mapping[str, Va
     """Return the entry of a context that somebody says is true: for what is there now, and claims that it makes."""
     if before is None:
         return LockEntry(interface, drafted_digests(values))
+    lost = orphans(values, before.citations)
+    cited = tuple(_renew(judge, each) for each in before.citations if each not in lost)
+    return settled(before, values, interface)._replace(citations=cited)
+
+
+def settled(before: LockEntry, values: Mapping[str, Value], interface: str) -> LockEntry:
+    """Return the entry of a context of which it is known what it says, and that it is fresh."""
     now = digests(values)
     drafted = {name: _settled(each.split(), now.get(name)) for name, each in before.drafted.items()}
-    lost = orphans(values, before.citations)
-    return LockEntry(interface, drafted, tuple(_renew(judge, each) for each in before.citations if each not in lost))
+    return before._replace(interface=interface, drafted=drafted)
 
 
 def _settled(either: list[str], now: str | None) -> str:

@@ -119,7 +119,7 @@ class DriftJudge:
         return None if cited is None else digest_of(*cited, symbol, self.code.find_definition)
 
     def _level(self, entry: LockEntry, directory: ScannedDirectory, computed: str) -> str:
-        if not entry.interface or directory.error:
+        if not entry.interface or not entry.is_settled or directory.error:
             return UNKNOWN
         now = self.interface_of(directory, computed)
         if not now or now.partition(":")[0] != entry.interface.partition(":")[0]:

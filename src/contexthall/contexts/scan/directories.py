@@ -153,7 +153,7 @@ def count(directories: Sequence[ScannedDirectory], config: Config) -> Census:
     if min_tokens == 0:
         return Census(qualifying, 0)
     least = min_tokens * BYTES_PER_TOKEN
-    kept = _with_parents(qualifying, [_is_noted(each) or _source_bytes(each) >= least for each in qualifying])
+    kept = _with_parents(qualifying, [_is_noted(each) or source_bytes(each) >= least for each in qualifying])
     return Census(kept, len(qualifying) - len(kept))
 
 
@@ -194,7 +194,8 @@ def _has_source(directory: ScannedDirectory) -> bool:
     return any(is_source(file.name) for file in directory.files)
 
 
-def _source_bytes(directory: ScannedDirectory) -> int:
+def source_bytes(directory: ScannedDirectory) -> int:
+    """Return how large the source files of a directory are together."""
     return sum(file.size for file in directory.files if is_source(file.name))
 
 
