@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.contexts.making import write_files
+from tests.contexts.making import make_project, write_files
+from tests.processes import run_context
 
 from contexthall.contexts.brief.rule_files import RuleFile, find_rules
 from contexthall.contexts.brief.rule_text import read_rule, split_patterns
+from contexthall.contexts.project import Selection
 from contexthall.core import limits
 from contexthall.system.disk import Disk
 from contexthall.system.kernel import open_straight
@@ -164,3 +166,16 @@ def test_braces_cannot_explode() -> None:
 def test_a_pattern_that_matches_everything_is_fine(tmp_path: Path) -> None:
     rules = rules_in(tmp_path, {**CODE, ".cursor/rules/x.mdc": "---\nglobs: **\n---\nDo it."})
     assert applying(rules, "src/core/a.py") == [".cursor/rules/x.mdc"]
+
+
+def test_a_listing_names_them_and_what_they_name_in_vain(tmp_path: Path) -> None:
+    project = make_project(tmp_path, {"src/a.py": ""})
+    assert "rules" not in project.list_contexts().to_json()
+    write_files(tmp_path, {"AGENTS.md": "See `src/old.py`.", "src/CLAUDE.md": "Be kind."})
+    assert project.list_contexts().to_json()["rules"] == [
+        {"path": "AGENTS.md", "about": "the project", "gone": ["src/old.py"]},
+        {"path": "src/CLAUDE.md", "about": "src/"},
+    ]
+    assert "rules" not in project.list_contexts(Selection(states=("stale",))).to_json()
+    status = run_context("status", cwd=tmp_path).stdout.decode()
+    assert "rules    AGENTS.md  for the project (names src/old.py, not there)\n" in status

@@ -29,6 +29,7 @@ from contexthall.contexts.answers import (
 )
 from contexthall.contexts.brief.brief import DEFAULT_BUDGET, Brief, ReplyFormat, pack
 from contexthall.contexts.brief.gathering import find_target, gather
+from contexthall.contexts.brief.rule_files import RuleFile, find_rules
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
 from contexthall.contexts.files.lock import Lock
 from contexthall.contexts.files.schema import FILTERABLE, METADATA, chosen
@@ -91,6 +92,7 @@ __all__ = [
     "Project",
     "Projects",
     "Report",
+    "RuleFile",
     "Selection",
     "StateChange",
     "as_yaml",
@@ -189,7 +191,7 @@ class Project:
             return failed_listing(self.root)
         except HallError as error:
             return ContextListing(shown(self.root), error=sentence(error, ""))
-        return listing(self.root, overview.census, overview.entries, selection)
+        return listing(self.root, overview.census, overview.entries, selection, self._rules(overview.directories))
 
     def check_freshness(self, scope: str) -> FreshnessReport:
         """Return what `check_freshness` answers."""
@@ -280,6 +282,9 @@ class Project:
         in_order = sorted(entries, key=lambda entry: entry.scope)
         refused = {entry.scope: entry.cause for entry in entries if entry.cause}
         return Overview(config, directories, census, in_order, refused)
+
+    def _rules(self, directories: Sequence[ScannedDirectory]) -> list[RuleFile]:
+        return find_rules(self.disk, self.base, [each.scope for each in directories if each.has_rules])
 
     def look(self, place: str) -> ScannedDirectory:
         """Look at one directory, wherever in the project that really is."""

@@ -291,6 +291,10 @@ RULE_SETTINGS: Final = 200
 """Lines above a rule file that may be its front matter."""
 RULE_IMPORT_LEVELS: Final = 5
 """From a CLAUDE.md to what it imports, and on; Claude Code follows no more."""
+RULE_LISTED: Final = 50
+"""Rule files in a listing; nobody's project has more that matter."""
+RULE_GONE: Final = 10
+"""Paths of one rule file that a listing calls gone."""
 RULE_PACKAGES: Final = 128
 """Directories in which a path is looked for that a rule file names: in a monorepo it may mean one of its packages."""
 HOOK_EVENT_BYTES: Final = 16 << 20

@@ -21,8 +21,6 @@ from contexthall.system.disk import Disk
 CLAUDE_FILES = ("CLAUDE.md", ".claude/CLAUDE.md")
 CLAUDE_RULES, CURSOR_RULES = ".claude/rules", ".cursor/rules"
 COPILOT_FILE, COPILOT_RULES = ".github/copilot-instructions.md", ".github/instructions"
-RULE_NAMES = frozenset({AGENTS_FILE, "CLAUDE.md", ".claude", ".cursor", ".github"})
-"""A directory that has none of these has no rule file."""
 _IGNORE_FILE = ".gitignore"
 _read = lru_cache(maxsize=32)(read_rule)
 _rules = lru_cache(maxsize=64)(lambda patterns: parse_rules(["\n".join(patterns).encode("utf-8", "surrogateescape")]))
@@ -78,7 +76,7 @@ class RuleFile(NamedTuple):
     def to_json(self) -> dict[str, object]:
         entry: dict[str, object] = {"path": self.path, "about": self.about}
         if self.names_paths:
-            entry["gone"] = list(self.gone)
+            entry["gone"] = list(self.gone[: limits.RULE_GONE])
         return entry | ({"error": self.fault} if self.fault else {})
 
 
