@@ -71,7 +71,8 @@ HOOK_CLIENTS: dict[str, HookClient] = {
             (
                 _START,
                 HookKind("PreToolUse", "Bash", "apply_patch", ("before",), ("before",)),
-                HookKind("PostToolUse", "", "apply_patch", (), ("after",)),
+                # Its shell runs patches, too, and they come as a command.
+                HookKind("PostToolUse", "", "Bash|apply_patch", (), ("after",)),
             ),
             timeout=10,
             loads=("AGENTS.md",),
