@@ -244,7 +244,7 @@ def test_rehash_drops_the_citations_of_claims_that_are_gone(shop: Project) -> No
     path = root_of(shop) / "src/.context.yaml"
     path.write_text(path.read_text().replace("Never log", "Never print"))
     rehash_contexts(shop, ["src"])
-    assert not shop.drift.lock().may_cite("src")
+    assert not shop.drift.lock().citing
 
 
 def test_validate_says_which_citations_lost_their_claim(shop: Project) -> None:

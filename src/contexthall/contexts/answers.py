@@ -89,7 +89,8 @@ class ContextEntry(NamedTuple):
             entry["last_updated"] = self.last_updated
         if self.has_summary:
             entry["summary"] = self.summary
-        entry |= drifted(self.state, self.drift, self.claims)
+        if self.drift or self.claims:
+            entry |= drifted(self.state, self.drift, self.claims)
         if self.error:
             entry["error"] = self.error
         return entry

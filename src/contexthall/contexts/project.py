@@ -353,13 +353,16 @@ class Project:
             error=verdict.error,
             has_words=head.has_words,
             drift=drift.level,
-            claims=drift.claims,
+            claims=drift.claims if drift.failing else (),
         )
 
     def _drift(self, directory: ScannedDirectory, lock: Lock, verdict: Verdict) -> Drift:
         """Return how far a directory has drifted; its context is read again only if it has citations."""
-        scope, is_stale = shown(directory.scope), verdict.state == STALE
-        if not (is_stale or lock.may_cite(scope)):
+        is_stale = verdict.state == STALE
+        if not is_stale and not lock.citing:  # by far the most of them
+            return NO_DRIFT
+        scope = shown(directory.scope)
+        if not is_stale and not lock.may_cite(scope):
             return NO_DRIFT
         entry = lock.entry(scope)
         values = self.read(directory.scope) if entry is not None and entry.citations else {}

@@ -5,7 +5,7 @@ Pure: bytes in, values out. A line that cannot be read is as good as none; one t
 
 import re
 from collections.abc import Collection, Mapping
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Final, NamedTuple
 
 from contexthall.core import limits
@@ -88,7 +88,12 @@ class Lock:
 
     def may_cite(self, scope: str) -> bool:
         """Return whether a scope may have citations; False if it surely has none."""
-        return any(b'"citations"' in line for line in self._lines.get(scope, ()))
+        return scope in self.citing
+
+    @cached_property
+    def citing(self) -> frozenset[str]:
+        """The scopes that may have citations."""
+        return frozenset(scope for scope, lines in self._lines.items() if any(b'"citations"' in line for line in lines))
 
     def with_entries(self, entries: Mapping[str, LockEntry | None]) -> bytes:
         """Return the bytes of the lock with other entries for some scopes; None for a scope that is gone."""
