@@ -37,7 +37,7 @@ export function view(root, meeting) {
   function present() {
     if (listing.error) return fill(root, fault(new Error(listing.error)));
     const head = h("div", { class: "view-head" }, h("p", { class: "dim" }, ...worded(summary(listing))), action("Look again", lookAgain, { class: "quiet" }));
-    fill(root, listing.tracked ? null : noneYet(), head, panes);
+    fill(root, listing.tracked ? null : noneYet(), head, panes, ruleFiles(listing.rules ?? []));
     presentFilters();
     presentTree();
     detail.hidden = !listing.tracked && selected === null;
@@ -162,6 +162,16 @@ function summary({ total_directories: total, skipped_directories: skipped, track
   const verb = total === 1 || tracked === 1 ? "has" : "have";
   const small = skipped ? ` ${count(skipped, "directory", "directories")} too small to need one.` : "";
   return `${number(tracked)} of ${count(total, "directory", "directories")} ${verb} a context.${small}`;
+}
+
+/** List the rule files that are there, and what they name that is gone. */
+function ruleFiles(rules) {
+  if (!rules.length) return null;
+  const row = ({ path, about, gone = [], error = "" }) => {
+    const fault = gone.length ? ` names ${gone.join(", ")}, not there` : error && ` ${error}`;
+    return h("li", {}, h("code", {}, ...said(path)), ...said(` for ${about}`), fault ? h("span", { class: "stale" }, ...said(fault)) : null);
+  };
+  return h("section", { class: "rule-files" }, h("h3", {}, "Rule files"), h("ul", {}, rules.map(row)));
 }
 
 function noneYet() {
