@@ -21,7 +21,7 @@ help:
 	@echo "make quick    run the tests that start no process, in under a minute"
 	@echo "make test     install what the tests need and run the tests but for the longest; CI=1 runs every one, in full, and measures coverage"
 	@echo "make installers  install uv and pipx, and what the wheel needs as files, with which tests install it as people do; without them these are skipped"
-	@echo "make validators  install what make artefacts and make sbom need"
+	@echo "make validators  install what make artefacts and make sbom need, and axe, with which tests look at the page; without it these are skipped"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make clients  install Claude Code, Codex and Gemini CLI, which some tests connect to the hall; without them these are skipped"
 	@echo "make conformance  install the official conformance suite, and the Node.js it wants, which some tests run; without it these are skipped"
@@ -163,7 +163,7 @@ clean:
 	$(BIN)/python $(INSTALL) --editable '.[dev]'
 	@touch $@ .venv/installed
 
-NPM_ARTEFACTS := @anthropic-ai/mcpb@2.1.2
+NPM_ARTEFACTS := @anthropic-ai/mcpb@2.1.2 axe-core@4.14.0
 PYPI_ARTEFACTS := check-jsonschema==0.39.0 cyclonedx-bom==7.5.0 pip-audit==2.10.1 skills-ref==0.1.1
 
 .artefacts/installed: Makefile
