@@ -14,12 +14,15 @@ unexport PYTHONDONTWRITEBYTECODE
 PARALLEL := --numprocesses auto --dist worksteal
 BENCHMARKS := startup stdio_calls caches sections packages refreshing contexts guild web
 
-.PHONY: artefacts audit sbom help run quick test installers validators members clients conformance model browser shells pythons locales check dist docs bench bench-large bench-quality bench-meaning $(BENCHMARKS:%=bench-%) torture mutants clean
+.PHONY: help run quick test again check dist artefacts sbom audit docs mutants torture clean
+.PHONY: installers validators members clients conformance model browser shells pythons locales
+.PHONY: bench bench-large bench-quality bench-meaning bench-search $(BENCHMARKS:%=bench-%)
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
 	@echo "make quick    run the tests that start no process, in under a minute"
 	@echo "make test     install what the tests need and run the tests but for the longest; CI=1 runs every one, in full, and measures coverage"
+	@echo "make again    run the tests that failed last time once more, one by one"
 	@echo "make installers  install uv and pipx, and what the wheel needs as files, with which tests install it as people do; without them these are skipped"
 	@echo "make validators  install what make artefacts and make sbom need, and axe, with which tests look at the page; without it these are skipped"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
@@ -39,6 +42,7 @@ help:
 	@echo "make bench    run every benchmark against an installed wheel, and write the tables of docs/performance.md; bench-caches and so on run one"
 	@echo "make bench-quality  download public documentation, ask format 1, format 2 and two search engines what people ask of it, and write the table of docs/ranking.md"
 	@echo "make bench-meaning  ask the natural questions again with an embedder, and write what it finds and costs to docs/ranking.md"
+	@echo "make bench-search  ask the search among tools, and bm25s, graded queries; TOOL_SEARCH=DIR says where these are"
 	@echo "make torture  break everything on purpose for about twenty minutes, and write what happened to docs/torture.md"
 	@echo "make mutants  plant mistakes in a copy of the tree, one at a time, and see that the tests notice each; ONLY=disk plants those about that"
 	@echo "make clean    remove what the others made"
@@ -53,7 +57,11 @@ quick: .venv/installed-dev
 	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow"
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest $(PARALLEL) $(if $(CI)$(CONTEXT_CI),--cov --cov-report=term-missing:skip-covered,-m "not long")
+	$(BIN)/python -m pytest $(PARALLEL) $(if $(CI)$(CONTEXT_CI),--cov --cov-report=term-missing:skip-covered --durations=30,-m "not long")
+
+# What failed among thousands, three at a time, is run once more, one by one: what fails twice fails.
+again: .venv/installed-dev
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 installers: .installers/installed
 
@@ -103,6 +111,14 @@ bench-large: .bench/installed
 bench-quality: .bench/installed
 	.bench/bin/python -m benchmarks.quality.fetch .bench-quality
 	.bench/bin/python -m benchmarks.quality.bench .bench-quality --write docs/ranking.md
+
+# Graded queries for tools, which are others' data: they are read where they are, and not copied here.
+TOOL_SEARCH ?= ../shared/tool-search
+
+bench-search: .bench/installed
+	@test -f $(TOOL_SEARCH)/tools.json || { echo "make bench-search needs the tools and queries of smart-mcp-proxy/mcpproxy-go: TOOL_SEARCH=DIR" >&2; exit 1; }
+	.bench/bin/python $(INSTALL) bm25s==0.3.16
+	.bench/bin/python -m benchmarks.quality.tools $(TOOL_SEARCH) --write docs/ranking.md
 
 # Minutes, because every section is embedded.
 bench-meaning: .bench/installed .model/installed
