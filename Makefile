@@ -12,7 +12,7 @@ PACKAGE := $(shell find src -type f ! -name '*.pyc')
 unexport PYTHONDONTWRITEBYTECODE
 # Neighbours stay together, so that what the tests of a file share is made once.
 PARALLEL := --numprocesses auto --dist worksteal
-BENCHMARKS := startup stdio_calls caches sections packages refreshing contexts guild web
+BENCHMARKS := startup stdio_calls caches sections packages refreshing contexts hooks guild web
 
 .PHONY: help run quick test again check dist artefacts sbom audit docs mutants torture clean
 .PHONY: installers validators members clients conformance model browser shells pythons locales

@@ -32,7 +32,19 @@ if TYPE_CHECKING:
     from contexthall.caches.refresh_rules import CacheStateChange, RefreshResult
     from contexthall.clients.register import ImportedServer, Register
     from contexthall.contexts.draft.drafting import DraftProgress
-    from contexthall.contexts.project import Context, ContextEntry, Outcome, Project, Projects, Report, StateChange
+    from contexthall.contexts.files.note import Noted
+    from contexthall.contexts.files.rehashing import Rehashed
+    from contexthall.contexts.project import (
+        Brief,
+        ChangedReport,
+        Context,
+        ContextEntry,
+        Outcome,
+        Project,
+        Projects,
+        Report,
+        StateChange,
+    )
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, ServerFactory, Trial
@@ -135,6 +147,13 @@ class Hall:
         """
         return self.project.query(scope)
 
+    def brief(self, path: str = ".", budget: int = 2000) -> "Brief":
+        """Tell what people want known before somebody works on a file or directory of the project.
+
+        `path` is a path from the project root. The answer is that of the tool `context.brief`.
+        """
+        return self.project.brief(path, budget)
+
     def invoke(self, member: str, tool: str, arguments: "JsonObject | None" = None) -> "ToolResult":
         """Call a tool of a member of the guild, whose server is started for this call and then stopped."""
         with self.guild_at_work() as guild:
@@ -166,6 +185,7 @@ class Hall:
         return self._open_contexts(self.settings.user_cache)
 
     def _open_contexts(self, user_cache: str) -> "Projects":
+        from contexthall.contexts.freshness.late_code import CODE
         from contexthall.contexts.project import Projects
 
         return Projects(
@@ -174,6 +194,7 @@ class Hall:
             working_directory=self.settings.working_directory,
             memory=os.path.join(user_cache, "contexts") if user_cache else "",
             clock=time.time_ns,
+            code=CODE,
         )
 
     @cached_property
@@ -258,7 +279,7 @@ class Hall:
             elif name == "contexts":
                 from contexthall.contexts.capability import contexts_capability
 
-                yield contexts_capability(self.contexts)
+                yield contexts_capability(self.contexts, self.settings.reply)
             elif name == "guild" and self.has_guild:
                 from contexthall.guild.capability import guild_capability
 
@@ -369,11 +390,32 @@ class Hall:
         name = sha256(os.fsencode(self._disk.real(self.settings.project_root))).hexdigest()[:16]
         return UndoJournal(self._disk, os.path.join(self.settings.user_state, "setup", f"{name}.jsonl"))
 
-    def rehash_context(self, place: str) -> bool:
-        """Write the fingerprint of a directory into its context; False if it was there already."""
-        from contexthall.contexts.files.writing import rehash
+    def rehash_contexts(self, scopes: Sequence[str] | None = None) -> "Rehashed":
+        """Say that the contexts of some directories are true again; None for all of them."""
+        from contexthall.contexts.files.rehashing import rehash_contexts
 
-        return rehash(self.project, place)
+        return rehash_contexts(self.project, scopes)
+
+    def note_claim(self, scope: str, field: str, value: object, targets: Sequence[str]) -> "Noted":
+        """Add a claim to the context of a directory, which is drafted if it has none, and say what it rests on.
+
+        Without a field, `value` names a claim that is there already.
+        """
+        from contexthall.contexts.files.note import cite_for, note_claim
+
+        project = self.project
+        place = project.locate(scope)
+        if not field:
+            return cite_for(project, place, str(value), targets)
+        if project.look(place).context is None:
+            self.regen_contexts([place], full=False, dry_run=False, agents=False, progress=lambda _done, _all: None)
+        return note_claim(project, place, field, value, targets)
+
+    def check_changed(self, names: bytes) -> "ChangedReport":
+        """Judge the contexts and claims that a list of changed files concerns."""
+        from contexthall.contexts.freshness.changed import check_changed, read_names
+
+        return check_changed(self.project, read_names(names))
 
     def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "DraftProgress") -> "Outcome":
         """Draft a context for every directory that lacks one, and AGENTS.md."""

@@ -21,7 +21,6 @@ from starlette.routing import Route
 
 from contexthall import __version__
 from contexthall.caches.library import (
-    LARGEST_BUDGET,
     CacheEntry,
     CacheRef,
     Library,
@@ -43,6 +42,7 @@ from contexthall.core.errors import (
     UsageError,
 )
 from contexthall.core.paths import native
+from contexthall.core.tokens import LARGEST_BUDGET
 from contexthall.core.wire import has_too_many_values
 from contexthall.faces.members import facts_of
 from contexthall.faces.web.guard import RefusedError, json_response
