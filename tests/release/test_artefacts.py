@@ -15,6 +15,7 @@ from docs.parts import parts
 from tests.release.making import REPOSITORY, digest
 
 from contexthall import __version__
+from contexthall.clients.register import CLIENTS
 from contexthall.clients.servers import servers_of
 from contexthall.hall import open_hall
 
@@ -76,11 +77,19 @@ def test_the_plugin_serves_the_project_it_is_used_in() -> None:
     assert [(REPOSITORY / plugin["source"]).resolve() for plugin in market["plugins"]] == [PLUGIN]
 
 
+def test_the_hooks_of_the_plugin_are_those_that_connect_writes(tmp_path: Path) -> None:
+    clients = open_hall(tmp_path).clients
+    clients.connect_hooks(CLIENTS["claude-code"], "uvx contexthall hook claude-code")
+    written = json.loads((tmp_path / ".claude" / "settings.json").read_text())
+    assert json.loads((PLUGIN / "hooks" / "hooks.json").read_text()) == written
+
+
 def test_the_skill_names_tools_and_commands_that_are_there() -> None:
     text = (PLUGIN / "skills" / "context-hall" / "SKILL.md").read_text()
     tools = {tool.name for tool in open_hall(REPOSITORY).catalog.tools}
     named = set(re.findall(r"`((?:context\.)?[a-z]+_?[a-z]*)`", text))
-    assert {name for name in named if name.startswith("context.") or "_" in name} == tools - {"context.inspect_cache"}
+    named = {name for name in named if name.startswith("context.") or "_" in name}
+    assert {"context.resolve", "query_context"} <= named <= tools
 
 
 def test_the_licences_of_all_that_comes_along_are_listed_and_allow_it() -> None:
