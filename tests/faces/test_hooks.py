@@ -263,3 +263,16 @@ def test_no_click_and_no_parser_is_loaded() -> None:
     )
     answer = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, check=True, text=True)
     assert answer.stdout == "\n"
+
+
+@pytest.mark.parametrize("path", ["../outside.py", "/etc/passwd", "link.py", "src/gone.py", "src", "a\0b"])
+def test_a_citation_that_leads_to_no_file_of_the_project_does_not_hold(path: str, tmp_path: Path) -> None:
+    root = shop(tmp_path / "p")
+    (tmp_path / "outside.py").write_text("def rank(x): ...\n")
+    (root / "link.py").symlink_to(tmp_path / "outside.py")
+    claim, digest = f"constraints/{text_digest('Integers only.')}", text_digest("def rank(x): ...")
+    for symbol in ("", "rank"):
+        cited = {"claim": claim, "path": path, "symbol": symbol, "digest": digest}
+        (root / ".context.lock").write_text(json.dumps({"scope": "src/core", "citations": [cited]}) + "\n")
+        said = ask(root, "PreToolUse", event(root, session_id=symbol or "whole"))
+        assert f"NO LONGER HOLDS: {path}{'#' + symbol if symbol else ''} is gone" in said

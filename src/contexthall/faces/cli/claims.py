@@ -54,11 +54,11 @@ def note(  # noqa: PLR0913 - one for each thing that can be typed
     as_json: bool,
     hall: HallChoice,
 ) -> None:
-    """Write a constraint or a decision into the context of a directory.
+    """Write down a constraint or a decision, and what it rests on.
 
-    SCOPE is the directory, relative to the project root. What is cited is watched: when it changes, the claim is said
-    not to hold until somebody says that it does (`context rehash SCOPE`). Without any of the options, a terminal is
-    asked three questions.
+    SCOPE is the directory, relative to the project root; the words go into its context. What is cited is watched: when
+    it changes, the claim is in doubt until somebody says that it holds (`context rehash SCOPE`). Without any of the
+    options, a terminal is asked three questions.
     """
     typed = ClaimText(constraint, decision, why, cites, claim)
     if typed == ClaimText(None, None, None, (), None):

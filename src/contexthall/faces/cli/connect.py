@@ -54,7 +54,7 @@ class ClientChoice(click.Choice[str]):
 Examples:
   context connect claude-code            what to put where
   context connect claude-code --write    put it there
-  context connect claude-code --hooks    have it tell its model what people wrote, in time
+  context connect claude-code --hooks    have it brief its model
   context connect codex --http --write   share one that is served over HTTP
   context connect codex --remove         take it out again
   context connect --list                 who is here, and who knows the hall""",

@@ -57,7 +57,7 @@ COMMANDS = {
     "show": CommandEntry("contexts", CONTEXTS, "Show what is known of a directory, and if it is still true."),
     "brief": CommandEntry("briefing", CONTEXTS, "Tell what people want known before you work on a path."),
     "regen": CommandEntry("drafting", CONTEXTS, "Draft contexts again, and leave what people wrote as it is."),
-    "note": CommandEntry("claims", CONTEXTS, "Write a constraint or a decision into the context of a directory."),
+    "note": CommandEntry("claims", CONTEXTS, "Write down a constraint or a decision, and what it rests on."),
     "check": CommandEntry("claims", CONTEXTS, "Check contexts and claims that changed files concern."),
     "rehash": CommandEntry("contexts", CONTEXTS, "Say that contexts are true again, by a new fingerprint."),
     "validate": CommandEntry("contexts", CONTEXTS, "Check contexts against their schema, and against the code."),

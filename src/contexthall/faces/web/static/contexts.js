@@ -182,8 +182,10 @@ function summary({ total_directories: total, skipped_directories: skipped, track
 /** List the rule files that are there, and what they name that is gone. */
 function ruleFiles(rules) {
   if (!rules.length) return null;
-  const row = ({ path, about, gone = [], error = "" }) =>
-    h("li", {}, h("code", {}, path), ` for ${about}`, gone.length ? h("span", { class: "stale" }, ` names ${gone.join(", ")}, not there`) : error && ` ${error}`);
+  const row = ({ path, about, gone = [], error = "" }) => {
+    const fault = gone.length ? ` names ${gone.join(", ")}, not there` : error && ` ${error}`;
+    return h("li", {}, h("code", {}, ...said(path)), ...said(` for ${about}`), fault ? h("span", { class: "stale" }, ...said(fault)) : null);
+  };
   return h("section", { class: "rule-files" }, h("h3", {}, "Rule files"), h("ul", {}, rules.map(row)));
 }
 
