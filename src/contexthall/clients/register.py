@@ -135,14 +135,20 @@ class Register:
         root = self._project_root
         return hooks, ConfigFile(self._disk, absolute(hooks.file, root), ("hooks",), root)
 
-    def remove_backup(self, change: FileChange) -> None:
-        """Remove the copy of a client's file from before, if the file says the same again."""
-        if not change.backup:
-            return
-        folder, name = os.path.split(change.backup)
-        with suppress(DiskError), self._disk.enter(folder, follow=False) as opened:
-            if opened.read(name) == opened.read(name.removesuffix(BACKUP_SUFFIX)):
-                opened.remove_if_there(name)
+    def restore_layout(self, client: Client) -> None:
+        """Give a client's file its bytes from before the hall was in it, if it says the same again."""
+        config = self._config(client, None)
+        if config.has_directory():
+            config.restore_layout()
+
+    def new_backups(self, *files: str) -> list[str]:
+        """Return where copies of files would be kept, as far as none is there yet."""
+        places = dict.fromkeys(self._disk.real(file) + BACKUP_SUFFIX for file in files)
+        return [place for place in places if not self._is_there(place)]
+
+    def hooks_place(self, client: Client) -> str:
+        """Return the path of the file with a client's hooks; empty if none of its hooks are known."""
+        return self._hooks(client)[1].path if client.name in HOOK_CLIENTS else ""
 
     def count_servers(self) -> int:
         """Return how many servers of the clients' files could become members of a guild."""

@@ -479,6 +479,8 @@ PAGE_BODY_BYTES: Final = 4 << 20
 """Of a request at `/api`: people type less."""
 PAGE_PLACES: Final = 200
 """Of a ranking, in one answer to the page."""
+PAGE_CONTENTS_TOKENS: Final = 8_000
+"""Of a cache's headings, in one answer to the page: some fifty pages of a handbook."""
 PAGE_LOG_LINES: Final = 10_000
 """Of a member's log in an answer to the page."""
 PAGE_ROSTER_SECONDS: Final = 0.25

@@ -133,9 +133,13 @@ def _change_hooks(hall: Hall, client: Client, action: str | None) -> None:
         file = on_one_line(change.file)
         say(f"took the hooks out of {file}" if change.is_needed else f"{file} has no hooks of the hall")
         return
-    command = join([*command_of_this_hall(hall.settings.working_directory), "hook", client.name])
-    change = hall.clients.connect_hooks(client, command)
+    change = hall.clients.connect_hooks(client, hook_command(hall, client))
     _print_written(change, client._replace(next_step=_HOOK_STEPS[client.name]))
+
+
+def hook_command(hall: Hall, client: Client) -> str:
+    """Return what a client runs at its events."""
+    return join([*command_of_this_hall(hall.settings.working_directory), "hook", client.name])
 
 
 def _client_lines(hall: Hall) -> list[str]:

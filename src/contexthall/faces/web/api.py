@@ -99,6 +99,7 @@ class Api:
             "/api/caches/document": self._read_document,
             "/api/caches/section": self._show_section,
             "/api/caches/outline": self._outline_page,
+            "/api/caches/contents": self._list_contents,
             "/api/caches/reply": self._reply,
             "/api/caches/why": self._explain,
             "/api/contexts": self._list_contexts,
@@ -194,6 +195,15 @@ class Api:
             cache, lambda library, it: library.outline(it, page, start=page, budget=LARGEST_BUDGET)
         )
         return {**outline.pages[0]._asdict(), "sections": [each._asdict() for each in outline.pages[0].sections]}
+
+    async def _list_contents(self, params: QueryParams) -> JsonObject:
+        """Return some pages of a cache with their headings, and the page to go on from."""
+        cache, start = _text(params, "cache"), params.get("start") or None
+        outline = await self._with_cache(
+            cache, lambda library, it: library.outline(it, start=start, budget=limits.PAGE_CONTENTS_TOKENS)
+        )
+        pages = [{**each._asdict(), "sections": [one._asdict() for one in each.sections]} for each in outline.pages]
+        return {"pages": pages, "next": outline.next}
 
     async def _reply(self, params: QueryParams) -> JsonObject:
         """Return what an agent gets that asks the same: its tool is called."""

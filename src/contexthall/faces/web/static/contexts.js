@@ -5,6 +5,9 @@ import { action, ago, copyable, count, empty, fault, fill, h, number, quoted, sa
 
 const STATES = ["fresh", "stale", "missing"];
 const PAGE = 200;
+// A look takes the longer the larger the project is; most of the time the hall shall be left alone.
+const LOOK_MS = 3000;
+const REST = 20;
 // So many hits are shown opened; more would bury what is looked for.
 const FEW = 60;
 const METADATA = new Set(["version", "scope", "fingerprint", "last_updated", "derived_fields"]);
@@ -48,6 +51,18 @@ export function view(root, meeting) {
     await load();
     if (selected !== null) await open(selected);
   }
+
+  /** Look again and again whether something changed, as long as somebody looks, and not while they act in the tree. */
+  async function follow() {
+    const begun = performance.now();
+    if (!document.hidden && !root.hidden && listing && !listing.error && !branches.contains(document.activeElement)) {
+      const found = await ask("/api/contexts").catch(() => null);
+      if (found !== null && JSON.stringify(found) !== JSON.stringify(listing) && !branches.contains(document.activeElement)) await lookAgain();
+    }
+    setTimeout(follow, Math.max(LOOK_MS, REST * (performance.now() - begun)));
+  }
+
+  setTimeout(follow, LOOK_MS);
 
   function presentFilters() {
     const counts = tree.counts;
