@@ -16,6 +16,7 @@ def facts_of(view: MemberView) -> dict[str, Any]:
         "status": view.status,
         "error": view.error,
         "tokens": view.tokens,
+        "switchedOff": view.switched_off,
         "freshness": view.freshness.state,
         "reason": view.freshness.reason,
         "notes": view.notes,

@@ -194,6 +194,31 @@ def approve(member: str, hall: HallChoice) -> None:
 
 
 @guild.command
+@click.argument("member", shell_complete=completed_by("members"))
+@click.argument("tools", nargs=-1, metavar="[TOOL]...")
+@guild_options
+def enable(member: str, tools: tuple[str, ...], hall: HallChoice) -> None:
+    """Switch tools of a member on, or all of them.
+
+    Its manifest is written, and keeps everything else. A hall that serves follows within two seconds.
+    """
+    _switch(hall, member, tools, on=True)
+
+
+@guild.command
+@click.argument("member", shell_complete=completed_by("members"))
+@click.argument("tools", nargs=-1, metavar="[TOOL]...")
+@guild_options
+def disable(member: str, tools: tuple[str, ...], hall: HallChoice) -> None:
+    """Switch tools of a member off, or all of them.
+
+    Agents neither see nor call them then. Its manifest is written, and keeps everything else. A hall that serves
+    follows within two seconds.
+    """
+    _switch(hall, member, tools, on=False)
+
+
+@guild.command
 @click.argument("name")
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND [ARGS]...")
 @click.option("--version", default="1.0.0", show_default=True, metavar="TEXT", help="The version of its manifest.")
@@ -272,3 +297,9 @@ def _print_warning(record: logging.LogRecord) -> None:
     """Print a warning of the guild; not about a member that fails, which its events report."""
     if record.name != _MANAGER_LOGGER or record.levelno != logging.WARNING:
         say(on_one_line(f"{record.levelname.lower()}: {record.getMessage()}"))
+
+
+def _switch(hall: HallChoice, member: str, tools: tuple[str, ...], *, on: bool) -> None:
+    view = hall.open().guild.switch(member, tools, on=on)
+    off = f"; off: {', '.join(map(on_one_line, view.switched_off))}" if view.switched_off else ""
+    say(f"{named(view)}: {counted(len(view.tools), 'tool')} on{off}")

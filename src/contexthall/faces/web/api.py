@@ -113,6 +113,7 @@ class Api:
             "/api/guild/refresh": self._refresh,
             "/api/guild/stop": self._stop,
             "/api/guild/approve": self._approve,
+            "/api/guild/switch": self._switch,
         }
         return [
             *(Route(path, partial(_read, work)) for path, work in reading.items()),
@@ -282,6 +283,13 @@ class Api:
             raise CheckFailedError("its definitions have changed again since that difference was shown")
         approved = manager.approve(name)
         return {"member": self.describe_member(name), "approved": [change._asdict() for change in approved]}
+
+    async def _switch(self, body: JsonObject) -> JsonObject:
+        name, is_on, manager = _string(body, "member"), body.get("on"), self._guild()
+        if not isinstance(is_on, bool):
+            raise UsageError("`on` must be true or false")
+        manager.switch(name, [_string(body, "tool")] if body.get("tool") is not None else [], on=is_on)
+        return {"member": self.describe_member(name)}
 
     def _guild(self) -> MCPManager:
         if not self._hall.has_guild:

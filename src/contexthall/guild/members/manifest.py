@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from contexthall.core import limits, wire
+from contexthall.guild.members.switches import Switches
 
 FILE_NAMES = ("plugin.json", "guild-member.json")
 """What a manifest may be called, the one that is preferred first."""
@@ -67,6 +68,7 @@ class MemberManifest(NamedTuple):
     start_seconds: float = limits.MEMBER_START_SECONDS
     tool_seconds: float = limits.MEMBER_TOOL_SECONDS
     idle_seconds: float = limits.MEMBER_IDLE_SECONDS
+    switches: Switches = Switches()
 
 
 def parse_manifest(data: bytes) -> MemberManifest:
@@ -84,6 +86,7 @@ def parse_manifest(data: bytes) -> MemberManifest:
         start_seconds=mcp.seconds("startTimeoutSeconds", limits.MEMBER_START_SECONDS),
         tool_seconds=mcp.seconds("toolTimeoutSeconds", limits.MEMBER_TOOL_SECONDS),
         idle_seconds=mcp.seconds("idleSeconds", limits.MEMBER_IDLE_SECONDS),
+        switches=_switches(_Part("tools.", top.table("tools"))),
     )
 
 
@@ -220,6 +223,10 @@ def _version(top: _Part) -> str:
     if isinstance(version, int | float) and not isinstance(version, bool):
         raise ManifestError("`version` must be a string, not a number: put it in quotes")
     return top.required("version")
+
+
+def _switches(part: _Part) -> Switches:
+    return Switches(part.texts("allow") if "allow" in part.fields else None, part.texts("deny"))
 
 
 def _launch(top: _Part, mcp: _Part) -> Launch:
