@@ -57,7 +57,7 @@ class HallServer:
 
     async def _call_tool(self, call: Call, report: Report) -> Result:
         name, arguments = call.params["name"], call.params.get("arguments") or {}
-        caller = replace(self._caller, progress=report)
+        caller = replace(self._caller, progress=report, client=call.client or call.server.client)
         try:
             return _to_result(await self.catalog.call(name, arguments, caller, run_plain=self._workers.run))
         except UnknownToolError:
