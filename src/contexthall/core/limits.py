@@ -317,6 +317,10 @@ JOURNAL_RETRY_SECONDS: Final = 60.0
 # Members' servers
 MEMBER_START_SECONDS: Final = 10.0
 """For a server to answer `initialize`, and with each page of its tools; its manifest may say otherwise."""
+FIRST_START_SECONDS: Final = 120.0
+"""For the first start of what a package runner (`npx`, `uvx`) may have to download; its manifest may say otherwise."""
+SLOW_START_SECONDS: Final = 3.0
+"""After so long, and again and again, people are told of a first start that goes on."""
 MEMBER_TOOL_SECONDS: Final = 30.0
 """For a call; its manifest may say otherwise."""
 MEMBER_IDLE_SECONDS: Final = 300.0

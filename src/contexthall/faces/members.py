@@ -15,6 +15,7 @@ def facts_of(view: MemberView) -> dict[str, Any]:
         "transport": view.transport,
         "status": view.status,
         "error": view.error,
+        "progress": view.progress,
         "tokens": view.tokens,
         "switchedOff": view.switched_off,
         "freshness": view.freshness.state,

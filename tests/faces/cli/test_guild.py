@@ -149,6 +149,7 @@ def test_list_as_json_has_all_that_is_known(guild: Path, typed: Typed) -> None:
             "tools": 1,
             "tokens": 18,
             "switchedOff": [],
+            "progress": "",
             "cachedAt": "2026-01-02T03:04:05.678Z",
             "freshness": "fresh",
             "reason": "",

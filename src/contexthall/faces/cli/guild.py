@@ -242,7 +242,7 @@ def _refresh_and_print(manager: MCPManager, names: Sequence[str], print_line: Ca
     def on_event(event: Event) -> None:
         try:
             if line := guild_report.event_line(event):
-                print_line(line)
+                (say if event.kind == "starting" else print_line)(line)
         except (OSError, DiskError) as error:  # the refresh is worth finishing, for others
             failures.append(error)
 

@@ -4,6 +4,7 @@ Pure: bytes in, a value or a reason out. A reason is a sentence that names the k
 """
 
 import math
+import os
 import re
 import unicodedata
 from codecs import BOM_UTF8
@@ -51,10 +52,34 @@ class Launch(NamedTuple):
         """The names of the variables that it needs, sorted."""
         return _variables((*self.env.values(), *self.headers.values()))
 
+    @property
+    def runs_package(self) -> bool:
+        """Whether the command may have to download what it starts."""
+        command = os.path.basename(self.command)
+        return not {(command, ""), (command, "".join(self.args[:1]))}.isdisjoint(_PACKAGE_RUNNERS)
+
     def spec(self) -> dict[str, object]:
         """Return all that decides what is started, as JSON values."""
         sets = {key: dict(sorted(values.items())) for key, values in (("env", self.env), ("headers", self.headers))}
         return self._asdict() | {"args": list(self.args), **sets}
+
+
+# A command, and what its first argument must be; empty if any will do.
+_PACKAGE_RUNNERS = {
+    ("npx", ""),
+    ("bunx", ""),
+    ("pnpx", ""),
+    ("uvx", ""),
+    ("pipx", "run"),
+    ("npm", "exec"),
+    ("pnpm", "dlx"),
+    ("yarn", "dlx"),
+    ("bun", "x"),
+    ("uv", "run"),
+    ("uv", "tool"),
+    ("docker", "run"),
+    ("podman", "run"),
+}
 
 
 class MemberManifest(NamedTuple):
@@ -66,6 +91,8 @@ class MemberManifest(NamedTuple):
     display_name: str = ""
     description: str = ""
     start_seconds: float = limits.MEMBER_START_SECONDS
+    first_start_seconds: float = limits.MEMBER_START_SECONDS
+    """Until its tools were listed once: what runs packages may have to download this one."""
     tool_seconds: float = limits.MEMBER_TOOL_SECONDS
     idle_seconds: float = limits.MEMBER_IDLE_SECONDS
     switches: Switches = Switches()
@@ -77,13 +104,16 @@ def parse_manifest(data: bytes) -> MemberManifest:
     if "mcp" not in top.fields:
         raise ManifestError("`mcp` is missing")
     mcp = _Part("mcp.", top.table("mcp"))
+    launch = _launch(top, mcp)
+    first = limits.FIRST_START_SECONDS if launch.runs_package else limits.MEMBER_START_SECONDS
     return MemberManifest(
         name=_name(top),
         version=_version(top),
         display_name=top.text("displayName"),
         description=top.text("description"),
-        launch=_launch(top, mcp),
+        launch=launch,
         start_seconds=mcp.seconds("startTimeoutSeconds", limits.MEMBER_START_SECONDS),
+        first_start_seconds=mcp.seconds("startTimeoutSeconds", first),
         tool_seconds=mcp.seconds("toolTimeoutSeconds", limits.MEMBER_TOOL_SECONDS),
         idle_seconds=mcp.seconds("idleSeconds", limits.MEMBER_IDLE_SECONDS),
         switches=_switches(_Part("tools.", top.table("tools"))),

@@ -37,6 +37,8 @@ class Member:
     status: Status = "disconnected"
     error: str = ""
     """Why its status is `error`, in a sentence."""
+    progress: str = ""
+    """How far a start has come that takes long, in a sentence."""
     tools: list[JsonObject] = field(default_factory=list)
     """Its tools in force: those of its cache, until a refresh has seen others."""
     switched_off: tuple[str, ...] = ()

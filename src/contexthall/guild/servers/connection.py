@@ -52,7 +52,8 @@ class Connector:
         log = self._log_of(member)
         transport = Transport(member.manifest, member.directory, log, self._environment, self._reaper)
         connection = Connection(member.manifest, transport, ClientRole(self._client))
-        await connection.open()
+        is_first = member.freshness.state == "missing"
+        await connection.open(member.manifest.first_start_seconds if is_first else member.manifest.start_seconds)
         return connection
 
 
@@ -80,10 +81,9 @@ class Connection:
         self._owner: asyncio.Task[None] | None = None
         self._reason = ""
 
-    async def open(self) -> None:
-        """Connect, within the time that the manifest gives."""
+    async def open(self, seconds: float) -> None:
+        """Connect, within so many seconds."""
         self._owner = asyncio.create_task(self._own(), name=f"connection to {self._manifest.name}")
-        seconds = self._manifest.start_seconds
         with self._redacted():
             try:
                 async with asyncio.timeout(seconds):
@@ -91,7 +91,8 @@ class Connection:
             except TimeoutError:
                 await self._abandon()
                 raise MemberError(
-                    f"the server did not answer initialize within {seconds:g} s", more=self._transport.evidence()
+                    f"the server did not answer initialize within {seconds:g} s, its startTimeoutSeconds",
+                    more=self._transport.evidence(),
                 ) from None
             except asyncio.CancelledError:
                 await self._abandon()

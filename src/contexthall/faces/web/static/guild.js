@@ -198,7 +198,7 @@ function memberCard(first, takeAll) {
     facts.tokens.textContent = member.tokens ? `${number(member.tokens)} tokens` : "";
     fill(facts.when, member.cachedAt ? ago(member.cachedAt) : "never listed");
     fill(facts.line, ...said(member.status === "error" ? member.error : member.description));
-    fill(facts.why, ...(member.freshness === "outdated" ? said(member.reason) : []));
+    fill(facts.why, ...(member.progress ? said(sentence(member.progress)) : member.freshness === "outdated" ? said(member.reason) : []));
     fill(facts.pills, pills(member));
     if (toolCard) presentInside();
   }
