@@ -80,7 +80,7 @@ SURVIVED_ONCE = (
         tests=_NEIGHBOURS,
     ),
     Mutant(
-        module="caches/library.py",
+        module="caches/cache_root.py",
         old='f"{real}/".startswith(home.rstrip("/") + "/")',
         new="real.startswith(home)",
         breaks="the name of a cache may lead to a neighbour of the cache root",

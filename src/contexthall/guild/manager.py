@@ -139,7 +139,7 @@ class MCPManager:
             return self.roster[name]
         except KeyError:
             known = ", ".join(each if is_printable(each) else ascii(each) for each in self.roster) or "nobody"
-            raise UnknownMemberError(repr(name), hint=f"the guild has {known}") from None
+            raise UnknownMemberError(repr(name), hint=f"the guild has {known}").about(name, self.roster) from None
 
     def listed_names(self, *names: str) -> dict[tuple[str, str], str]:
         """Return the names by which agents see the tools of some members, or of all, by member and tool."""

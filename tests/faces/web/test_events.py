@@ -53,7 +53,7 @@ async def watching(streams: EventStreams, page: Page) -> AsyncIterator[anyio.Eve
         await streams({"method": "GET"}, page.receive, page.send)
         over.set()
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(90):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
             yield over
