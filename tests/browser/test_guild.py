@@ -333,3 +333,12 @@ def test_members_that_come_and_go_are_shown_without_a_reload(browser: Browser, t
         (grounds.guild / "anna").rename(tmp_path / "elsewhere" / "anna")
         expect(page.locator(".member")).to_have_count(1)
         expect(page.locator(".member-name")).to_have_text(["bert"])
+
+
+def test_a_call_is_shown_among_the_activity_while_people_look(browser: Browser, tmp_path: Path) -> None:
+    grounds = grounds_of(tmp_path)
+    member_with(grounds, "anna", SAY)
+    with grounds.served("--guild-refresh", "never") as hall, visit(browser, f"{hall.url}/#/activity") as page:
+        expect(page.get_by_text("No call is on record")).to_be_visible()
+        hall.post("/api/guild/call", {"member": "anna", "tool": SAY["name"], "arguments": {}})
+        expect(page.locator(f'#activity [data-tool="anna__{SAY["name"]}"]')).to_contain_text("1 call")

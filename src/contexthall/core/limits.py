@@ -313,6 +313,10 @@ JOURNAL_IDS: Final = 50
 """Of the sections of an answer, the first ones."""
 JOURNAL_MOST: Final = 1 << 53
 """Above that no number in a line can be a size or a time."""
+JOURNAL_CALLS: Final = 10_000
+"""The last ones of all files are added up for the page."""
+PAGE_CALLS: Final = 100
+"""The last ones are listed on the page."""
 JOURNAL_FOLLOW_SECONDS: Final = 0.5
 """Between two looks of `context activity --follow`."""
 JOURNAL_RETRY_SECONDS: Final = 60.0

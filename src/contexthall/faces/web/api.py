@@ -28,6 +28,7 @@ from contexthall.caches.library import (
     ReplyFormat,
 )
 from contexthall.core import limits, wire
+from contexthall.core.activity import summaries
 from contexthall.core.catalog import FailedResult, JsonObject
 from contexthall.core.errors import (
     CODES,
@@ -103,6 +104,7 @@ class Api:
             "/api/caches/why": self._explain,
             "/api/contexts": self._list_contexts,
             "/api/contexts/show": self._show_context,
+            "/api/activity": self._list_activity,
             "/api/guild": self._list_members,
             "/api/guild/tool": self._show_tool,
             "/api/guild/difference": self._show_difference,
@@ -230,6 +232,11 @@ class Api:
         with anyio.move_on_after(limits.PAGE_ROSTER_SECONDS):  # large members are looked at by the refresh
             await self._hall.guild.look_again()
         return {"members": self._members()}
+
+    async def _list_activity(self, _params: QueryParams) -> JsonObject:
+        calls, unread = await self._in_thread(lambda: self._hall.activity(limits.JOURNAL_CALLS))
+        newest = [each._asdict() for each in reversed(calls[-limits.PAGE_CALLS :])]
+        return {"calls": newest, "tools": [each._asdict() for each in summaries(calls)], "unread": unread}
 
     async def _show_tool(self, params: QueryParams) -> JsonObject:
         manager, member, tool = self._guild(), _text(params, "member"), _text(params, "tool")
