@@ -16,6 +16,7 @@ import anyio
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject, Progress
 from contexthall.core.errors import MemberError
+from contexthall.core.tracing import trace
 from contexthall.guild.members.manifest import MemberManifest
 from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
@@ -117,7 +118,9 @@ class Connection:
 
     async def invoke_raw(self, name: str, arguments: JsonObject, progress: Progress | None = None) -> bytes:
         """Do the same, but the result stays the JSON that it came in."""
-        params = {"name": name, "arguments": arguments}
+        params: JsonObject = {"name": name, "arguments": arguments}
+        if said := trace():
+            params = {**params, "_meta": dict(said)}
         return await self._request("tools/call", params, self._manifest.tool_seconds, progress)
 
     async def stop(self) -> None:
