@@ -227,6 +227,12 @@ class Hall:
             return self.guild.running()
         return self.guild.running(self.settings.guild_refresh, self.catalog.listed, self._guild_watch)
 
+    def keep_secret(self, name: str, value: str) -> None:
+        """Keep a secret in the user's keyring, for members whose manifests name it."""
+        from contexthall.system.keyring import write_secret
+
+        write_secret(name, value)
+
     @property
     def journal_directory(self) -> str:
         """Where the journals of all halls of this user are; empty if nowhere."""

@@ -25,6 +25,7 @@ from contexthall.guild.lists.tool_lists import MemberFacts, ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.members.discovery import discover_guild_members
 from contexthall.guild.members.enrolment import ALREADY_THERE, write_switches
+from contexthall.guild.members.manifest import KEYRING
 from contexthall.guild.members.roster import Freshness, Member
 from contexthall.guild.members.watch import GuildWatch
 from contexthall.guild.servers.supervisor import Event, Handle, ServerFactory, ServerState, Supervisor, settled
@@ -181,7 +182,8 @@ class MCPManager:
     def unset_variables(self, name: str, environment: Mapping[str, str]) -> tuple[str, ...]:
         """Return the variables that the manifest of a member refers to and that the environment lacks."""
         manifest = self.member(name).manifest
-        return tuple(each for each in manifest.launch.variables if each not in environment) if manifest else ()
+        names = manifest.launch.variables if manifest else []
+        return tuple(each for each in names if each not in environment and not each.startswith(KEYRING))
 
     def log_of(self, name: str, lines: int = 200) -> str:
         """Return the last lines of standard error of a member's server, whichever process started it."""

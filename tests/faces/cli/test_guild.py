@@ -103,7 +103,20 @@ def test_an_age_is_told_in_the_largest_unit_that_fits(cached_at: str, words: str
 def test_help_lists_the_commands_in_the_order_in_which_they_are_needed(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["guild", "--help"]) == 0
     listed = capfd.readouterr().out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
-    order = ["list", "tools", "refresh", "call", "why", "logs", "approve", "enable", "disable", "add", "import"]
+    order = [
+        "list",
+        "tools",
+        "refresh",
+        "call",
+        "why",
+        "logs",
+        "approve",
+        "enable",
+        "disable",
+        "add",
+        "import",
+        "secret",
+    ]
     assert [line.split()[0] for line in listed] == order
     assert not any(line.endswith("...") for line in listed)
 

@@ -5,13 +5,15 @@
 
 import asyncio
 import logging
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import click
 
 from contexthall.core.catalog import JsonObject, ToolResult
-from contexthall.core.errors import CheckFailedError, DiskError, MemberError, ToolFailedError
+from contexthall.core.errors import CheckFailedError, DiskError, MemberError, ToolFailedError, UsageError
 from contexthall.faces.cli import guild_report
 from contexthall.faces.cli.guild_report import command_hint, named, to_json
 from contexthall.faces.cli.importing import import_members
@@ -233,6 +235,25 @@ def add(name: str, command: tuple[str, ...], version: str, hall: HallChoice) -> 
 
 
 guild.add_command(import_members)
+
+
+@guild.command
+@click.argument("action", type=click.Choice(["set"]))
+@click.argument("name")
+@guild_options
+def secret(action: str, name: str, hall: HallChoice) -> None:  # noqa: ARG001 - there is one action
+    """Keep a secret in your keyring, for members.
+
+    It is asked for, or read from standard input. A manifest names it: `"env": {"API_KEY": "${keyring:NAME}"}`.
+    """
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UsageError(f"{name!r} cannot be the name of a secret", hint="letters, digits and `_`")
+    is_typed = sys.stdin.isatty()
+    value = click.prompt("secret", hide_input=True, err=True) if is_typed else sys.stdin.read().rstrip("\r\n")
+    if not value:
+        raise UsageError("the secret is empty", hint="nothing was kept")
+    hall.open().keep_secret(name, value)
+    say(f"kept {name} in the keyring\n\nhint: name it in a manifest as ${{keyring:{name}}}")
 
 
 def _refresh_and_print(manager: MCPManager, names: Sequence[str], print_line: Callable[[str], None]) -> None:

@@ -18,12 +18,14 @@ from contexthall.guild.members.switches import Switches
 
 FILE_NAMES = ("plugin.json", "guild-member.json")
 """What a manifest may be called, the one that is preferred first."""
+KEYRING = "keyring:"
+"""Begins the name of a secret of the keyring, where else the name of a variable stands."""
 FIRST_VERSION = "1.0.0"
 """Of a member that does not say which it is."""
 TOO_LARGE = f"the manifest is larger than {limits.MANIFEST_BYTES} bytes"
 PORT = "${PORT}"
 """What stands for a free port in the arguments of an http server."""
-_VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_VARIABLE = re.compile(r"\$\$\{|\$\{((?:keyring:)?[A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
@@ -140,7 +142,11 @@ def filled_in(values: Mapping[str, str], environment: Mapping[str, str]) -> dict
         if name is None:
             return "${"
         if name not in environment:
-            raise ManifestError(f"needs the environment variable {name}")
+            is_secret = name.startswith(KEYRING)
+            what = (
+                f"secret {name.removeprefix(KEYRING)} of the keyring" if is_secret else f"environment variable {name}"
+            )
+            raise ManifestError(f"needs the {what}")
         return environment[name]
 
     return {key: _VARIABLE.sub(variable, value) for key, value in values.items()}

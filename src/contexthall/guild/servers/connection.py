@@ -15,9 +15,9 @@ import anyio
 
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject, Progress
-from contexthall.core.errors import MemberError
+from contexthall.core.errors import MemberError, UsageError
 from contexthall.core.tracing import trace
-from contexthall.guild.members.manifest import MemberManifest
+from contexthall.guild.members.manifest import KEYRING, MemberManifest
 from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import OrphanReaper
@@ -35,6 +35,7 @@ from contexthall.protocol.client import (
 )
 from contexthall.protocol.messages import Response
 from contexthall.protocol.peer import Progressed, Send
+from contexthall.system.keyring import read_secret
 
 
 class Connector:
@@ -50,12 +51,21 @@ class Connector:
         """Start or reach the server of `member` and shake hands with it; MemberError if that cannot be."""
         if member.manifest is None:
             raise MemberError(f"its manifest cannot be used: {member.error}")
-        log = self._log_of(member)
-        transport = Transport(member.manifest, member.directory, log, self._environment, self._reaper)
+        log, environment = self._log_of(member), await self._environment_of(member.manifest)
+        transport = Transport(member.manifest, member.directory, log, environment, self._reaper)
         connection = Connection(member.manifest, transport, ClientRole(self._client))
         is_first = member.freshness.state == "missing"
         await connection.open(member.manifest.first_start_seconds if is_first else member.manifest.start_seconds)
         return connection
+
+    async def _environment_of(self, manifest: MemberManifest) -> Mapping[str, str]:
+        """Return the environment with the secrets that a manifest names; a keyring may ask its user, so in a thread."""
+        secrets = [each for each in manifest.launch.variables if each.startswith(KEYRING)]
+        try:
+            found = {each: await asyncio.to_thread(read_secret, each.removeprefix(KEYRING)) for each in secrets}
+        except UsageError as error:
+            raise MemberError(str(error), more=error.hint) from None
+        return {**self._environment, **found} if found else self._environment
 
 
 class Connection:
