@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -45,11 +45,13 @@ if TYPE_CHECKING:
         Report,
         StateChange,
     )
+    from contexthall.core.activity import Activity
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, ServerFactory, Trial
     from contexthall.guild.members.manifest import Launch
     from contexthall.guild.servers.blocking import GuildAtWork
+    from contexthall.system.journal import JournalMode
     from contexthall.system.undo_journal import UndoJournal
 
 AnyPath: TypeAlias = str | os.PathLike[str]
@@ -245,6 +247,37 @@ class Hall:
         if not refresh:
             return self.guild.running()
         return self.guild.running(self.settings.guild_refresh, self.catalog.listed, self._guild_watch)
+
+    def keep_secret(self, name: str, value: str) -> None:
+        """Keep a secret in the user's keyring, for members whose manifests name it."""
+        from contexthall.system.keyring import write_secret
+
+        write_secret(name, value)
+
+    @property
+    def journal_directory(self) -> str:
+        """Where the journals of all halls of this user are; empty if nowhere."""
+        state = self.settings.user_state
+        return os.path.join(state, "activity") if state else ""
+
+    @contextmanager
+    def journalling(self, mode: "JournalMode") -> Iterator[None]:
+        """While this is entered, keep a record of the calls of agents."""
+        from contexthall.system.journal import Journal
+
+        journal = Journal(self._disk, self.journal_directory, mode)
+        self.catalog.journal = journal
+        try:
+            yield
+        finally:
+            self.catalog.journal = None
+            journal.close()
+
+    def activity(self, most: int) -> "tuple[list[Activity], int]":
+        """Return the last calls of agents, and the number of lines of the journal that could not be read."""
+        from contexthall.system.journal import read_journal
+
+        return read_journal(self._disk, self.journal_directory, most) if self.journal_directory else ([], 0)
 
     @property
     def has_guild(self) -> bool:

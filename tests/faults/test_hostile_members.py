@@ -168,6 +168,8 @@ COMMANDS_SHOWN = (
     ["guild", "call", "frail", "plain", "--guild", "guild"],
     ["guild", "call", FILE, FILE, "--guild", "guild"],
     ["guild", "approve", "hostile", "--guild", "guild"],
+    ["guild", "disable", "hostile", FILE, "--guild", "guild"],
+    ["activity"],
     ["guild", "add", FILE, "--guild", "guild", "--", FILE],
     ["guild", "list", "--guild", FILE],
     ["guild", "import", ".mcp.json", "--guild", "guild"],

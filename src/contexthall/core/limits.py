@@ -336,9 +336,39 @@ FOUND_TOOLS: Final = 50
 TOOL_QUERY_WORDS: Final = 256
 """Of a query for tools: so many different words count, and a tool needs no more to be named."""
 
+# The journal of calls (`system/journal.py`)
+JOURNAL_BYTES: Final = 1 << 20
+"""Of a file: about 5,000 calls. A hall process keeps two, the one it writes and the one before."""
+JOURNAL_FILES: Final = 40
+"""Of all hall processes together; the oldest are removed."""
+JOURNAL_LINE_BYTES: Final = 64 << 10
+"""A longer line is none of the hall's."""
+JOURNAL_WORD_CHARACTERS: Final = 200
+"""Of the name of a client or a cache, of a scope and of an id: callers choose them."""
+JOURNAL_TEXT_CHARACTERS: Final = 4000
+"""Of arguments and of a result with `--journal full`; the rest is left out."""
+JOURNAL_IDS: Final = 50
+"""Of the sections of an answer, the first ones."""
+JOURNAL_MOST: Final = 1 << 53
+"""Above that no number in a line can be a size or a time."""
+JOURNAL_CALLS: Final = 10_000
+"""The last ones of all files are added up for the page."""
+PAGE_CALLS: Final = 100
+"""The last ones are listed on the page."""
+JOURNAL_FOLLOW_SECONDS: Final = 0.5
+"""Between two looks of `context activity --follow`."""
+JOURNAL_RETRY_SECONDS: Final = 60.0
+"""After a failure, such as a full disk, until writing is tried again: calls go on meanwhile."""
+
 # Members' servers
 MEMBER_START_SECONDS: Final = 10.0
 """For a server to answer `initialize`, and with each page of its tools; its manifest may say otherwise."""
+TRACE_CHARACTERS: Final = 8192
+"""Of each of `traceparent`, `tracestate` and `baggage` in `_meta`; a longer one does not go along."""
+FIRST_START_SECONDS: Final = 120.0
+"""For the first start of what a package runner (`npx`, `uvx`) may have to download; its manifest may say otherwise."""
+SLOW_START_SECONDS: Final = 3.0
+"""After so long, and again and again, people are told of a first start that goes on."""
 MEMBER_TOOL_SECONDS: Final = 30.0
 """For a call; its manifest may say otherwise."""
 MEMBER_IDLE_SECONDS: Final = 300.0

@@ -66,6 +66,7 @@ COMMANDS = {
     "tools": CommandEntry("tools", AGENT, "Show the tools an agent would see, and what they cost in tokens."),
     "call": CommandEntry("tools", AGENT, "Call a tool as an agent would, and print its answer."),
     "hook": CommandEntry("briefing", AGENT, "Answer an event of an agent, which runs this by itself."),
+    "activity": CommandEntry("activity", AGENT, "Show what agents called, and what came of it."),
     "completion": CommandEntry("completion", SHELL, "Print what teaches your shell to complete commands."),
 }
 """By name, in the order in which people need them; those of a group stand together."""

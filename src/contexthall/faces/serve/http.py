@@ -24,9 +24,10 @@ from contexthall.faces.web.app import Access, Site
 from contexthall.faces.web.guard import HostNames
 from contexthall.faces.web.listener import bind, listen
 from contexthall.hall import Hall
+from contexthall.system.journal import JournalMode
 
 
-def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
+def serve_http(choice: HallChoice, where: str, token: str | None, journal: JournalMode = "brief") -> None:
     """Serve agents and people, at `where`, until a signal comes."""
     address = Address.read(where)
     hall = choice.open()
@@ -38,7 +39,8 @@ def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
     site = Site(hall, mcp, Access(names, token, secrets.token_urlsafe(32)), version=__version__)
     freeze_heap()
     ready = f"Context Hall at {address.url}" + (f"#token={quote(token, safe='')}" if token else "")
-    anyio.run(_run_http, hall, mcp, site, bound, ready)
+    with hall.journalling(journal):
+        anyio.run(_run_http, hall, mcp, site, bound, ready)
 
 
 def mcp_endpoint(hall: Hall, catalog: Catalog) -> HttpEndpoint:

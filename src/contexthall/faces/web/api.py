@@ -27,6 +27,7 @@ from contexthall.caches.library import (
     ReplyFormat,
 )
 from contexthall.core import limits, wire
+from contexthall.core.activity import summaries
 from contexthall.core.catalog import FailedResult, JsonObject
 from contexthall.core.errors import (
     CODES,
@@ -104,6 +105,7 @@ class Api:
             "/api/caches/why": self._explain,
             "/api/contexts": self._list_contexts,
             "/api/contexts/show": self._show_context,
+            "/api/activity": self._list_activity,
             "/api/guild": self._list_members,
             "/api/guild/tool": self._show_tool,
             "/api/guild/difference": self._show_difference,
@@ -114,6 +116,7 @@ class Api:
             "/api/guild/refresh": self._refresh,
             "/api/guild/stop": self._stop,
             "/api/guild/approve": self._approve,
+            "/api/guild/switch": self._switch,
         }
         return [
             *(Route(path, partial(_read, work)) for path, work in reading.items()),
@@ -240,6 +243,11 @@ class Api:
             await self._hall.guild.look_again()
         return {"members": self._members()}
 
+    async def _list_activity(self, _params: QueryParams) -> JsonObject:
+        calls, unread = await self._in_thread(lambda: self._hall.activity(limits.JOURNAL_CALLS))
+        newest = [each._asdict() for each in reversed(calls[-limits.PAGE_CALLS :])]
+        return {"calls": newest, "tools": [each._asdict() for each in summaries(calls)], "unread": unread}
+
     async def _show_tool(self, params: QueryParams) -> JsonObject:
         manager, member, tool = self._guild(), _text(params, "member"), _text(params, "tool")
         definition = next((each for each in manager.view(member).tools if each["name"] == tool), None)
@@ -292,6 +300,13 @@ class Api:
             raise CheckFailedError("its definitions have changed again since that difference was shown")
         approved = manager.approve(name)
         return {"member": self.describe_member(name), "approved": [change._asdict() for change in approved]}
+
+    async def _switch(self, body: JsonObject) -> JsonObject:
+        name, is_on, manager = _string(body, "member"), body.get("on"), self._guild()
+        if not isinstance(is_on, bool):
+            raise UsageError("`on` must be true or false")
+        manager.switch(name, [_string(body, "tool")] if body.get("tool") is not None else [], on=is_on)
+        return {"member": self.describe_member(name)}
 
     def _guild(self) -> MCPManager:
         if not self._hall.has_guild:

@@ -10,6 +10,7 @@ const LOADERS = {
   caches: () => import("/static/caches.js"),
   contexts: () => import("/static/contexts.js"),
   guild: () => import("/static/guild.js"),
+  activity: () => import("/static/activity.js"),
 };
 const views = {};
 let isIncomplete = false;

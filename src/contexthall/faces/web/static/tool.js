@@ -1,7 +1,7 @@
 /** What is this tool, and what does it answer? Its definition, a form for its arguments, and its result. */
 
 import { ask, tell } from "/static/api.js";
-import { busy, copyable, disclosure, fault, fill, h, said, skeleton } from "/static/dom.js";
+import { action, busy, copyable, disclosure, fault, fill, h, said, skeleton } from "/static/dom.js";
 import { formOf, parsed, same } from "/static/form.js";
 import { outcome } from "/static/result.js";
 
@@ -15,7 +15,7 @@ const CLAIMS = [
 ];
 
 /** A tool in a member's list. It is asked for when it is opened, and keeps what is typed when its list changes. */
-export function toolCard(member, tool) {
+export function toolCard(member, tool, switchOff) {
   const line = h("span", { class: "tool-line" });
   const title = h("span", { class: "tool-title" });
   const inside = h("div", { class: "tool-inside" });
@@ -48,7 +48,7 @@ export function toolCard(member, tool) {
   function present(found) {
     definition = found;
     fill(change);
-    fill(body, about(found, listedAs), caller(member, tool.name, found), schemas(found));
+    fill(body, about(found, listedAs), h("div", { class: "row" }, action("Switch off", switchOff, { class: "quiet" })), caller(member, tool.name, found), schemas(found));
   }
 
   const head = h("span", { class: "tool-row" }, h("bdi", { class: "mono tool-name" }, ...said(tool.name)), title, line);
