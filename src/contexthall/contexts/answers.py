@@ -169,6 +169,8 @@ class Outcome(NamedTuple):
     failed: list[tuple[str, str]]
     agents: str
     """What became of AGENTS.md: created, updated, unchanged, or why it was left alone."""
+    missing: Sequence[str] = ()
+    """Of which nothing can be said without asking somebody: no context was written."""
 
 
 class Context(NamedTuple):

@@ -28,7 +28,7 @@ def write_draft(
     """Write a draft, and return in which list of the outcome it belongs."""
     directory, below = plan.directories[scope], sorted(plan.below.get(scope, ()))
     told = {shown(os.path.basename(each)): summaries.get(shown(each), "") for each in below}
-    fields = with_below(drafts[scope].fields, scope, told)
+    fields = with_below({"summary": summaries.get(shown(scope), ""), **drafts[scope].fields}, scope, told)
     if lacks_context(directory):
         return _write_new(project, plan.order, directory, fields)
     _, before = read_bytes_of(project.disk, directory.path)

@@ -54,9 +54,7 @@ def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Ou
     for entry in overview.entries:
         if entry.error and not entry.has_context and entry.scope not in drafted:
             run.note(entry.scope, "", entry.error)
-    new = {*missing, *moved}
-    again = [each.scope for each in overview.census.kept if each.scope not in new and run.is_outdated(each.scope, new)]
-    return run.run([*missing, *again], moved, progress)
+    return run.run(missing, moved, progress, with_outdated=True)
 
 
 def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, progress: DraftProgress) -> Outcome:
@@ -86,22 +84,26 @@ class _Drafting:
         self._directories = {each.scope: each for each in overview.directories}
         self._below = below_each(overview)
         self._summaries = {entry.scope: first_sentence(str(entry.summary or "")) for entry in overview.entries}
-        self._outcome = Outcome([], [], [], [], "unchanged")
+        self._outcome = Outcome([], [], [], [], "unchanged", [])
         self.refused: set[str] = set()
         for directory in overview.directories:
             reason = overview.refused.get(shown(directory.scope))
             if directory.cause or reason:
                 self._refuse(directory.scope, reason or f"{directory.error}: {directory.cause}")
 
-    def run(self, scopes: Sequence[str], moved: Sequence[str], progress: DraftProgress) -> Outcome:
+    def run(
+        self, scopes: Sequence[str], moved: Sequence[str], progress: DraftProgress, *, with_outdated: bool = False
+    ) -> Outcome:
         project = self._project
         self.only_tidy()
         plan = make_plan(project, self._overview, self._order, scopes)
         for scope, reason in plan.faults.items():
             self._refuse(scope, reason)
-        drafted = _share(self._clear(scopes), partial(draft_directory, project, plan), progress)
-        drafts = {scope: each for scope, (each, reason) in drafted.items() if each or self._refuse(scope, reason)}
-        self._summaries |= {shown(scope): each.summary for scope, each in drafts.items()}
+        drafts = self._drafted(plan, scopes, progress)
+        if with_outdated:
+            new = {*drafts, *moved}
+            kept = [each.scope for each in self._overview.census.kept if each.scope not in {*new, *scopes}]
+            drafts |= self._drafted(plan, [scope for scope in kept if self._is_outdated(scope, new)], None)
         write = partial(write_draft, project, plan, drafts, {**self._summaries})
         for scope, (kind, reason) in _share([each for each in drafts if each != ROOT], write).items():
             self.note(scope, kind, reason)
@@ -114,6 +116,24 @@ class _Drafting:
         else:
             self._write_agents_alone()
         return self._outcome
+
+    def _drafted(self, plan: DraftPlan, scopes: Sequence[str], progress: DraftProgress | None) -> dict[str, Draft]:
+        """Draft directories, and let each say what it is for; of which nothing can be said, no context is written."""
+        found = _share(self._clear(scopes), partial(draft_directory, self._project, plan), progress)
+        drafts = {scope: each for scope, (each, reason) in found.items() if each or self._refuse(scope, reason)}
+        for scope in sorted(drafts, key=lambda scope: (scope.count("/"), scope != ROOT, scope)):
+            summary = drafts[scope].told or self._summary(scope, drafts[scope])
+            if not summary:
+                self.note(scope, "missing", "")
+                del drafts[scope]
+            self._summaries[shown(scope)] = summary
+        return drafts
+
+    def _summary(self, scope: str, draft: Draft) -> str:
+        """Return the best statement that is not about a directory above; else what was said before."""
+        above = {self._summaries.get(shown(each)) for each in _lineage(scope) if each != scope}
+        texts = (each.text for each in draft.statements)
+        return next((text for text in texts if text not in above), draft.before)
 
     def _write_root(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> str:
         self._write_agents()  # the root stays as it is if AGENTS.md must, so that both are written the next time
@@ -134,7 +154,7 @@ class _Drafting:
                 tidy(self._project.disk, directory)
         return self._outcome
 
-    def is_outdated(self, scope: str, new: Collection[str]) -> bool:
+    def _is_outdated(self, scope: str, new: Collection[str]) -> bool:
         """Return whether a draft names a directory below it that is gone, lacks one, or has a `new` one."""
         try:
             values, below = values_of(self._project, self._directories[scope]), self._below.get(scope, ())
@@ -143,7 +163,7 @@ class _Drafting:
         derived, has_new = derived_fields(values), any(each in new for each in below)
         if "subdirectories" not in derived:
             return bool(derived) and has_new
-        there = {f"{shown(os.path.basename(each))}/" for each in below}
+        there = {f"{shown(os.path.basename(each))}/" for each in below if self._summaries.get(shown(each))}
         return has_new or there != {str(each.get("name")) for each in _subdirectories(values)}
 
     def note(self, scope: str, kind: str | None, reason: str) -> None:

@@ -81,7 +81,8 @@ def _draft(context: click.Context, draft: Callable[..., Outcome], flags: DraftFl
 def _counts(outcome: Outcome, *, dry_run: bool) -> str:
     done = {"written": outcome.written, "updated": outcome.updated, "unchanged": outcome.unchanged}
     counts = {**{what: len(scopes) for what, scopes in done.items()}, "failed": len(outcome.failed)}
-    if not any(counts.values()):
+    if not (any(counts.values()) or outcome.missing):
         return "nothing to draft"
     would = "nothing was written; it would be " if dry_run else ""
-    return would + ", ".join(f"{count} {what}" for what, count in counts.items())
+    text = would + ", ".join(f"{count} {what}" for what, count in counts.items())
+    return f"{text}; {len(outcome.missing)} to be written by people" if outcome.missing else text
