@@ -83,9 +83,12 @@ class ContextListing(NamedTuple):
     matching: int | None = None
     """How many entries were wanted, if not all are shown."""
     error: str = ""
+    unread: Mapping[str, int] = {}
+    """Language that drafts do not read → number of its files: for people, and no part of an answer."""
 
     def to_json(self) -> dict[str, Any]:
         answer = self._asdict() | {"entries": [entry.to_json() for entry in self.entries]}
+        del answer["unread"]
         if self.matching is None:
             del answer["matching"]
         if not self.error:
@@ -171,6 +174,8 @@ class Outcome(NamedTuple):
     """What became of AGENTS.md: created, updated, unchanged, or why it was left alone."""
     missing: Sequence[str] = ()
     """Of which nothing can be said without asking somebody: no context was written."""
+    unread: Mapping[str, int] = {}
+    """Language that drafts do not read → number of its files."""
 
 
 class Context(NamedTuple):

@@ -30,8 +30,9 @@ from contexthall.contexts.files.merge import derived_fields
 from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.project import FRESH, STALE, Overview, Project
-from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
-from contexthall.core.errors import ContextError, DiskError, HallError
+from contexthall.contexts.scan.directories import ROOT, ScannedDirectory, is_repository
+from contexthall.contexts.scan.unread import unread_files
+from contexthall.core.errors import ContextError, DiskError, HallError, UsageError
 from contexthall.core.paths import shown
 from contexthall.system.processes import run_parallel
 
@@ -42,11 +43,13 @@ Result = TypeVar("Result")
 
 _WORTH_SHARING = 100
 _WORKERS = 2
+_NAMED = 3
 
 
 def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Outcome:
     """Draft a context for every directory that lacks one, and give those that were moved their new scope."""
     overview = project.overview()
+    _refuse_several(overview)
     if not any(each.every_file or each.subdirectories or each.error for each in overview.directories):
         return Outcome([], [], [], [], "unchanged")  # an empty project has nothing to say
     missing = [each.scope for each in overview.census.kept if lacks_context(each) and not each.error]
@@ -57,6 +60,18 @@ def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Ou
         if entry.error and not entry.has_context and entry.scope not in drafted:
             run.note(entry.scope, "", entry.error)
     return run.run(missing, moved, progress, with_outdated=True)
+
+
+def _refuse_several(overview: Overview) -> None:
+    """Refuse to draft a folder of repositories as if it were one project."""
+    top, others = overview.directories[0], [shown(each) for each in sorted(overview.repositories)]
+    if len(others) > 1 and not is_repository(top) and top.context is None:
+        more = len(others) - _NAMED
+        named = ", ".join(others[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        raise UsageError(
+            f"this is no project but holds {len(others)} repositories: {named}",
+            hint=f"type `context init --path {others[0]}`, and so on for each of them",
+        )
 
 
 def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, progress: DraftProgress) -> Outcome:
@@ -86,7 +101,7 @@ class _Drafting:
         self._directories = {each.scope: each for each in overview.directories}
         self._below = below_each(overview)
         self._summaries = {entry.scope: first_sentence(str(entry.summary or "")) for entry in overview.entries}
-        self._outcome = Outcome([], [], [], [], "unchanged", [])
+        self._outcome = Outcome([], [], [], [], "unchanged", [], unread_files(overview.directories))
         self.refused: set[str] = set()
         for directory in overview.directories:
             reason = overview.refused.get(shown(directory.scope))

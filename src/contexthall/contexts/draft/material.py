@@ -44,7 +44,8 @@ _LAST = re.compile(r"[.:]+")
 _TESTING = re.compile(
     rb"^\s*(?:@(?:Parameterized)?Test\b|@test [\"']|\[(?:Fact|Test|Theory|TestMethod)|#\[(?:tokio::)?test"
     rb"|TEST(?:_[FP])?\(|(?:async )?def test_|func Test|(?:public )?function test"
-    rb"|(?:describe|it|test|suite)(?:\.\w+)?[ (][\"'`]|(?:should|specify) [\"'].*do$|TEST_CASE\(|class \w+.*XCTestCase|test\(\")",
+    rb"|(?:describe|it|test|suite)(?:\.\w+)?[ (][\"'`]|(?:should|specify) [\"'].*do$|TEST_CASE\("
+    rb"|class \w+.*XCTestCase|test\(\")",
     re.MULTILINE,
 )
 """How a line begins in a file of tests."""

@@ -493,7 +493,7 @@ _OUT_OF_CONTEXT = re.compile(
 )
 _UNFINISHED = re.compile(
     r"\b(?:such as|including|includes?|like|as follows|following|follows|is|are|by|to|for|with|of|and|or|the|an?|in|on"
-    r"|at|from|via|namely|for (?:instance|example)|e\.g|i\.e)\W*$",
+    r"|at|from|via|namely|for (?:instance|example)|e\.g|i\.e)[\s,:;…-]*$",
     re.IGNORECASE,
 )
 
