@@ -26,6 +26,7 @@ from contexthall.contexts.draft.plan import (
     values_of,
 )
 from contexthall.contexts.draft.syntax.prose import first_sentence
+from contexthall.contexts.draft.witnesses import Statement
 from contexthall.contexts.files.merge import derived_fields
 from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
 from contexthall.contexts.files.yaml_text import Value
@@ -36,7 +37,7 @@ from contexthall.core.errors import ContextError, DiskError, HallError, UsageErr
 from contexthall.core.paths import shown
 from contexthall.system.processes import run_parallel
 
-__all__ = ["DraftProgress", "Order", "draft_again", "draft_missing"]
+__all__ = ["DraftProgress", "Order", "draft_again", "draft_all", "draft_missing"]
 
 DraftProgress: TypeAlias = Callable[[int, int], None]
 Result = TypeVar("Result")
@@ -60,6 +61,19 @@ def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Ou
         if entry.error and not entry.has_context and entry.scope not in drafted:
             run.note(entry.scope, "", entry.error)
     return run.run(missing, moved, progress, with_outdated=True)
+
+
+def draft_all(project: Project, order: Order) -> dict[str, Statement | None]:
+    """Return which statement every directory that counts would get as its summary, whatever it has now; None if none.
+
+    Nothing is written.
+    """
+    overview = project.overview()
+    scopes = [each.scope for each in overview.census.kept]
+    run = _Drafting(project, overview, order)
+    plan = make_plan(project, overview, order, scopes)
+    run.draft(plan, scopes, None)
+    return {scope: run.chosen.get(scope) for scope in scopes}
 
 
 def _refuse_several(overview: Overview) -> None:
@@ -102,6 +116,7 @@ class _Drafting:
         self._below = below_each(overview)
         self._summaries = {entry.scope: first_sentence(str(entry.summary or "")) for entry in overview.entries}
         self._outcome = Outcome([], [], [], [], "unchanged", [], unread_files(overview.directories))
+        self.chosen: dict[str, Statement] = {}
         self.refused: set[str] = set()
         for directory in overview.directories:
             reason = overview.refused.get(shown(directory.scope))
@@ -116,11 +131,11 @@ class _Drafting:
         plan = make_plan(project, self._overview, self._order, scopes)
         for scope, reason in plan.faults.items():
             self._refuse(scope, reason)
-        drafts = self._drafted(plan, scopes, progress)
+        drafts = self.draft(plan, scopes, progress)
         if with_outdated:
             new = {*drafts, *moved}
             kept = [each.scope for each in self._overview.census.kept if each.scope not in {*new, *scopes}]
-            drafts |= self._drafted(plan, [scope for scope in kept if self._is_outdated(scope, new)], None)
+            drafts |= self.draft(plan, [scope for scope in kept if self._is_outdated(scope, new)], None)
         write = partial(write_draft, project, plan, drafts, {**self._summaries})
         for scope, (kind, reason) in _share([each for each in drafts if each != ROOT], write).items():
             self.note(scope, kind, reason)
@@ -134,7 +149,7 @@ class _Drafting:
             self._write_agents_alone()
         return self._outcome
 
-    def _drafted(self, plan: DraftPlan, scopes: Sequence[str], progress: DraftProgress | None) -> dict[str, Draft]:
+    def draft(self, plan: DraftPlan, scopes: Sequence[str], progress: DraftProgress | None) -> dict[str, Draft]:
         """Draft directories, and let each say what it is for; of which nothing can be said, no context is written."""
         found = _share(self._clear(scopes), partial(draft_directory, self._project, plan), progress)
         drafts = {scope: each for scope, (each, reason) in found.items() if each or self._refuse(scope, reason)}
@@ -149,8 +164,11 @@ class _Drafting:
     def _summary(self, scope: str, draft: Draft) -> str:
         """Return the best statement that is not about a directory above; else what was said before."""
         above = {self._summaries.get(shown(each)) for each in _lineage(scope) if each != scope}
-        texts = (each.text for each in draft.statements)
-        return next((text for text in texts if text not in above), draft.before)
+        best = next((each for each in draft.statements if each.text not in above), None)
+        if best is None:
+            return draft.before
+        self.chosen[scope] = best
+        return best.text
 
     def _write_root(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> str:
         self._write_agents()  # the root stays as it is if AGENTS.md must, so that both are written the next time

@@ -6,7 +6,8 @@ The disk is an argument; nothing larger than a source file should be is read.
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -64,14 +65,14 @@ class Material(NamedTuple):
     readme: str
     """The first sentence of its README, or its title."""
     package_manager: str
-    mentions: Mapping[str, int] = MappingProxyType({})
-    """Exported name → how many of the other files have it."""
+    mentions: Callable[[], Mapping[str, int]] = dict
+    """Gives exported name → how many of the other files have it. This and what follows is read only when wanted."""
     tests: tuple[str, ...] = ()
     """The files that hold tests, the largest first."""
-    titles: Mapping[str, str] = MappingProxyType({})
-    """Page → its title."""
-    declared: Mapping[str, Sequence[str]] = MappingProxyType({})
-    """Kind, such as `tables` → the names that data declares."""
+    titles: Callable[[], Mapping[str, str]] = dict
+    """Gives page → its title."""
+    declared: Callable[[], Mapping[str, Sequence[str]]] = dict
+    """Gives kind, such as `tables` → the names that data declares."""
 
 
 def gather(project: Project, directory: ScannedDirectory, manifests: tuple[ProjectManifest, ...]) -> Material:
@@ -94,10 +95,10 @@ def gather(project: Project, directory: ScannedDirectory, manifests: tuple[Proje
         manifests=manifests,
         readme=_readme(project, directory),
         package_manager=package_manager(every_name),
-        mentions=_mentions(texts, sources),
+        mentions=partial(_mentions, texts, sources),
         tests=tuple(map(shown, reversed(tests))),
-        titles={shown(name): page_title(_read(disk, directory, name), name) for name in pages},
-        declared=_declared(disk, directory, names),
+        titles=partial(_titles, disk, directory, pages),
+        declared=partial(_declared, disk, directory, names),
     )
 
 
@@ -116,6 +117,10 @@ def _title_of(data: bytes, name: str, directory: ScannedDirectory) -> str:
     title = page_title(data, name)
     called = _LETTERS.sub("", os.path.basename(directory.path).lower())
     return title if " " in title and _LETTERS.sub("", title.lower()) != called else ""
+
+
+def _titles(disk: Disk, directory: ScannedDirectory, pages: Sequence[str]) -> dict[str, str]:
+    return {shown(name): page_title(_read(disk, directory, name), name) for name in pages}
 
 
 def _declared(disk: Disk, directory: ScannedDirectory, names: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -5,8 +5,8 @@ says nothing hides that nothing is known.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from contexthall.contexts.draft.file_roles import is_configuration, is_prose, is_test, is_test_data, is_test_directory
 from contexthall.contexts.draft.languages.language import Export, SourceOutline
@@ -48,6 +48,9 @@ _COMMON = re.compile(r"[a-z]{1,6}")
 _FILE_NAMED = re.compile(r"^[\w.-]+\.\w{1,5}(?:\s*[-–—:]+\s+|\s+--\s+)")
 
 
+_Reading: TypeAlias = tuple[Callable[[Material], str], str]
+
+
 class Statement(NamedTuple):
     """What can be said of a directory, and who says so."""
 
@@ -56,21 +59,23 @@ class Statement(NamedTuple):
 
 
 def statements(material: Material) -> Iterator[Statement]:
-    """Yield what can be said of a directory, the best first."""
-    is_tests = is_test_directory(material.scope)
+    """Yield what can be said of a directory, the best first: what is shown only where nobody says anything."""
     said = [
         *((each.description, MANIFEST) for each in material.manifests),
         *((material.sources[name].doc, PACKAGE) for name in FRONT_FILES if name in material.sources),
         (material.readme, README),
         *((doc, MODULES) for doc in _package_docs(material)),
     ]
-    for text, witness in said:
-        if sentence := telling(text):
-            yield Statement(sentence, witness)
-    shown = [(_tests(material), TESTS)] if is_tests else [(_modules(material), MODULES), (_exports(material), EXPORTS)]
-    for text, witness in (*shown, (_tests(material), TESTS), (_pages(material), PAGES), (_data(material), DATA)):
-        if text:
-            yield Statement(text, witness)
+    spoken = [Statement(sentence, witness) for text, witness in said if (sentence := telling(text))]
+    yield from spoken or filter(None, [_shown(material)])
+
+
+def _shown(material: Material) -> Statement | None:
+    """Return what code, tests, pages or data show, whichever is the first to do so."""
+    code: list[_Reading] = [] if is_test_directory(material.scope) else [(_modules, MODULES), (_exports, EXPORTS)]
+    readings: list[_Reading] = [*code, (_tests, TESTS), (_pages, PAGES), (_data, DATA)]
+    found = (Statement(text, witness) for tell, witness in readings if (text := tell(material)))
+    return next(found, None)
 
 
 def telling(text: str) -> str:
@@ -118,10 +123,11 @@ def _exports(material: Material) -> str:
         return ""
     found = [(export, name) for name, source in _code(material) for export in source.exports if _is_worth(export)]
     by_name = {export.name: (export, name) for export, name in reversed(found)}
-    ranked = sorted(by_name.values(), key=lambda each: _rank(material, *each))
-    if len(ranked) == 1:
-        return _only(ranked[0][0])
-    docs = [(export.name, _aside(_without_name(export))) for export, _ in ranked]
+    if len(by_name) == 1:
+        return _only(found[0][0])
+    mentions = material.mentions() if found else {}
+    ranked = sorted(by_name.values(), key=lambda each: _rank(mentions, *each))
+    docs = [(each.name, _aside(_without_name(each)) if at < _DESCRIBED else "") for at, (each, _) in enumerate(ranked)]
     says_something = any(doc or _SPECIFIC.search(name) for name, doc in docs)
     return _told("Defines", docs, len(docs)) if says_something else ""
 
@@ -147,11 +153,11 @@ def _is_worth(export: Export) -> bool:
     return is_plain and len(last) >= _SHORTEST_NAME and last not in _TELLS_NOTHING and not _CONSTANT.fullmatch(last)
 
 
-def _rank(material: Material, export: Export, file: str) -> tuple[object, ...]:
+def _rank(mentions: Mapping[str, int], export: Export, file: str) -> tuple[object, ...]:
     """Sort what other files of the directory mention first, then types, then what is described."""
     is_type = _TYPE.search(export.signature) is not None
     is_common = _COMMON.fullmatch(export.name) is not None
-    return is_common, not is_type, -material.mentions.get(export.name, 0), not export.doc, "." in export.name, file
+    return is_common, not is_type, -mentions.get(export.name, 0), not export.doc, "." in export.name, file
 
 
 def _aside(doc: str) -> str:
@@ -208,8 +214,9 @@ def _subject(name: str) -> str:
 
 def _pages(material: Material) -> str:
     """Tell the titles of pages, where a directory is one of documentation."""
-    code = [name for name in material.names if not (is_prose(name) or name in material.titles)]
-    titles = [*dict.fromkeys(filter(None, material.titles.values()))]
+    pages = material.titles()
+    code = [name for name in material.names if not (is_prose(name) or name in pages)]
+    titles = [*dict.fromkeys(filter(None, pages.values()))]
     if not titles or len(code) > len(titles):
         return ""
     quoted = [f"“{title}”" for title in titles[: limits.DRAFT_NAMES]]
@@ -220,9 +227,10 @@ def _pages(material: Material) -> str:
 
 def _data(material: Material) -> str:
     """Tell what data declares, if there is one kind of it."""
-    if len(material.declared) != 1 or is_test_data(material.scope):
+    declared = {} if is_test_data(material.scope) else material.declared()
+    if len(declared) != 1:
         return ""
-    title, names = next(iter(material.declared.items()))
+    title, names = next(iter(declared.items()))
     told = [f"`{name}`" for name in names[: limits.DRAFT_NAMES]]
     text = f"{title if len(names) > 1 else title.removesuffix('s')} {listed(told, len(names))}."
     return text if len(text) <= limits.SUMMARY_CHARACTERS else ""
