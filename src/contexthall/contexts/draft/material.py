@@ -18,7 +18,7 @@ from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.languages.project_manifest import ProjectManifest
 from contexthall.contexts.draft.languages.table import LANGUAGES, MANIFESTS, language_of, read, read_manifest
 from contexthall.contexts.draft.project_facts import package_manager
-from contexthall.contexts.draft.syntax.prose import page_title, readme_sentence
+from contexthall.contexts.draft.syntax.prose import is_aside, page_title, readme_sentence
 from contexthall.contexts.project import Project
 from contexthall.contexts.scan.directories import ScannedDirectory, is_source
 from contexthall.core import limits
@@ -116,7 +116,7 @@ def _title_of(data: bytes, name: str, directory: ScannedDirectory) -> str:
     """Return the title of a README without a sentence, if it says more than what the directory is called."""
     title = page_title(data, name)
     called = _LETTERS.sub("", os.path.basename(directory.path).lower())
-    return title if " " in title and _LETTERS.sub("", title.lower()) != called else ""
+    return title if " " in title and not is_aside(title) and _LETTERS.sub("", title.lower()) != called else ""
 
 
 def _titles(disk: Disk, directory: ScannedDirectory, pages: Sequence[str]) -> dict[str, str]:

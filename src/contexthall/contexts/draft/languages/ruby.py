@@ -82,7 +82,6 @@ RUBY = Language(
         methods=_METHODS,
         holders=_TYPES,
         bodies=words("body_statement"),
-        preamble=words("call"),
         doc_marks=("#", "=begin"),
         is_public=_is_public,
         imports=_imports,

@@ -436,8 +436,15 @@ def _told_of(paragraph: str, title: str) -> str:
         sentence = sentence.rstrip(": ")
     if not sentence or not _is_telling(sentence) or is_out_of_context(sentence):
         return ""
-    is_in_the_middle = sentence[0].islower() and not title.lower().startswith(sentence.split(" ")[0].lower())
+    is_in_the_middle = (
+        sentence[0].islower()
+        and not _NAMED_FIRST.match(sentence)
+        and not title.lower().startswith(sentence.split(" ")[0].lower())
+    )
     return "" if is_in_the_middle else sentence
+
+
+_NAMED_FIRST = re.compile(r"[\w.-]+ (?:is|are) ")
 
 
 def _defines(sentence: str, title: str) -> bool:
@@ -471,13 +478,17 @@ def page_title(data: bytes, name: str) -> str:
 _HTML_TITLE = re.compile(r"<title>([^<{]{1,200})</title>", re.IGNORECASE)
 _TITLE_KEY = re.compile(r"title\s*[:=]\s*[\"']?(.*?)[\"']?\s*$")
 _EQUALS = re.compile(r"^=\s+")
-_LONGEST_TITLE = 60
 _NO_TITLE = re.compile(r"^readme\b|[{}]|\bsponsor", re.IGNORECASE)
+
+
+def is_aside(title: str) -> bool:
+    """Return whether a title is about something else than what the whole is."""
+    return _ASIDE.match(title) is not None
 
 
 def _as_title(text: str) -> str:
     title = _reduced(text).strip(' #:.“”"')
-    is_telling = 2 < len(title) <= _LONGEST_TITLE and any(mark.isalpha() for mark in title)  # noqa: PLR2004
+    is_telling = 2 < len(title) <= limits.TITLE_CHARACTERS and any(mark.isalpha() for mark in title)  # noqa: PLR2004
     return title if is_telling and not _NO_TITLE.search(title) else ""
 
 
@@ -486,14 +497,14 @@ _OUT_OF_CONTEXT = re.compile(
     r"|moreover|likewise|similarly|finally|first|second|next|here|there|that|those|these (?:are|were)|in addition"
     r"|for example|e\.g|i\.e|such|as (?:above|such|you|described|mentioned|noted|of)|same as|like (?:this|the above)"
     r"|yes|no|hi|hello|welcome|we|i|my|you|your|our|if|when|once|after|before|because|since|don'?t|do not|make sure|run"
-    r"|use (?:this|the|it)|using|execute|the \w+ file"
+    r"|use (?:this|the|it)|for use|using|execute|open|readme|the \w+ file"
     r"|to (?:run|build|use|start|install|get|generate|test|update|regenerate|compile|view)"
     r"|returns?|throws?|sets?|gets?|see|refer|note|todo|fixme|xxx|hack|deprecated|copyright|licensed|@|#|\$|>|<|\||\W*$)\b",
     re.IGNORECASE,
 )
 _UNFINISHED = re.compile(
     r"\b(?:such as|including|includes?|like|as follows|following|follows|is|are|by|to|for|with|of|and|or|the|an?|in|on"
-    r"|at|from|via|namely|for (?:instance|example)|e\.g|i\.e)[\s,:;…-]*$",
+    r"|at|from|via|namely|for (?:instance|example))[\s,:;…-]*$|\b(?:e\.g|i\.e)\W*$",
     re.IGNORECASE,
 )
 
