@@ -215,11 +215,11 @@ def test_neither_an_owner_nor_half_a_file_speaks_for_one(name: str) -> None:
     assert "somebody" not in read(name, data).doc.lower()
     for cut in range(0, len(data), 37):
         read(name, data[:cut])  # whatever it says, it comes back
-    assert read(name, b"\xff\xfe\0" + data) == SourceOutline()
+    assert read(name, b"\xff\xfe\0" + data) == SourceOutline(is_parsed=False)
 
 
 def test_of_a_kotlin_file_with_a_syntax_error_nothing_is_told() -> None:
-    assert read("a.kt", KOTLIN.encode() + b"\nfun (\n") == SourceOutline()
+    assert read("a.kt", KOTLIN.encode() + b"\nfun (\n") == SourceOutline(is_parsed=False)
 
 
 def test_a_source_of_c_offers_nothing_and_says_what_it_is() -> None:

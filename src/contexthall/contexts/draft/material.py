@@ -79,8 +79,7 @@ def gather(project: Project, directory: ScannedDirectory, manifests: tuple[Proje
     """Read a directory, but for its manifests."""
     disk = project.disk
     every_name = sorted(file.name for file in directory.files)
-    # AGENTS.md is made of the summaries: it cannot be what one is made of.
-    names = tuple(name for name in every_name if is_source(name) and name != AGENTS_FILE)
+    names = source_names(directory)
     texts = {name: _read(disk, directory, name) for name in names if language_of(name)}
     sources = {shown(name): read(name, data) for name, data in texts.items()}
     pages = [name for name in names if is_page(directory.scope, name)]
@@ -159,6 +158,23 @@ def _mentions(texts: Mapping[str, bytes], sources: Mapping[str, SourceOutline]) 
     return {name: seen[last] - 1 for name in exports if (last := _LAST.split(name)[-1].encode()) in seen}
 
 
+def source_names(directory: ScannedDirectory) -> tuple[str, ...]:
+    """Return the names of the source files of a directory, sorted."""
+    # AGENTS.md is made of the summaries: it cannot be what one is made of.
+    names = sorted(file.name for file in directory.files)
+    return tuple(name for name in names if is_source(name) and name != AGENTS_FILE)
+
+
+def read_sources(disk: Disk, directory: ScannedDirectory, names: Iterable[str]) -> dict[str, SourceOutline]:
+    """Read those of the named files whose language is understood."""
+    return {shown(name): _read_source(disk, directory, name) for name in names if language_of(name)}
+
+
+def _read_source(disk: Disk, directory: ScannedDirectory, name: str) -> SourceOutline:
+    data = _read_whole(disk, directory, name)
+    return SourceOutline(is_parsed=False) if data is None else read(name, data)
+
+
 def read_manifests(disk: Disk, directory: ScannedDirectory) -> dict[str, bytes]:
     """Return the texts of a directory's manifests by name, the one that says most about it first."""
     present = {file.name for file in directory.files}
@@ -182,8 +198,13 @@ def language_sizes(directories: Iterable[ScannedDirectory]) -> Mapping[str, int]
 
 
 def _read(disk: Disk, directory: ScannedDirectory, name: str) -> bytes:
+    return _read_whole(disk, directory, name) or b""
+
+
+def _read_whole(disk: Disk, directory: ScannedDirectory, name: str) -> bytes | None:
+    """Read a file; None if it is larger than what people write."""
     try:
         _, data = disk.read_small(os.path.join(directory.path, name), limits.DRAFTED_FILE_BYTES)
     except PathMissingError:
         return b""
-    return data if len(data) <= limits.DRAFTED_FILE_BYTES else b""
+    return data if len(data) <= limits.DRAFTED_FILE_BYTES else None
