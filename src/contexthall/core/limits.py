@@ -265,6 +265,12 @@ PACKAGE_NAME_CHARACTERS: Final = 214
 """npm's own limit."""
 PACKAGE_DESCRIPTION_CHARACTERS: Final = 500
 """It becomes a summary; a longer one is shortened."""
+SUMMARY_CHARACTERS: Final = 320
+"""Of a drafted summary; a longer sentence is none, and the next witness is asked."""
+TITLE_CHARACTERS: Final = 60
+"""Of a page's title in a summary; a longer one is left out."""
+ASIDE_CHARACTERS: Final = 90
+"""Of what a summary says in parentheses about a name; a longer sentence is left out."""
 DRAFT_NAMES: Final = 6
 """In a sentence; the others are counted."""
 DRAFT_EXPORTS: Final = 200

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Final
 
+from contexthall.contexts.draft.file_roles import is_test, is_test_directory
 from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.languages.table import language_of
 from contexthall.contexts.draft.material import read_sources, source_names
-from contexthall.contexts.draft.outline import is_test, is_test_directory
 from contexthall.contexts.scan.directories import ScannedDirectory, is_code
 from contexthall.core.errors import DiskError
 from contexthall.core.paths import shown
