@@ -4,7 +4,7 @@ import os.path
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -24,8 +24,10 @@ from contexthall.core.errors import (
     InvalidBudgetError,
     InvalidQueryError,
     PathMissingError,
+    UsageError,
 )
 from contexthall.core.paths import MayRead, absolute, native, shown
+from contexthall.core.store_url import is_url, parse_url
 from contexthall.core.tokens import tokens
 from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk
 from contexthall.system.kernel import open_straight
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from contexthall.caches.refresh_rules import RefreshResult as RefreshResult  # noqa: PLC0414
     from contexthall.caches.report import CacheReport as CacheReport  # noqa: PLC0414
     from contexthall.caches.report import PacedReports
+    from contexthall.caches.store.publishing import Published as Published  # noqa: PLC0414
+    from contexthall.caches.store.stores import Stores
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -62,7 +66,7 @@ class CacheEntry(NamedTuple):
 
 
 class CacheRef(NamedTuple):
-    """Where a cache is, and by whose authority it is opened."""
+    """Where a cache is, a path or the URL of one in a store, and by whose authority it is opened."""
 
     path: str
     admits: Callable[[str], bool] | None = None
@@ -103,7 +107,7 @@ def _retried_if_replaced(
 class Library:
     """The caches below one root, and those that a caller names by their path."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that the hall decides
         self,
         disk: Disk,
         *,
@@ -113,8 +117,10 @@ class Library:
         clock: Callable[[], int] = time.time_ns,
         is_home: Callable[[str], bool] = lambda _real: True,
         may_judge: Callable[[str], bool] = lambda _real: True,
+        open_stores: "Callable[[], Stores] | None" = None,
     ) -> None:
         self.root = root
+        self._open_stores = open_stores
         self._disk = disk
         self._straight = disk.opened_by(open_straight)
         self._is_home = is_home
@@ -136,7 +142,9 @@ class Library:
             return _entries(opened, os.path.join(directory.path, ""))
 
     def locate(self, cache: str, *, may_read: MayRead = anyone) -> CacheRef:
-        """Return the cache that a caller means by `cache`: a name below the root, or an absolute path."""
+        """Return the cache that a caller means by `cache`: a name below the root, an absolute path, or a URL."""
+        if is_url(cache):
+            return self._locate_url(cache, may_read)
         if cache.startswith("/"):
             return CacheRef(cache, lambda real: may_read(real, self.root))
         names = [name for name in cache.split("/") if name not in {"", "."}]
@@ -145,7 +153,9 @@ class Library:
         return CacheRef(os.path.join(self.root, *names), self._is_own)
 
     def find(self, path: str) -> CacheRef:
-        """Return the cache that a person means by `path`: one in the working directory, else below the root."""
+        """Return the cache that a person means by `path`: a URL, or one in the working directory, or below the root."""
+        if is_url(path):
+            return CacheRef(parse_url(path))
         here = os.path.join(self._working_directory, path)
         if path and self._disk.is_there(os.path.join(here, MANIFEST)):
             return CacheRef(here)
@@ -161,6 +171,8 @@ class Library:
     @_retried_if_replaced
     def inspect(self, cache: CacheRef) -> Inspection:
         """Return what a cache holds, as far as its manifest and its file sizes tell."""
+        if is_url(cache.path):
+            return self.stores.inspect(cache.path)
         with self._enter(cache) as opened:
             found = inspect(opened)
             # A cache that is being replaced may lose files before they are counted, and still look valid.
@@ -259,6 +271,8 @@ class Library:
     @_retried_if_replaced
     def verify(self, cache: CacheRef, on_document: Callable[[], None] = lambda: None) -> tuple[str, ...]:
         """Return everything that is wrong with a cache; `on_document` is called for each document that was read."""
+        if is_url(cache.path):
+            return self.stores.verify(cache.path, on_document)
         from contexthall.caches.model.verification import violations  # noqa: PLC0415 - 20 ms, which only this needs
 
         with self._enter(cache) as opened:
@@ -379,8 +393,11 @@ class Library:
     def _open(self, cache: CacheRef) -> AnyCache:
         """Open a cache, or take it from the few that were opened last."""
         known = self._opened.get(cache.path)
-        disk, path = self._reach(cache)
-        opened = open_cache(disk, path, known, clock=self._clock)
+        if is_url(cache.path):
+            opened: AnyCache = self.stores.open(cache.path, known)
+        else:
+            disk, path = self._reach(cache)
+            opened = open_cache(disk, path, known, clock=self._clock)
         if opened is not known:
             self._opened.pop(cache.path, None)
             for oldest in list(self._opened)[: 1 - limits.OPEN_CACHES]:
@@ -388,8 +405,30 @@ class Library:
             self._opened[cache.path] = opened
         return opened
 
+    @cached_property
+    def stores(self) -> "Stores":
+        """The object stores, which are loaded with the first URL."""
+        if self._open_stores is None:
+            raise CacheMissingError("there are no stores here")
+        return self._open_stores()
+
+    def open_directory(self, cache: CacheRef) -> Directory:
+        """Open the directory of a cache, which must be on this machine."""
+        return self._enter(cache)
+
+    def _locate_url(self, url: str, may_read: MayRead) -> CacheRef:
+        try:
+            parsed = parse_url(url)
+        except UsageError as error:
+            raise CacheMissingError(error.detail) from None
+        if not may_read(parsed, self.root):
+            raise CacheMissingError(parsed, hint="an agent may name what is below --allow-root URL")
+        return CacheRef(parsed)
+
     def identity(self, cache: CacheRef) -> object:
         """Return what changes when a cache is replaced; None if nothing can be seen of it."""
+        if is_url(cache.path):
+            return None  # what was opened in a store stays as it is
         try:
             disk, path = self._reach(cache)
             # With its times: a file system may give the next directory the number of one that was removed.
@@ -439,6 +478,8 @@ class Library:
         raise CacheMissingError(cache.path)
 
     def _enter(self, cache: CacheRef) -> Directory:
+        if is_url(cache.path):
+            raise UsageError(f"not on this machine: {cache.path}", hint="`context pull` gets a cache from a store")
         try:
             disk, path = self._reach(cache)
             return disk.enter(path)
