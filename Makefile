@@ -14,12 +14,16 @@ unexport PYTHONDONTWRITEBYTECODE
 PARALLEL := --numprocesses auto --dist worksteal
 BENCHMARKS := startup stdio_calls caches sections packages refreshing contexts guild web
 
-.PHONY: help run quick test members clients conformance model browser shells pythons locales check dist docs bench bench-large bench-quality bench-meaning $(BENCHMARKS:%=bench-%) torture mutants clean
+.PHONY: help run quick test again check dist docs mutants torture clean
+.PHONY: installers members clients conformance model browser shells pythons locales
+.PHONY: bench bench-large bench-quality bench-meaning bench-search $(BENCHMARKS:%=bench-%)
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
 	@echo "make quick    run the tests that start no process, in under a minute"
 	@echo "make test     install what the tests need and run the tests but for the longest; CI=1 runs every one, in full, and measures coverage"
+	@echo "make again    run the tests that failed last time once more, one by one"
+	@echo "make installers  install uv and pipx, and what the wheel needs as files, with which tests install it as people do; without them these are skipped"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make clients  install Claude Code, Codex and Gemini CLI, which some tests connect to the hall; without them these are skipped"
 	@echo "make conformance  install the official conformance suite, and the Node.js it wants, which some tests run; without it these are skipped"
@@ -34,6 +38,7 @@ help:
 	@echo "make bench    run every benchmark against an installed wheel, and write the tables of docs/performance.md; bench-caches and so on run one"
 	@echo "make bench-quality  download public documentation, ask format 1, format 2 and two search engines what people ask of it, and write the table of docs/ranking.md"
 	@echo "make bench-meaning  ask the natural questions again with an embedder, and write what it finds and costs to docs/ranking.md"
+	@echo "make bench-search  ask the search among tools, and bm25s, graded queries; TOOL_SEARCH=DIR says where these are"
 	@echo "make torture  break everything on purpose for about twenty minutes, and write what happened to docs/torture.md"
 	@echo "make mutants  plant mistakes in a copy of the tree, one at a time, and see that the tests notice each; ONLY=disk plants those about that"
 	@echo "make clean    remove what the others made"
@@ -48,7 +53,13 @@ quick: .venv/installed-dev
 	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow"
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest $(PARALLEL) $(if $(CI)$(CONTEXT_CI),--cov --cov-report=term-missing:skip-covered,-m "not long")
+	$(BIN)/python -m pytest $(PARALLEL) $(if $(CI)$(CONTEXT_CI),--cov --cov-report=term-missing:skip-covered --durations=30,-m "not long")
+
+# What failed among thousands, three at a time, is run once more, one by one: what fails twice fails.
+again: .venv/installed-dev
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+
+installers: .installers/installed
 
 members: .members/installed
 
@@ -95,6 +106,14 @@ bench-quality: .bench/installed
 	.bench/bin/python -m benchmarks.quality.fetch .bench-quality
 	.bench/bin/python -m benchmarks.quality.bench .bench-quality --write docs/ranking.md
 
+# Graded queries for tools, which are others' data: they are read where they are, and not copied here.
+TOOL_SEARCH ?= ../shared/tool-search
+
+bench-search: .bench/installed
+	@test -f $(TOOL_SEARCH)/tools.json || { echo "make bench-search needs the tools and queries of smart-mcp-proxy/mcpproxy-go: TOOL_SEARCH=DIR" >&2; exit 1; }
+	.bench/bin/python $(INSTALL) bm25s==0.3.16
+	.bench/bin/python -m benchmarks.quality.tools $(TOOL_SEARCH) --write docs/ranking.md
+
 # Minutes, because every section is embedded.
 bench-meaning: .bench/installed .model/installed
 	.bench/bin/python -m benchmarks.quality.fetch .bench-quality
@@ -114,7 +133,7 @@ dist: .venv/installed-dev
 		$(BIN)/python -m build --no-isolation
 
 clean:
-	rm -rf .venv .bench .bench-peers .bench-quality .members .clients .conformance .model .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .installers .bench .bench-peers .bench-quality .members .clients .conformance .model .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # Without Debian's python3-venv half of it would be made, and taken for the whole the next time.
 .venv/bin/python:
@@ -127,6 +146,16 @@ clean:
 .venv/installed-dev: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/python $(INSTALL) --editable '.[dev]'
 	@touch $@ .venv/installed
+
+# Wheels, so that the tests install without a network. pipx and uv read where to find them from their environment.
+PYPI_INSTALLERS := uv==0.13.8 pipx==1.18.4
+
+.installers/installed: Makefile pyproject.toml constraints.txt
+	test -d .installers || $(PYTHON) -m venv .installers
+	.installers/bin/python $(INSTALL) $(PYPI_INSTALLERS)
+	.installers/bin/python $(PIP) download --quiet --constraint constraints.txt --dest .installers/wheels . hatchling
+	@rm -f .installers/wheels/contexthall-*
+	@touch $@
 
 # Their versions stand here, so that a change of this file installs them anew.
 NPM_MEMBERS := server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 sdk@1.32.2

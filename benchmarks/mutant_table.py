@@ -80,7 +80,7 @@ SURVIVED_ONCE = (
         tests=_NEIGHBOURS,
     ),
     Mutant(
-        module="caches/library.py",
+        module="caches/cache_root.py",
         old='f"{real}/".startswith(home.rstrip("/") + "/")',
         new="real.startswith(home)",
         breaks="the name of a cache may lead to a neighbour of the cache root",
@@ -632,8 +632,8 @@ CHOSEN = (
     ),
     Mutant(
         module="guild/lists/search.py",
-        old="key=lambda number: (-scores[number], _place(listed[number]))",
-        new="key=lambda number: -scores[number]",
+        old="self._listed = sorted(listed, key=lambda tool: (tool.name, tool.member))",
+        new="self._listed = list(listed)",
         breaks="of tools that fit equally well, the order of the members decides",
         tests=("tests/guild/test_search.py",),
     ),

@@ -4,6 +4,7 @@ A benchmark is a script, never a timed test: a figure on its own proves nothing,
 """
 
 import os
+import re
 import shlex
 import statistics
 import subprocess
@@ -109,16 +110,27 @@ def process(*command: str, cwd: Path | None = None) -> Measure:
 def peak_memory(*command: str) -> int:
     """Run a process and say how many bytes it and its descendants held at once, at the worst moment seen.
 
-    Pages that processes share count for each of them: the figure never flatters. Linux only.
+    Memory that processes share counts once, in equal parts for each, as the kernel adds it up: that is what a machine
+    needs. Workers are forked, and share with their parent what it had by then. Linux only.
     """
     peak = 0
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
         while running.poll() is None:
-            peak = max(peak, sum(resident_memory(process_id) for process_id in _family(running.pid)))
+            peak = max(peak, sum(proportional_memory(process_id) for process_id in _family(running.pid)))
             time.sleep(0.02)
         assert running.stderr is not None
         _expect_success(command, running.returncode, running.stderr.read())
     return peak
+
+
+def proportional_memory(process_id: int) -> int:
+    """Say how many bytes a process holds, of what it shares with others its part; none if it has ended."""
+    try:
+        sums = Path(f"/proc/{process_id}/smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    found = re.search(r"^Pss: +(\d+) kB$", sums, re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
 
 
 def resident_memory(process_id: int) -> int:

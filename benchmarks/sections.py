@@ -1,6 +1,6 @@
 """Claim: sections are found as quickly as documents are, whichever words a question has.
 
-    python -m benchmarks.sections [--pages 10000,100000] [--rounds 5] [--keep DIR] [--write docs/performance.md]
+    python -m benchmarks.sections [--pages 10000,100000] [--rounds 5] [--steps NAMES] [--keep DIR] [--write PAGE]
 
 Rankings are timed in processor time, everything else by the clock. Memory is read from /proc: Linux only.
 """
@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -212,7 +212,8 @@ def _resolve_in_turns(bench: Bench, caches: Mapping[str, Path]) -> dict[str, Sam
     return {name: Sample(tuple(seconds)) for name, seconds in taken.items()}
 
 
-STEPS = (build_memory, build_time, index_size, ranking, calls, cold, sharded)
+STEPS = {step.__name__: step for step in (build_memory, build_time, index_size, ranking, calls, cold, sharded)}
+"""The first builds the cache that the others ask, and is always taken."""
 
 
 def _scorer(bench: Bench) -> SectionScorer:
@@ -240,7 +241,7 @@ def _after_removing(cache: Path, measure: Measure) -> Measure:
     return remove_and_measure
 
 
-def measure_all(directory: Path, count: int, rounds: int) -> Table:
+def measure_all(directory: Path, count: int, rounds: int, steps: Sequence[str]) -> Table:
     """Give the table for a corpus of `count` pages in `directory`."""
     _say(f"{count} pages: writing or finding them")
     home = directory / f"pages-{count}"
@@ -249,9 +250,10 @@ def measure_all(directory: Path, count: int, rounds: int) -> Table:
     claims: list[Claim] = []
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         bench = Bench(corpus=corpus, scratch=Path(scratch), rounds=rounds)
-        for step in STEPS:
-            _say(f"{count} pages: {step.__name__.replace('_', ' ')}")
-            claims += step(bench)
+        for name, step in STEPS.items():
+            if name in steps or step is build_memory:
+                _say(f"{count} pages: {name.replace('_', ' ')}")
+                claims += step(bench)
         sections = _scorer(bench).segments.sections
     text = megabytes(corpus.text_bytes)
     return claims_table(f"{count:,} pages, {sections:,} sections, {text} of text, budget {BUDGET:,}", claims)
@@ -267,6 +269,9 @@ def main() -> None:
         "--pages", type=lambda text: [*map(int, text.split(","))], default=[10_000], help="sizes (default: 10000)"
     )
     parser.add_argument("--rounds", type=int, default=5, help="turns of what is slow; more of what is quick")
+    parser.add_argument(
+        "--steps", type=lambda text: text.split(","), default=[*STEPS], help=f"some of {','.join(STEPS)} (default: all)"
+    )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the corpora here, and take them from here")
     add_page_option(parser)
     options = parser.parse_args()
@@ -275,7 +280,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         directory = (options.keep or Path(temporary)).absolute()
         for count in options.pages:
-            publish(measure_all(directory, count, options.rounds), PART.format(count=count), options.write)
+            publish(
+                measure_all(directory, count, options.rounds, options.steps), PART.format(count=count), options.write
+            )
 
 
 if __name__ == "__main__":

@@ -206,6 +206,7 @@ CALLS: dict[str, Shown] = {
             "tools[].name": "the name to describe it or call it by",
             "tools[].description": "the first line of its description",
             "of": "how many tools there are to find",
+            "unmatched_terms": "words of the query that no tool has",
         },
     ),
     "guild_describe_tool": Shown(

@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 CONTEXT = (sys.executable, "-m", "contexthall")
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 NOBODY = 65534
 """A user whom permissions bind."""
 
@@ -84,7 +85,8 @@ class RawServer:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert stream is not None
-            stream.close()
+            with suppress(BrokenPipeError):  # something is left to be flushed, and nobody to read it
+                stream.close()
 
     def send(self, *messages: Mapping[str, Any] | bytes) -> None:
         assert self.process.stdin is not None
@@ -95,6 +97,15 @@ class RawServer:
 
     def receive(self) -> dict[str, Any]:
         """The next message; fails rather than wait for ever."""
+        message: dict[str, Any] = json.loads(self.receive_line())
+        return message
+
+    def exchange(self, message: Mapping[str, Any]) -> bytes:
+        """Send a message; give the line that answers it."""
+        self.send(message)
+        return self.receive_line()
+
+    def receive_line(self) -> bytes:
         assert self.process.stdout is not None
         deadline = time.monotonic() + PATIENCE_SECONDS
         while b"\n" not in self._received:
@@ -102,9 +113,8 @@ class RawServer:
             chunk = os.read(self.process.stdout.fileno(), 1 << 20) if ready else b""
             assert chunk, f"the server said nothing; standard error: {self.errors_so_far()!r}"
             self._received += chunk
-        line, self._received = self._received.split(b"\n", 1)
-        message: dict[str, Any] = json.loads(line)
-        return message
+        line, separator, self._received = self._received.partition(b"\n")
+        return line + separator
 
     def request_whatever_is_told(
         self, identifier: int, method: str, params: Mapping[str, Any] | None = None

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from contexthall.authority import Authority
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from contexthall.caches.build.builder import Built, CacheBuilder, Progress, Refreshed
+    from contexthall.caches.build.document_folders import DocumentFolder
     from contexthall.caches.library import CacheRef, Library
     from contexthall.caches.query.resolution import Resolution
     from contexthall.caches.refresh_rules import CacheStateChange, RefreshResult
@@ -36,9 +38,10 @@ if TYPE_CHECKING:
     from contexthall.contexts.project import Context, ContextEntry, Outcome, Project, Projects, Report, StateChange
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
-    from contexthall.guild.manager import Handle, MCPManager, Member, ServerFactory, Trial
+    from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, ServerFactory, Trial
     from contexthall.guild.members.manifest import Launch
     from contexthall.guild.servers.blocking import GuildAtWork
+    from contexthall.system.undo_journal import UndoJournal
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 
@@ -188,17 +191,27 @@ class Hall:
         return self._open_guild()
 
     def _open_guild(self) -> "MCPManager":
-        from contexthall.guild.lists.memory import Memory
-        from contexthall.guild.manager import MCPManager, discover_guild_members
-        from contexthall.guild.members.enrolment import existing_guild
+        from contexthall.guild.manager import MCPManager
 
-        disk, state = self._disk, self.settings.user_state
-        memory = Memory(disk, os.path.join(state, "guild") if state else "")
-        members = discover_guild_members(existing_guild(disk, self.settings.guild), disk, memory.knows)
+        disk, memory, members = self._disk, self._guild_memory, self._guild_watch.discover()
         hold = self.settings.guild_trust == "hold"
         manager = MCPManager(members, _LateConnector(memory), disk=disk, memory=memory, hold=hold)
         manager.load_roster()
         return manager
+
+    @cached_property
+    def _guild_memory(self) -> "Memory":
+        from contexthall.guild.lists.memory import Memory
+
+        state = self.settings.user_state
+        return Memory(self._disk, os.path.join(state, "guild") if state else "")
+
+    @property
+    def _guild_watch(self) -> "GuildWatch":
+        from contexthall.guild.manager import GuildWatch
+        from contexthall.guild.members.enrolment import existing_guild
+
+        return GuildWatch(self._disk, existing_guild(self._disk, self.settings.guild), self._guild_memory.knows)
 
     @cached_property
     def machine(self) -> Machine:
@@ -217,7 +230,9 @@ class Hall:
         """While this is entered, servers of the guild may run; at the end none does."""
         if not self.has_guild:
             return nullcontext()
-        return self.guild.running(self.settings.guild_refresh if refresh else "never", self.catalog.listed)
+        if not refresh:
+            return self.guild.running()
+        return self.guild.running(self.settings.guild_refresh, self.catalog.listed, self._guild_watch)
 
     @property
     def has_guild(self) -> bool:
@@ -298,25 +313,15 @@ class Hall:
         the id of one that is installed, which is run to compare sections by meaning too. Both are for format 2,
         and so are `shards`: the parts that the cache has on the disk, which give the answers of one.
         """
-        from contexthall.caches.build.builder import CacheBuilder
         from contexthall.caches.build.package_sources import choose_packages
         from contexthall.caches.build.selection import Choice
-        from contexthall.caches.query.scorers import SCORERS, SECTIONS
 
-        at, here = created_at(os.environ, time.time), self.settings.working_directory
-        builder = CacheBuilder(self._disk, at, here, SECTIONS if format == 2 else SCORERS[0])  # noqa: PLR2004
-        if embedder is not None:
-            if builder.scorer is not SECTIONS:
-                raise UsageError("only caches of format 2 have an embedder", hint="leave --format 1 out")
-            builder = _with_embedder(builder, embedder)
-        if shards != 1:
-            builder = _with_shards(builder, shards)
-        choice = Choice(tuple(include), tuple(exclude), everything)
-        chosen = None
+        builder, chosen = self._cache_builder(format, embedder, shards), None
         if packages or python is not None or all_packages:
-            named = None if python is None else absolute(python, here)
+            named = None if python is None else absolute(python, self.settings.working_directory)
             root = self.settings.project_root
             chosen = choose_packages(self._disk, root, named, os.environ, everything=all_packages)
+        choice = Choice(tuple(include), tuple(exclude), everything)
         build = partial(builder.build, sources, choice=choice, strict=strict, packages=chosen, progress=progress)
         if is_url(cache):
             return self._build_in_store(build, parse_url(cache), force=force)
@@ -350,16 +355,16 @@ class Hall:
 
         If `only_project`, sources outside of the project are refused, whoever may read them.
         """
-        from contexthall.caches.build.builder import CacheBuilder
-        from contexthall.caches.query.scorers import SECTIONS
-
-        at, here = created_at(os.environ, time.time), self.settings.working_directory
         callers = partial(self._authority.may_read, home=self.settings.project_root)
         may_read = self._authority.is_in_project if only_project else callers
-        builder = CacheBuilder(self._disk, at, here, SECTIONS)
-        if name := self.caches.embedder_of(cache):
-            builder = _with_embedder(builder, name)
+        builder = self._cache_builder(embedder=self.caches.embedder_of(cache) or None)
         return builder.refresh(cache.path, may_read=may_read, whole=whole, progress=progress)
+
+    def _cache_builder(self, number: int = 2, embedder: str | None = None, shards: int = 1) -> "CacheBuilder":
+        from contexthall.caches.build.choices import choose_builder
+
+        at, here = created_at(os.environ, time.time), self.settings.working_directory
+        return choose_builder(self._disk, at, here, number=number, embedder=embedder, shards=shards)
 
     @property
     def may_refresh_caches(self) -> bool:
@@ -378,6 +383,23 @@ class Hall:
         from contexthall.caches.watching import CacheWatcher, cache_state_changes
 
         return cache_state_changes(CacheWatcher(self.caches), stop)
+
+    def document_folders(self) -> "list[DocumentFolder]":
+        """Return the folders of the project that hold documents, each worth a cache."""
+        from contexthall.caches.build.document_folders import find_folders
+
+        seen = self.project.look_around()
+        return find_folders({each.scope: [file.name for file in each.files] for each in seen})
+
+    @cached_property
+    def setup_journal(self) -> "UndoJournal":
+        """What `context setup` has written for this project."""
+        from contexthall.system.undo_journal import UndoJournal
+
+        if not self.settings.user_state:
+            raise UsageError("there is no home directory to remember in what is done", hint="set HOME")
+        name = sha256(os.fsencode(self._disk.real(self.settings.project_root))).hexdigest()[:16]
+        return UndoJournal(self._disk, os.path.join(self.settings.user_state, "setup", f"{name}.jsonl"))
 
     def rehash_context(self, place: str) -> bool:
         """Write the fingerprint of a directory into its context; False if it was there already."""
@@ -457,26 +479,6 @@ class Hall:
 
 def _untold(_done: int, _total: int) -> None:
     pass
-
-
-def _with_embedder(builder: "CacheBuilder", name: str) -> "CacheBuilder":
-    from contexthall.caches.build.embedding import SectionEmbedder
-    from contexthall.caches.embedding.embedders import find_embedder
-
-    embedding = SectionEmbedder(find_embedder(name))
-    return builder._replace(scorer=embedding.scorer, embedding=embedding)
-
-
-def _with_shards(builder: "CacheBuilder", shards: int) -> "CacheBuilder":
-    from contexthall.caches.query.scorers import SECTIONS
-    from contexthall.core import limits
-
-    if not 1 <= shards <= limits.SHARDS:
-        raise UsageError(f"a cache has from 1 to {limits.SHARDS} shards, not {shards}", hint="choose another --shards")
-    if builder.scorer != SECTIONS:
-        hint = "leave --shards out, or --format 1 and --embedder"
-        raise UsageError("only caches of format 2 without an embedder have shards", hint=hint)
-    return builder._replace(shards=shards)
 
 
 def _launch(found: "ImportedServer") -> "Launch":

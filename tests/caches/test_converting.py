@@ -116,6 +116,17 @@ def test_a_listing_by_doxygen_has_a_line_for_each_of_its_elements() -> None:
     assert html_to_markdown(page) == "# Solving\n\nDo:\n\n```\nint main()\n \n{ }\n```\n"
 
 
+@pytest.mark.parametrize(("end", "between"), [("", ""), ("\n", ""), ("", "\n")])
+def test_code_elements_of_one_listing_are_lines_of_it(end: str, between: str) -> None:
+    lines = [f"<code>{line}{end}</code>" for line in ("first = 1", "sec<b>ond</b>", "third")]
+    assert "first = 1\nsecond\nthird\n" in html_to_markdown(f"<pre>{between.join(lines)}</pre>")
+
+
+def test_code_within_a_line_stays_in_it() -> None:
+    assert "# foo()" in html_to_markdown("<h1><code>foo</code><code>()</code></h1>").replace("`", "")
+    assert "a(b) c" in html_to_markdown("<pre><code>a</code>(<code>b</code>) <code>c</code></pre>")
+
+
 def test_a_page_without_a_title_of_its_own_gets_that_of_the_browser() -> None:
     assert html_to_markdown("<title>Tides &amp; ports</title><p>x") == "# Tides & ports\n\nx\n"
     assert html_to_markdown("<title>Tides - Harbour</title><h2>Tides</h2>x") == "## Tides\n\nx\n"

@@ -50,7 +50,7 @@ def points(told: Sequence[str]) -> tuple[int, list[int], list[int]]:
     return score, added, sums
 
 
-@settings(max_examples=scaled(40, 400, 20_000))
+@settings(max_examples=scaled(40, 120, 20_000))
 @given(corpora, queries, st.integers(1, 3))
 def test_the_points_of_the_sentences_add_up_to_the_score_that_is_served(
     pages: dict[str, str], query: str, parts: int
@@ -64,7 +64,7 @@ def test_the_points_of_the_sentences_add_up_to_the_score_that_is_served(
         assert sum(added) == sums[0] == ranked.before + ranked.pairs
 
 
-@settings(max_examples=scaled(40, 400, 20_000))
+@settings(max_examples=scaled(40, 120, 20_000))
 @given(corpora, queries, budgets, forms)
 def test_places_and_explanations_agree_with_the_reply(
     pages: dict[str, str], query: str, budget: int, form: ReplyFormat

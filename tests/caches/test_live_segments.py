@@ -34,7 +34,7 @@ def segment_of(pages: Mapping[str, str]) -> Segment:
     return Segment(MemoryFile(data), len(data), builder.key)
 
 
-@settings(max_examples=scaled(60, 200, 2000), deadline=None)
+@settings(max_examples=scaled(40, 80, 2000), deadline=None)
 @given(PAGES, st.data())
 def test_what_is_left_is_as_if_the_rest_had_never_been_there(pages: dict[str, str], data: st.DataObject) -> None:
     whole = segment_of(pages)
@@ -55,7 +55,7 @@ def test_what_is_left_is_as_if_the_rest_had_never_been_there(pages: dict[str, st
     assert order == oracle.rank(left | more, query)
 
 
-@settings(max_examples=scaled(40, 100, 1000), deadline=None)
+@settings(max_examples=scaled(30, 50, 1000), deadline=None)
 @given(PAGES, st.data())
 def test_a_copy_of_segments_is_the_segment_of_their_pages_byte_for_byte(
     pages: dict[str, str], data: st.DataObject

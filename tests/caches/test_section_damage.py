@@ -40,8 +40,8 @@ OTHERS = {"keys.md": "# Keys\nBury the keys.\n", "other.md": "Rotate keys elsewh
 
 
 def spread(places: range, brief: int) -> range:
-    """Return all places in `make torture`, about `brief` of them in `make test`, and five times as many in CI."""
-    return places[:: scaled(len(places) // brief + 1, len(places) // (5 * brief) + 1, 1)]
+    """Return all places in `make torture`, about `brief` of them in `make test`, and twice as many in CI."""
+    return places[:: scaled(len(places) // brief + 1, len(places) // (2 * brief) + 1, 1)]
 
 
 @pytest.fixture

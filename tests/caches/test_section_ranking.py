@@ -15,9 +15,9 @@ from contexthall.caches.index import fast_occurrences, occurrences
 from contexthall.caches.index.segment_builder import code_of, codes_of
 from contexthall.caches.index.segments import Segments
 from contexthall.caches.library import CacheRef
-from contexthall.caches.query import bm25f, fast_weights
+from contexthall.caches.query import fast_weights
 from contexthall.caches.query.section_ranking import SectionRanking, SectionScorer
-from contexthall.core import limits
+from contexthall.core import bm25, limits
 
 WORDS = [
     *("install", "upgrade", "token", "budget", "tokenBudget", "the", "how", "key", "rotate", "keys", "run", "pip"),
@@ -50,7 +50,7 @@ def ranked(pages: dict[str, str], query: str, parts: int = 1) -> list[tuple[str,
     return [(segments.id(each.section), each.score) for each in SectionScorer(segments).rank(query).order]
 
 
-@settings(max_examples=scaled(40, 400, 20_000))
+@settings(max_examples=scaled(40, 120, 20_000))
 @given(corpora, queries, st.integers(1, 3))
 def test_the_order_is_that_of_the_oracle_in_any_number_of_segments(
     pages: dict[str, str], query: str, parts: int
@@ -88,12 +88,15 @@ def test_numbers_beyond_64_bits_are_left_to_the_standard_library() -> None:
         assert hurried(segments, "key") == SectionScorer(segments).rank("key")
 
 
-@settings(max_examples=scaled(30, 200, 5000))
-@given(st.lists(st.lists(st.integers(0, 9))))
-def test_numpy_counts_as_the_standard_library_does(units: list[list[int]]) -> None:
+@settings(max_examples=scaled(30, 80, 5000))
+@given(st.lists(st.lists(st.integers(0, 9))), st.integers(1, 20))
+def test_numpy_counts_as_the_standard_library_does(units: list[list[int]], at_once: int) -> None:
     found, lengths = array("I", [term for unit in units for term in unit]), array("I", map(len, units))
     expected = occurrences.counted(found, lengths, 10)
-    assert fast_occurrences.counted(found, lengths, 10) == expected
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(fast_occurrences, "_AT_ONCE", at_once)
+        assert fast_occurrences.counted(found, lengths, 10) == expected
+        assert fast_occurrences.ranked([found, found[1:]], 10) == occurrences.ranked([found, found[1:]], 10)
     for term in range(10):
         counts = [(unit, terms.count(term)) for unit, terms in enumerate(units) if term in terms]
         assert list(zip(*expected.of(term), strict=True)) == counts
@@ -106,10 +109,10 @@ def test_codes_are_those_of_utf_8_and_go_on_where_characters_end(number: int) ->
         assert code_of(number).decode("utf-8", "surrogatepass") == chr(number)
 
 
-@settings(max_examples=scaled(80, 400, 20_000))
+@settings(max_examples=scaled(60, 120, 20_000))
 @given(st.integers(1, 2**40))
 def test_the_logarithm_is_that_of_the_oracle(number: int) -> None:
-    assert bm25f.log2_16(number) == oracle.log2_16(number)
+    assert bm25.log2_16(number) == oracle.log2_16(number)
 
 
 def many(sections: int, *, pages: int = 3) -> dict[str, str]:

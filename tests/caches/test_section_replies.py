@@ -45,7 +45,7 @@ def text_or_error(answer: Callable[[], SectionReply | Reading | Outline]) -> str
         return oracle.error(error.code)
 
 
-@settings(max_examples=scaled(40, 400, 20_000))
+@settings(max_examples=scaled(40, 100, 20_000))
 @given(corpora(), queries, budgets, st.integers(1, 3))
 def test_replies_are_those_of_the_oracle(pages: dict[str, str], query: str, budget: int, parts: int) -> None:
     cache, version = section_cache(pages, parts), oracle.cache_version(pages)
@@ -58,7 +58,7 @@ def test_replies_are_those_of_the_oracle(pages: dict[str, str], query: str, budg
         assert is_empty or len(reply.encode()) <= 4 * budget
 
 
-@settings(max_examples=scaled(40, 400, 20_000))
+@settings(max_examples=scaled(40, 100, 20_000))
 @given(st.data(), corpora(), budgets, st.integers(1, 3))
 def test_pages_are_read_as_the_oracle_reads_them(
     data: st.DataObject, pages: dict[str, str], budget: int, parts: int
@@ -74,7 +74,7 @@ def test_pages_are_read_as_the_oracle_reads_them(
     assert '"error"' in text or len(text.encode()) <= 4 * budget
 
 
-@settings(max_examples=scaled(40, 400, 20_000))
+@settings(max_examples=scaled(40, 100, 20_000))
 @given(st.data(), corpora(), budgets, st.integers(1, 3))
 def test_outlines_are_those_of_the_oracle(data: st.DataObject, pages: dict[str, str], budget: int, parts: int) -> None:
     cache, paths = section_cache(pages, parts), list(oracle.by_path(pages))

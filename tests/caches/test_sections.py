@@ -107,7 +107,7 @@ def lines_of(text: str, source: str) -> list[tuple[int, ...]]:
     return [tuple(each) for each in cache.segments.record(0).lines]
 
 
-@settings(max_examples=scaled(60, 400, 20_000))
+@settings(max_examples=scaled(60, 120, 20_000))
 @given(st.sampled_from(SOURCES), st.one_of(pages, pages, front_matters))
 @example("x.md", "---\ntitle: !!str 12\n---\n# H\n")
 @example("x.md", "---\ntitle: a\ntitle: b\n---\n# H\n")
@@ -124,7 +124,7 @@ def test_a_page_has_the_sections_of_the_oracle(source: str, text: str) -> None:
     assert lines_of(text, source) == [(each.first, each.last, each.body_line) for each in expected]
 
 
-@settings(max_examples=scaled(40, 400, 20_000))
+@settings(max_examples=scaled(40, 120, 20_000))
 @given(st.sampled_from(SOURCES), pages)
 def test_a_record_gives_back_what_was_split(source: str, text: str) -> None:
     page = split(text, source)
@@ -138,7 +138,7 @@ def test_a_record_gives_back_what_was_split(source: str, text: str) -> None:
 alphabet = st.sampled_from([*"aAbBzZ09_-. éßσςΣ日本語ひか한국xı١²\u0130\u1e9e\U00020000", "ing", "ed", "The", "HTTP"])
 
 
-@settings(max_examples=scaled(120, 1000, 50_000))
+@settings(max_examples=scaled(120, 300, 50_000))
 @given(st.lists(alphabet, max_size=30).map("".join) | st.text(max_size=30))
 def test_a_text_has_the_terms_of_the_oracle(text: str) -> None:
     assert terms(text) == oracle.tokens(text)
@@ -158,7 +158,7 @@ def check_counted(text: str, source: str = "x.md") -> None:
     assert all(len(page.content(each).encode()) <= 6000 for each in page.sections)
 
 
-MEGABYTES = scaled(0.2, 2, 5)
+MEGABYTES = scaled(0.2, 0.5, 5)
 HEADINGS_COUNT = scaled(2000, 10_000, 10_000)
 
 

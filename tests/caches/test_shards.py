@@ -117,7 +117,7 @@ QUESTIONS = st.builds(
 )
 
 
-@settings(max_examples=scaled(15, 60, 600), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(10, 20, 600), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(NAMES, TEXTS), st.lists(EDITS, max_size=4), st.integers(2, 7), st.lists(QUESTIONS, min_size=3))
 def test_shards_answer_as_one_cache_does_and_so_they_do_after_any_edits(
     tmp_path_factory: pytest.TempPathFactory,
@@ -204,7 +204,7 @@ def test_every_flipped_byte_gives_the_right_answer_or_none(sharded: Path) -> Non
     (sharded / "sources.json").unlink()
     for file in sorted(path for path in sharded.rglob("*") if path.is_file()):
         whole = file.read_bytes()
-        step = max(1, len(whole) // scaled(3, 6, 400))
+        step = max(1, len(whole) // scaled(2, 3, 400))
         for at in range(0, len(whole), step):
             file.write_bytes(whole[:at] + bytes((whole[at] ^ (0x01, 0x80, 0xFF)[at % 3],)) + whole[at + 1 :])
             right_or_none(sharded, expected)

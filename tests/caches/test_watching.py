@@ -26,7 +26,7 @@ from contexthall.core.errors import DiskError, HallError
 from contexthall.system.disk import Disk
 
 FRESH, UNKNOWN = SourcesState("fresh"), SourcesState()
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 
 
 def builder() -> CacheBuilder:

@@ -105,6 +105,45 @@ GEMINI: Final = """{
   "selectedAuthType": "gemini-api-key"
 }
 """
+OPENCODE: Final = """{
+  "$schema": "https://opencode.ai/config.json",
+  "theme": "opencode",
+  "mcp": {
+    "everything": {
+      "type": "local",
+      "command": ["npx", "-y", "@modelcontextprotocol/server-everything"],
+      "environment": {"LEVEL": "debug"},
+    },
+    "jira": {"type": "remote", "url": "https://jira.example.com/mcp", "enabled": false}
+  }
+}
+"""
+ZED: Final = """// Zed settings
+{
+  "ui_font_size": 16,
+  "context_servers": {
+    "postgres-context-server": {"settings": {"database_url": "postgresql://localhost/shop"}},
+    "hexdocs": {"source": "custom", "command": "npx", "args": ["-y", "hexdocs-mcp"], "env": {}},
+  },
+}
+"""
+CLINE: Final = """{
+  "mcpServers": {
+    "local": {
+      "command": "node",
+      "args": ["/path/to/server.js"],
+      "disabled": false,
+      "autoApprove": []
+    }
+  }
+}
+"""
+COPILOT: Final = """{
+  "mcpServers": {
+    "playwright": {"type": "local", "command": "npx", "tools": ["*"], "args": ["@playwright/mcp@latest"]}
+  }
+}
+"""
 FILES: Final = {
     "claude-code": CLAUDE_CODE,
     "claude-desktop": CLAUDE_DESKTOP,
@@ -113,6 +152,10 @@ FILES: Final = {
     "codex": CODEX,
     "windsurf": WINDSURF,
     "gemini-cli": GEMINI,
+    "opencode": OPENCODE,
+    "zed": ZED,
+    "cline": CLINE,
+    "copilot-cli": COPILOT,
 }
 
 

@@ -35,7 +35,14 @@ def test_hostile_text_stays_in_its_cell() -> None:
     assert (text.count(BEGIN), text.count(END)) == (1, 1)
     (row,) = [line for line in text.splitlines() if "Ignore" in line]
     assert row.count("|") == 3
-    assert not set("<>[]") & set(row)
+    assert not set("<[]") & set(row)
+    assert "-->" not in row
+
+
+def test_a_comparison_survives() -> None:
+    assert "| Agents with langgraph >= 1.2, a -> b. |" in with_section(
+        "", [Row("a", "Agents with langgraph >= 1.2, a -> b.")]
+    )
 
 
 def test_text_about_the_section_is_not_the_section() -> None:

@@ -22,7 +22,7 @@ from typing import NamedTuple, Self
 from tests.contract.markdown import REPOSITORY, Block, blocks_in, files_of_a_clone
 from tests.processes import HANDSHAKE_2025, free_port
 
-PATIENCE_SECONDS = 45.0
+PATIENCE_SECONDS = 90.0
 HELLO = {"protocolVersion": HANDSHAKE_2025, "capabilities": {}, "clientInfo": {"name": "pasted", "version": "1"}}
 INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}).encode() + b"\n"
 

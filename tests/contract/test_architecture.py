@@ -57,11 +57,11 @@ def test_the_house_is_in_order(copy: Path) -> None:
         ("protocol/server.py", "import asyncio", "The protocol is pure"),
         ("protocol/messages.py", "import time", "The protocol is pure"),
         ("caches/store/ranges.py", "import obstore", "Only system.objects speaks"),
-        ("caches/library.py", "import mcp", "Only MCP over HTTP"),
-        ("faces/cli/tools.py", "import mcp_types", "Only MCP over HTTP"),
-        ("faces/mcp/stdio.py", "import mcp", "Only MCP over HTTP"),
-        ("protocol/messages.py", "import mcp_types", "Only MCP over HTTP"),
-        ("guild/servers/transport.py", "import mcp", "Only MCP over HTTP"),
+        ("caches/library.py", "import mcp", "Only the way to members over HTTP"),
+        ("faces/cli/tools.py", "import mcp_types", "Only the way to members over HTTP"),
+        ("faces/mcp/http.py", "import mcp", "Only the way to members over HTTP"),
+        ("protocol/messages.py", "import mcp_types", "Only the way to members over HTTP"),
+        ("guild/servers/transport.py", "import mcp", "Only the way to members over HTTP"),
     ],
 )
 def test_an_import_against_the_rules_is_caught(copy: Path, module: str, line: str, contract: str) -> None:

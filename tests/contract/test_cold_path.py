@@ -18,6 +18,7 @@ SDK = {"mcp", "mcp_types"}
 HEAVY = SDK | {"ctypes", "numpy", "pickle", "anyio", "asyncio", "jsonschema", "pydantic", "tomllib", "rich"}
 
 ARGUMENTS = {
+    "setup": ["setup", "--dry-run"],
     "connect": ["connect", "cursor", "--write"],
     "doctor": ["doctor", "--no-start", "--guild", "guild-members"],
     "tools": ["tools"],
@@ -89,7 +90,7 @@ def test_every_command_that_ends_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_only_serve_loads_the_sdk(name: str, project: Path) -> None:
+def test_no_command_loads_the_sdk(name: str, project: Path) -> None:
     assert not SDK & modules_loaded_by(ARGUMENTS[name], project)
 
 
@@ -98,6 +99,13 @@ def test_serving_over_pipes_loads_neither_the_sdk_nor_what_it_needs(project: Pat
     loaded = modules_loaded_by(["serve", "--guild", "guild-members"], project)
     assert "contexthall.faces.mcp.stdio" in loaded
     assert not (SDK | {"pydantic", "pydantic_core", "httpx2", "starlette", "uvicorn", "jsonschema"}) & loaded
+
+
+def test_serving_over_http_does_not_load_the_sdk() -> None:
+    script = "import sys, contexthall.faces.serve.http; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
+    assert "contexthall.faces.mcp.http" in ran.stdout.split()
+    assert not (SDK | {"pydantic", "httpx2"}) & set(ran.stdout.split())
 
 
 def test_calling_a_member_over_pipes_does_not_load_the_sdk(project: Path) -> None:

@@ -413,25 +413,37 @@ def test_only_so_many_pages_listen_and_one_that_leaves_makes_room(home: Path) ->
 
 def test_a_session_that_is_left_makes_room_first_and_one_in_use_never_does() -> None:
     now = 0.0
-    sessions = Sessions(2, lambda: now)
-    for name in ("used", "left"):
-        sessions.note_opened(name)
+    sessions = Sessions[str](2, lambda: now)
+    used, _ = sessions.open("used"), sessions.open("left")
     for _ in range(2):
-        with sessions.used("used"):
+        with sessions.used(used):
             pass
-    with sessions.opening():
-        assert sessions.to_end() is None
-        now += limits.UNUSED_SESSION_SECONDS
-        assert sessions.to_end() == "left"
-        sessions.note_ended("left")
-        assert sessions.to_end() is None
-        with sessions.opening():
-            assert sessions.to_end() is None
-            now += limits.USED_SESSION_SECONDS
-            with sessions.used("used"):
-                assert sessions.to_end() is None
-            now += limits.USED_SESSION_SECONDS
-            assert sessions.to_end() == "used"
+    assert not sessions.open("late")
+    now += limits.UNUSED_SESSION_SECONDS
+    late = sessions.open("late")
+    assert list(sessions) == ["used", "late"]
+    with sessions.used(late):
+        assert not sessions.open("later")
+        now += limits.USED_SESSION_SECONDS
+        with sessions.used(used):
+            assert not sessions.open("later")
+        now += limits.USED_SESSION_SECONDS
+        assert sessions.open("later")
+        assert list(sessions) == ["late", "later"]
+
+
+def test_a_session_that_nobody_uses_lapses() -> None:
+    now = 0.0
+    sessions = Sessions[str](2, lambda: now)
+    session_id = sessions.open("held")
+    with sessions.used(session_id):
+        now += limits.SESSION_IDLE_SECONDS
+        with sessions.used(session_id) as held:
+            assert held == "held"
+    now += limits.SESSION_IDLE_SECONDS
+    with sessions.used(session_id) as held:
+        assert held is None
+    assert list(sessions) == []
 
 
 # How long a client may take, with less patience:

@@ -255,7 +255,7 @@ def test_a_call_for_which_no_thread_is_free_runs_out_of_time() -> None:
 
 async def is_free(workers: Workers) -> None:
     """Wait until the only thread has ended what it did."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(90):
         while True:
             try:
                 return await workers.run(lambda: None)

@@ -25,7 +25,7 @@ from contexthall.faces.cli.table import run
 from contexthall.faces.web.guard import Guard, HostNames
 
 TOKEN = "correct-horse-battery-staple"
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 90.0
 OPEN = {"/", "/static/main.js"}
 PATHS = ("/", "/static/main.js", "/healthz", "/api/hall", "/api/events", "/api/guild", "/mcp", "/nothing")
 _CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'

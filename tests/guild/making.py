@@ -10,6 +10,8 @@ from typing import Any
 from contexthall.guild.manager import Event, MCPManager, Member, discover_guild_members
 
 ZOO = Path(__file__).parent / "zoo"
+PATIENT = {"startTimeoutSeconds": 60}
+"""A busy machine may take its time to start a server: how long it may is the subject of few tests."""
 
 
 def tool(name: str, description: str = "", **more: Any) -> dict[str, Any]:
@@ -20,7 +22,7 @@ def make_member(guild: Path, name: str, *flags: str, version: str = "1.0.0", **m
     """Write the manifest of a member whose server is the zoo's, with `flags`."""
     directory = guild / name
     directory.mkdir(parents=True, exist_ok=True)
-    launch = {"command": sys.executable, "args": [str(ZOO / "member.py"), *flags], **mcp}
+    launch = {"command": sys.executable, "args": [str(ZOO / "member.py"), *flags], **PATIENT, **mcp}
     (directory / "plugin.json").write_text(json.dumps({"name": name, "version": version, "mcp": launch}))
     return directory
 
@@ -28,7 +30,8 @@ def make_member(guild: Path, name: str, *flags: str, version: str = "1.0.0", **m
 def make_http_member(guild: Path, name: str, *flags: str, **mcp: Any) -> Path:
     """The same, for one that is spoken with over HTTP."""
     directory = make_member(guild, name)
-    launch = {"command": sys.executable, "args": [str(ZOO / "http_member.py"), "--port", "${PORT}", *flags], **mcp}
+    server = [str(ZOO / "http_member.py"), "--port", "${PORT}", *flags]
+    launch = {"command": sys.executable, "args": server, **PATIENT, **mcp}
     manifest = {"name": name, "version": "1.0.0", "transport": "http", "mcp": launch}
     (directory / "plugin.json").write_text(json.dumps(manifest))
     return directory

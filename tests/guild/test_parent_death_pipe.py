@@ -18,7 +18,7 @@ from tests.waiting import until, wait_until
 
 from contexthall.guild.servers.process import MemberProcess, OrphanReaper
 
-GONE_SECONDS = 5.0
+GONE_SECONDS = 30.0
 STUBBORN = ("--ignore-term", "--grandchild")
 
 Begin = Callable[[RawServer, Path], None]

@@ -77,8 +77,11 @@ def make_guild(place: Path, cached: Definitions | None = None) -> Path:
 
 
 def enrol(directory: Path, name: str, more: Mapping[str, Any]) -> None:
+    """Enrol a server that may take its time to start: a test is about what it does."""
     directory.mkdir(parents=True)
-    (directory / "plugin.json").write_text(json.dumps({"name": name, "version": VERSION, **more}))
+    launch = {**more["mcp"], "startTimeoutSeconds": PATIENCE_SECONDS}
+    manifest = {"name": name, "version": VERSION, **more, "mcp": launch}
+    (directory / "plugin.json").write_text(json.dumps(manifest))
 
 
 def enrol_over_http(directory: Path, note: Path) -> None:

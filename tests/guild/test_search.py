@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexthall.guild.lists.search import ListedTool, find, one_line
+from contexthall.core import limits
+from contexthall.guild.lists.search import ListedTool, ToolSearch, one_line
 
 
 def tool(name: str, description: str = "", member: str = "hub", *parameters: str, **more: Any) -> ListedTool:
@@ -18,7 +19,7 @@ def tool(name: str, description: str = "", member: str = "hub", *parameters: str
 
 
 def found(listed: list[ListedTool], query: str, limit: int = 10) -> list[str]:
-    return [each.definition["name"] for each in find(listed, query, limit)]
+    return [each.definition["name"] for each in ToolSearch(listed).find(query, limit).tools]
 
 
 SHOP = [
@@ -109,9 +110,56 @@ def test_words_that_only_look_alike_do_not_match() -> None:
     assert found([tool("40")], "400") == []
 
 
+def test_the_beginning_of_a_word_counts_only_where_nobody_has_the_word_itself() -> None:
+    assert found([tool("repository"), tool("a", "the repo")], "repo") == ["a"]
+    assert found([tool("repository"), tool("a", "the report")], "repo") == ["repository", "a"]
+
+
 def test_the_beginning_of_a_word_counts_half() -> None:
-    listed = [tool("repository"), tool("a", "repo"), tool("b", member="repo")]
-    assert found(listed, "repo") == ["b", "repository", "a"]
+    listed = [tool("repository"), tool("issues"), tool("other")]
+    assert found(listed, "repo issue") == ["issues", "repository"]
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("issue", []),
+        ("the issue of it", []),
+        ("Unicorn issue", ["unicorn"]),
+        ("rainbow-unicorn, rainbow!", ["rainbow", "unicorn"]),
+        ("openUnicorn", []),
+        ("fullUnicornPage", []),
+        ("repos", []),
+        ("what can you do", []),
+        ("ﬁsh", ["fish"]),
+    ],
+)
+def test_words_that_no_tool_has_are_named(query: str, words: list[str]) -> None:
+    assert ToolSearch(SHOP).find(query).unmatched == words
+
+
+def test_of_a_very_long_query_the_first_words_count() -> None:
+    query = " ".join(f"word{number}" for number in range(1000)) + " issue"
+    found = ToolSearch(SHOP).find(query)
+    assert found.tools == []
+    assert len(found.unmatched) == limits.TOOL_QUERY_WORDS
+
+
+def test_scripts_without_spaces_are_found_by_pairs() -> None:
+    listed = [tool("a", "搜索本地文件系统"), tool("b", "发送邮件"), tool("c", "ファイルを読む")]
+    assert found(listed, "文件") == ["a"]
+    assert found(listed, "发邮件") == ["b"]
+    assert found(listed, "readファイル") == ["c"]
+
+
+def test_descriptions_of_parameters_count() -> None:
+    described = {"type": "object", "properties": {"p": {"description": "A postcode"}, "q": {"description": 1}, "r": 0}}
+    assert found([tool("a", inputSchema=described), tool("b")], "postcode") == ["a"]
+
+
+def test_a_short_description_counts_more_than_a_long_one() -> None:
+    listed = [tool("a", "Draws charts " + "and says so at length " * 20), tool("b", "Draws charts")]
+    assert found(listed, "charts") == ["b", "a"]
 
 
 def test_two_letters_are_no_beginning() -> None:
@@ -143,13 +191,13 @@ def test_a_definition_with_nothing_in_it_is_found_by_its_name() -> None:
     odd = ListedTool(
         "m__odd", "m", {"description": None, "inputSchema": {"properties": []}, "annotations": 1, "name": []}
     )
-    assert find([odd], "odd") == [odd]
+    assert ToolSearch([odd]).find("odd").tools == [odd]
 
 
 @given(st.text(), st.lists(st.text(max_size=8), max_size=6, unique=True), st.randoms(use_true_random=False))
 def test_the_order_of_the_tools_does_not_matter(query: str, names: list[str], shuffler: Random) -> None:
     listed = [tool(name, description=name + " a") for name in names]
-    assert find(listed, query) == find(shuffler.sample(listed, len(listed)), query)
+    assert ToolSearch(listed).find(query) == ToolSearch(shuffler.sample(listed, len(listed))).find(query)
 
 
 @pytest.mark.parametrize(

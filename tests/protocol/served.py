@@ -10,7 +10,7 @@ from contexthall.faces.mcp import stdio
 from contexthall.faces.mcp.pipes import Pipes
 from contexthall.faces.mcp.server import HallServer
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 
 
 def served(catalog: Catalog, lines: Iterable[bytes], version: str = "1.2.3") -> bytes:

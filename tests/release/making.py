@@ -45,9 +45,8 @@ def supported_pythons() -> list[str]:
 
 
 def make_targets() -> set[str]:
-    phony = re.search(r"^\.PHONY: (.*)$", (REPOSITORY / "Makefile").read_text(), flags=re.MULTILINE)
-    assert phony is not None
-    return set(phony[1].split())
+    phony = re.findall(r"^\.PHONY: (.*)$", (REPOSITORY / "Makefile").read_text(), flags=re.MULTILINE)
+    return {target for line in phony for target in line.split()}
 
 
 def checkout(target: Path) -> Path:

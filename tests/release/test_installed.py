@@ -81,7 +81,8 @@ def test_the_commands_run(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "keys.md").write_text("Rotate the keys every month.\n")
     (tmp_path / "lock.py").write_text('"""Locks the door."""\n')
-    assert run(environment, "context", "--version", cwd=tmp_path) == f"context {__version__}\n"
+    for name in ("context", "contexthall"):
+        assert run(environment, name, "--version", cwd=tmp_path) == f"context {__version__}\n"
     run(environment, "context", "build", "--sources", "docs", "--cache", "cache", cwd=tmp_path)
     asked = ["--cache", str(tmp_path / "cache"), "--query", "rotate keys", "--budget", "300"]
     found = json.loads(run(environment, "context", "resolve", *asked, cwd=Path("/")))

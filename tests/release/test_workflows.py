@@ -28,7 +28,8 @@ def typed(file: Path) -> list[str]:
 
 
 def targets_of(commands: list[str]) -> set[str]:
-    words = [word for command in commands if command.startswith("make ") for word in command.split()[1:]]
+    alone = [command.split(" || ")[0] for command in commands if command.startswith("make ")]
+    words = [word for command in alone for word in command.split()[1:]]
     return {word for word in words if "=" not in word}
 
 

@@ -56,10 +56,11 @@ class Attempts(NamedTuple):
     again_at: float = 0.0
 
     def after(self, now: float, took: float, *, has_failed: bool) -> Self:
-        """Return the same with one more: others get as much time as it took, or more after a failure."""
+        """Return the same with one more: others get as much time as it took, at most, or more after a failure."""
         failures = self.failures + 1 if has_failed else 0
         doubled = limits.REFRESH_BACK_OFF_SECONDS * 2.0 ** min(failures - 1, limits.BACK_OFF_DOUBLINGS)
-        pause = min(doubled, limits.LAST_REFRESH_BACK_OFF_SECONDS) if has_failed else took
+        longest = limits.LAST_REFRESH_BACK_OFF_SECONDS if has_failed else limits.REFRESH_PAUSE_SECONDS
+        pause = min(doubled if has_failed else took, longest)
         return self._replace(failures=failures, again_at=now + pause)
 
 

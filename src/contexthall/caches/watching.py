@@ -79,7 +79,7 @@ class CacheWatcher:
         try:
             ref = self._library.locate(name)
             identity = self._library.identity(ref)
-            look = self._library.look_at_sources(ref, self._may_watch)
+            look = self._library.look_at_sources(ref, self._may_watch) or SourcesLook()
         except HallError:
             identity, look = before.identity, SourcesLook()
         now = self._clock()

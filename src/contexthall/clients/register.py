@@ -5,12 +5,14 @@ The public module of the room.
 
 import os
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from itertools import chain, count
 from typing import Any, Literal, NamedTuple
 
-from contexthall.clients.config_file import ConfigFile, FileChange
+from contexthall.clients.config_file import BACKUP_SUFFIX, ConfigFile, FileChange
 from contexthall.clients.importing import ImportedServer, Origin, as_members
+from contexthall.clients.links import LINKS
 from contexthall.clients.servers import ConfiguredServer, is_server, reached_by, servers_of
 from contexthall.clients.table import CLIENTS, NAME, Client, ConfigLocation, Reach
 from contexthall.core.errors import DiskError, HallError, UsageError
@@ -20,10 +22,12 @@ from contexthall.system.disk import Disk
 __all__ = ["CLIENTS", "NAME", "Client", "FileChange", "ImportedServer", "KnownClient", "Reach", "Register"]
 
 _PRECEDENCE = {"this": 0, "broken": 1, "gone": 2, "other": 3, "absent": 4}
+_SWITCHES = frozenset({"enabled", "disabled", "tools"})
 _OURS = {"command", "args"}.union(*((each.url_key, *each.stdio, *each.http, *each.token) for each in CLIENTS.values()))
-"""What an entry of ours says, for one client or another."""
+_OURS -= _SWITCHES
+"""What an entry of ours says, for one client or another; what its user has switched on or off stays so."""
 # Codex reads nothing at all of a file in which an address has one of the first, or a command one of the others.
-_OF_COMMANDS = frozenset({"env", "env_vars", "envFile", "cwd"})
+_OF_COMMANDS = frozenset({"env", "environment", "env_vars", "envFile", "cwd"})
 _OF_ADDRESSES = frozenset({"http_headers", "env_http_headers", "oauth", "oauth_resource"})
 
 
@@ -63,6 +67,13 @@ class Register:
         usual = client.place.path if client.place else "mcp.json"
         return ConfigFile(self._disk, file or usual, client.keys).with_server("", name, _entry(client, reach))
 
+    def link(self, client: Client, reach: Reach, *, name: str = NAME) -> str:
+        """Return an address that installs the hall in a client when it is opened; UsageError if it knows none."""
+        if client.name not in LINKS:
+            known = " and ".join(f"`context connect {each} --link`" for each in LINKS)
+            raise UsageError(f"{client.title} installs nothing from a link", hint=f"{known} print one")
+        return LINKS[client.name](name, _entry(client, reach))
+
     def connect(self, client: Client, reach: Reach, *, name: str = NAME, file: str | None = None) -> FileChange:
         """Write the hall into a client's file; raise UsageError if another server has its name.
 
@@ -86,6 +97,23 @@ class Register:
             change = config.write(directory, before, config.without_server(before.text, name), name)
             return change._replace(whose=self._other_project(there, config.within)) if change.is_needed else change
 
+    def remove_backup(self, change: FileChange) -> None:
+        """Remove the copy of a client's file from before, if the file says the same again."""
+        if not change.backup:
+            return
+        folder, name = os.path.split(change.backup)
+        with suppress(DiskError), self._disk.enter(folder, follow=False) as opened:
+            if opened.read(name) == opened.read(name.removesuffix(BACKUP_SUFFIX)):
+                opened.remove_if_there(name)
+
+    def count_servers(self) -> int:
+        """Return how many servers of the clients' files could become members of a guild."""
+        found = set()
+        for file in self.files():
+            with suppress(HallError):
+                found |= {each.name for each in self.members_in(file) if not each.reason}
+        return len(found)
+
     def known(self, *, port: int) -> tuple[KnownClient, ...]:
         """Return for each client whether it has the hall of this project, which this machine may serve at that port."""
         return tuple(
@@ -93,6 +121,26 @@ class Register:
             for client in CLIENTS.values()
             if client.place
         )
+
+    def found(self, find_command: Callable[[str], str]) -> frozenset[str]:
+        """Return the names of the clients that are on this machine; `find_command` finds a program on the path."""
+        return frozenset(client.name for client in CLIENTS.values() if self._is_found(client, find_command))
+
+    def _is_found(self, client: Client, find_command: Callable[[str], str]) -> bool:
+        places = (self._path_of(folder) for folder in client.folders)
+        return any(map(find_command, client.programs)) or any(self._is_there(place) for place in places if place)
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            return self._disk.is_there(path)
+        except DiskError:
+            return False
+
+    def files(self) -> tuple[str, ...]:
+        """Return the files of all clients that are there, in which other servers may be named."""
+        locations = (place for client in CLIENTS.values() for place in (client.place, *client.also) if place)
+        paths = dict.fromkeys(path for path in map(self._path_of, locations) if path)
+        return tuple(path for path in paths if self._is_there(path))
 
     def members_in(self, file: str, *, keep: Collection[str] = ()) -> list[ImportedServer]:
         """Return what the servers of any client's file would be as members of a guild."""

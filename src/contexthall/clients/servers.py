@@ -13,9 +13,13 @@ from typing import Any, NamedTuple
 from contexthall.clients.change import object_at
 from contexthall.clients.table import CLIENTS, NAME
 
-_SETS = tuple(dict.fromkeys(client.keys for client in CLIENTS.values()))
+# VS Code's settings, and opencode's of its next version, have one more level than opencode's of today.
+_SETS = (*dict.fromkeys(client.keys for client in CLIENTS.values()), ("mcp", "servers"))
+_MIXED = ("mcp",)
+"""What may hold other things than servers."""
 _URLS = tuple(dict.fromkeys(client.url_key for client in CLIENTS.values() if client.url_key))
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_SCRIPTS = frozenset({"context", "contexthall"})
 _AS_MODULE = ("-m", "contexthall")
 _REACHING = frozenset({"command", "args", "cwd", "type", "transport", *_URLS})
 _LOCAL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):([0-9]{1,5})/mcp/?", re.ASCII)
@@ -63,7 +67,12 @@ class ConfiguredServer(NamedTuple):
 
 def servers_of(values: Mapping[str, Any]) -> list[ConfiguredServer]:
     """Return every server of any client's file, in the order of the file."""
-    return [server_of(name, entry) for keys in _SETS for name, entry in object_at(values, keys).items()]
+    return [
+        server_of(name, entry)
+        for keys in _SETS
+        for name, entry in object_at(values, keys).items()
+        if keys != _MIXED or is_server(entry)
+    ]
 
 
 def server_of(name: str, entry: object) -> ConfiguredServer:
@@ -92,22 +101,34 @@ class _WrongKindError(ValueError):
 
 
 def _parsed(name: str, entry: Mapping[str, Any]) -> ConfiguredServer:
-    command, url = _text(entry, "command"), next((_text(entry, key) for key in _URLS if _text(entry, key)), "")
+    program, url = _program(entry), next((_text(entry, key) for key in _URLS if _text(entry, key)), "")
     if str(entry.get("type", entry.get("transport", ""))).lower() == "sse":
         raise _WrongKindError("it speaks SSE, which the hall does not")
-    if not command and not url:
+    if not program and not url:
         raise _WrongKindError("it has neither a command nor an address")
     return ConfiguredServer(
         name,
-        command=command,
-        args=_texts(entry, "args"),
-        env={**{key: f"${{{key}}}" for key in _texts(entry, "env_vars")}, **_strings(entry, "env")},
+        command="".join(program[:1]),
+        args=(*program[1:], *_texts(entry, "args")),
+        env={
+            **{key: f"${{{key}}}" for key in _texts(entry, "env_vars")},
+            **_strings(entry, "env"),
+            **_strings(entry, "environment"),
+        },
         env_file=_text(entry, "envFile"),
         cwd=_text(entry, "cwd"),
-        url="" if command else url,
+        url="" if program else url,
         headers=_headers(entry),
         is_off=entry.get("disabled") is True or entry.get("enabled") is False,
     )
+
+
+def _program(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the command of an entry: a text or, as opencode has it, a list that has the arguments too."""
+    if isinstance(entry.get("command"), list):
+        return _texts(entry, "command")
+    command = _text(entry, "command")
+    return (command,) if command else ()
 
 
 def _headers(entry: Mapping[str, Any]) -> dict[str, str]:
@@ -144,7 +165,7 @@ def _strings(entry: Mapping[str, Any], key: str) -> dict[str, str]:
 def _serving(words: Sequence[str]) -> Sequence[str] | None:
     """Return what follows `serve` in the command of a hall, which `uvx` or the like may run; None if it is no hall."""
     for number, (program, word) in enumerate(pairwise(words)):
-        is_ours = os.path.basename(program) == "context" or tuple(words[number - 1 : number + 1]) == _AS_MODULE
+        is_ours = os.path.basename(program) in _SCRIPTS or tuple(words[number - 1 : number + 1]) == _AS_MODULE
         if is_ours and word == "serve":
             return words[number + 2 :]
     return None

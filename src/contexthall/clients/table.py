@@ -30,7 +30,7 @@ class Reach(NamedTuple):
 class ConfigLocation(NamedTuple):
     """Where a file is."""
 
-    base: Literal["project", "home", "codex", "applications"]
+    base: Literal["project", "home", "codex", "copilot", "applications"]
     path: str
 
     def resolve(self, project_root: str, environment: Mapping[str, str], platform: str) -> str:
@@ -41,6 +41,7 @@ class ConfigLocation(NamedTuple):
             "project": project_root,
             "home": home,
             "codex": environment.get("CODEX_HOME") or (home and absolute(".codex", home)),
+            "copilot": environment.get("COPILOT_HOME") or (home and absolute(".copilot", home)),
             "applications": _applications(home, environment, platform),
         }
         base = bases[self.base]
@@ -68,9 +69,17 @@ class Client(NamedTuple):
     """The keys that make it send the token, which is named by a variable."""
     also: tuple[ConfigLocation, ...] = ()
     """Where else it may have servers: these files are read, and never written."""
+    has_command_list: bool = False
+    """Whether its `command` is one list, of the program and its arguments."""
+    programs: tuple[str, ...] = ()
+    """What is typed to start it."""
+    folders: tuple[ConfigLocation, ...] = ()
+    """Where it has its own things: if one of these is there, so is the client."""
 
     def entry(self, reach: Reach) -> dict[str, Any]:
         """Return the entry for the hall in this client's form."""
+        if not reach.url and self.has_command_list:
+            return {**self.stdio, "command": [reach.command, *reach.args]}
         if not reach.url:
             return {**self.stdio, "command": reach.command, "args": list(reach.args)}
         return {**self.http, self.url_key: reach.url, **(self.token if reach.has_token else {})}
@@ -101,6 +110,8 @@ CLIENTS: Final = {
             http={"type": "http"},
             token=_header(_PLAIN),
             also=(ConfigLocation("home", ".claude.json"),),
+            programs=("claude",),
+            folders=(ConfigLocation("home", ".claude"),),
         ),
         Client(
             "claude-desktop",
@@ -108,6 +119,7 @@ CLIENTS: Final = {
             place=ConfigLocation("applications", "Claude/claude_desktop_config.json"),
             next_step="quit Claude Desktop and start it again",
             url_key="",
+            folders=(ConfigLocation("applications", "Claude"),),
         ),
         Client(
             "cursor",
@@ -116,6 +128,8 @@ CLIENTS: Final = {
             next_step="open the project in Cursor, and switch the server on in its MCP settings if it is off",
             token=_header(_ENV),
             also=(ConfigLocation("home", ".cursor/mcp.json"),),
+            programs=("cursor", "cursor-agent"),
+            folders=(ConfigLocation("home", ".cursor"),),
         ),
         Client(
             "vscode",
@@ -127,6 +141,8 @@ CLIENTS: Final = {
             http={"type": "http"},
             token=_header(_ENV),
             also=(ConfigLocation("applications", "Code/User/mcp.json"),),
+            programs=("code",),
+            folders=(ConfigLocation("applications", "Code"),),
         ),
         Client(
             "codex",
@@ -136,6 +152,8 @@ CLIENTS: Final = {
             keys=("mcp_servers",),
             token={"bearer_token_env_var": TOKEN_VARIABLE},
             also=(ConfigLocation("project", ".codex/config.toml"),),
+            programs=("codex",),
+            folders=(ConfigLocation("codex", ""),),
         ),
         Client(
             "windsurf",
@@ -144,6 +162,8 @@ CLIENTS: Final = {
             next_step="refresh the list of MCP servers in Cascade",
             url_key="serverUrl",
             token=_header(_ENV),
+            programs=("windsurf",),
+            folders=(ConfigLocation("home", ".codeium/windsurf"),),
         ),
         Client(
             "gemini-cli",
@@ -153,6 +173,66 @@ CLIENTS: Final = {
             url_key="httpUrl",
             token=_header(_PLAIN),
             also=(ConfigLocation("home", ".gemini/settings.json"),),
+            programs=("gemini",),
+            folders=(ConfigLocation("home", ".gemini"),),
+        ),
+        Client(
+            "opencode",
+            "opencode",
+            place=ConfigLocation("project", "opencode.json"),
+            next_step="start `opencode` in the project; `opencode mcp list` shows it",
+            keys=("mcp",),
+            stdio={"type": "local", "enabled": True},
+            http={"type": "remote", "enabled": True},
+            token=_header(f"{{env:{TOKEN_VARIABLE}}}"),
+            also=(
+                ConfigLocation("project", "opencode.jsonc"),
+                ConfigLocation("project", ".opencode/opencode.json"),
+                ConfigLocation("home", ".config/opencode/opencode.json"),
+            ),
+            has_command_list=True,
+            programs=("opencode",),
+            folders=(ConfigLocation("home", ".config/opencode"),),
+        ),
+        Client(
+            "zed",
+            "Zed",
+            place=ConfigLocation("project", ".zed/settings.json"),
+            next_step="open the project in Zed and trust it; the settings of its agent panel show the server",
+            keys=("context_servers",),
+            stdio={"source": "custom"},
+            http={"source": "custom"},
+            also=(ConfigLocation("home", ".config/zed/settings.json"),),
+            programs=("zed", "zeditor"),
+            folders=(ConfigLocation("home", ".config/zed"),),
+        ),
+        Client(
+            "cline",
+            "Cline",
+            place=ConfigLocation(
+                "applications", "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+            ),
+            next_step="open the list of MCP servers in Cline, where it is shown",
+            stdio={"disabled": False},
+            http={"type": "streamableHttp", "disabled": False},
+            also=(ConfigLocation("home", ".cline/data/settings/cline_mcp_settings.json"),),
+            programs=("cline",),
+            folders=(
+                ConfigLocation("applications", "Code/User/globalStorage/saoudrizwan.claude-dev"),
+                ConfigLocation("home", ".cline"),
+            ),
+        ),
+        Client(
+            "copilot-cli",
+            "Copilot CLI",
+            place=ConfigLocation("copilot", "mcp-config.json"),
+            next_step="start `copilot` again; `/mcp show` shows it",
+            stdio={"type": "local", "tools": ["*"]},
+            http={"type": "http", "tools": ["*"]},
+            token=_header(_PLAIN),
+            also=(ConfigLocation("project", ".github/mcp.json"),),
+            programs=("copilot",),
+            folders=(ConfigLocation("copilot", ""),),
         ),
         Client(
             "generic",

@@ -177,6 +177,13 @@ class Project:
         self._real_place(place)
         return place
 
+    def is_directory(self, scope: str) -> bool:
+        """Return whether there is a directory of that name in the project, with a context or without."""
+        try:
+            return self.disk.kind(os.path.join(self.base, self.locate(scope))) == "directory"
+        except HallError:
+            return True  # what is wrong with it has been said already
+
     def _real_place(self, place: str) -> str:
         """Return where a place really is, as a path from the root; ScopeError if that is not in the project."""
         base = self.base.rstrip("/") + "/"

@@ -220,7 +220,8 @@ class Catalog:
         try:
             return self._tools[name]
         except KeyError:
-            raise UnknownToolError(quoted(name), hint="list the tools with `context tools`") from None
+            error = UnknownToolError(quoted(name), hint="list the tools with `context tools`")
+            raise error.about(name, self._tools) from None
 
     async def find(self, name: str) -> Tool:
         """Return a tool that is called: one that is there, or one that a capability finds only now."""

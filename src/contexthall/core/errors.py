@@ -31,8 +31,8 @@ what to type next; both are for people and never leave the machine. Only a Membe
 and therefore free of paths.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, Self
 
 
 class HallError(Exception):
@@ -49,6 +49,15 @@ class HallError(Exception):
         self.hint = hint or self.usual_hint
         self.more = ""
         """Lines that agents are told besides."""
+        self.unknown = ""
+        """The word that names nothing, if that is the fault."""
+        self.known: tuple[str, ...] = ()
+        """The names of what it could have named."""
+
+    def about(self, word: str, known: Iterable[str]) -> Self:
+        """Return this error, which now says which word is unknown, and which ones are known in its place."""
+        self.unknown, self.known = word, tuple(known)
+        return self
 
     def __str__(self) -> str:
         return f"{self.message}: {self.detail}" if self.detail else self.message

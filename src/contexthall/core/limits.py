@@ -109,8 +109,12 @@ REFRESH_BACK_OFF_SECONDS: Final = 2.0
 """After a refresh that failed, before the next; it doubles with each."""
 LAST_REFRESH_BACK_OFF_SECONDS: Final = 60.0
 """What is mended, such as a full disk, should not be waited for long."""
+REFRESH_PAUSE_SECONDS: Final = 2.0
+"""After a refresh that went well, at most: a save shall not wait for as long as the burst before it took."""
 REFRESH_SECONDS: Final = 3600.0
 """Of a refresh by a hall; then it is ended. One with an embedder may take long, and none may hold up all others."""
+WORKER_LOG_LINES: Final = 100
+"""Of what a refresh says on its standard error; a trace has fewer, and an embedder may print for ever."""
 SMALL_SEGMENTS: Final = 8
 """Refreshes add segments, and every question looks into each; when small ones are more, they become one."""
 SEGMENT_PAGES: Final = 6144
@@ -315,6 +319,8 @@ RECORD_NAME_CHARACTERS: Final = 40
 """Of a member's name in the names of its files; a hash makes them distinct."""
 FOUND_TOOLS: Final = 50
 """Of `guild_find_tools`: an agent that wants more wants another query."""
+TOOL_QUERY_WORDS: Final = 256
+"""Of a query for tools: so many different words count, and a tool needs no more to be named."""
 
 # Members' servers
 MEMBER_START_SECONDS: Final = 10.0
@@ -389,12 +395,14 @@ LIST_ANSWER_SECONDS: Final = 0.1
 """Before the refresh, so that the agent's answer is on its way."""
 LIST_POLL_SECONDS: Final = 2.0
 """Between two looks at what other processes listed or approved."""
+GUILD_LOOK_SECONDS: Final = 1.0
+"""Between two looks at the guild directory, for members that came, went or changed."""
 ANNOUNCEMENT_SECONDS: Final = 0.2
 """A server's announcements of changed tools within it count as one."""
 MEMBER_LOG_BYTES: Final = 1 << 20
 """Of each of a log's two files: together 2 MiB, of which the older half is dropped."""
 LOG_LINE_CHARACTERS: Final = 500
-"""Of the last line that a server printed, which its errors quote."""
+"""Of the last line that a server printed, which its errors quote, and of a line of a refresh in the log."""
 
 # Clients over MCP
 REQUESTS_UNDER_WAY: Final = 128
@@ -418,21 +426,17 @@ UNKNOWN_TOOL_CHARACTERS: Final = 1000
 SUBSCRIPTIONS: Final = 100
 """At a time: each is a request that stays open."""
 HTTP_SESSIONS: Final = 100
-"""At `/mcp`: each keeps the last message that it got."""
+"""At `/mcp`, in the protocol of 2025: more agents than that use one hall in turns."""
 SESSION_IDLE_SECONDS: Final = 1800.0
 """Then a session ends."""
 UNUSED_SESSION_SECONDS: Final = 30.0
 """Where there is no room, a session that was only opened has to go after it."""
 USED_SESSION_SECONDS: Final = 300.0
 """Where there is no room, a session that was used has to go after it."""
-SESSION_SIGN_SECONDS: Final = 60.0
-"""Pings are answered without the SDK, but for one in this time: else it would let the session lapse."""
 LARGE_BODY_BYTES: Final = 1 << 20
 """A body at `/mcp` of this size or more takes its turn."""
 LARGE_BODIES: Final = 4
 """At `/mcp` at a time, since each costs many times its size; the others wait."""
-PING_BYTES: Final = 1024
-"""No honest `ping` over HTTP is longer; a longer one goes the long way."""
 
 # Connections over HTTP, and the page
 HTTP_CONNECTIONS: Final = 256
@@ -483,3 +487,5 @@ DOCTOR_PROBE_SECONDS: Final = 2.0
 """For whatever listens on the hall's port to answer."""
 DOCTOR_PROBE_BYTES: Final = 1 << 16
 """Of that answer; a hall's is short."""
+SETUP_CACHES: Final = 6
+"""That `context setup` proposes, of the folders with most documents: an agent has to choose among them."""

@@ -10,7 +10,7 @@ from contexthall.core.text import quoted
 from contexthall.core.wire import compact
 from contexthall.guild.lists.definitions import tokens
 from contexthall.guild.lists.naming import may_name
-from contexthall.guild.lists.search import ListedTool, find, one_line
+from contexthall.guild.lists.search import ListedTool, ToolSearch, one_line
 from contexthall.guild.manager import MCPManager
 from contexthall.guild.servers.supervisor import Event
 
@@ -63,7 +63,7 @@ def guild_capability(manager: MCPManager, budget: int | None = None, pinned: Col
     capability = Capability("guild", guidance=guild.guidance(), tools=guild.tools(), unlisted=guild.unlisted())
 
     def on_event(event: Event) -> None:
-        if event.kind == "tools_updated" and guild.has_changed():
+        if event.kind in ("tools_updated", "roster_changed") and guild.has_changed():
             capability.guidance = guild.guidance()
             capability.replace_tools(guild.tools(), guild.unlisted())
 
@@ -81,6 +81,7 @@ class _GuildTools:
         self._pinned = pinned
         self._lists: list[Sequence[JsonObject]] = []
         self.listed: dict[str, ListedTool] = {}
+        self.search = ToolSearch(())
         self._is_over_budget = False
         self.has_changed()
 
@@ -94,6 +95,7 @@ class _GuildTools:
         tools = [(member.name, tool) for member in members for tool in member.tools]
         listed = [ListedTool(names[member, tool["name"]], member, tool) for member, tool in tools]
         self.listed = {each.name: each for each in listed}
+        self.search = ToolSearch(listed)
         self._is_over_budget = self._budget is not None and sum(tokens(_shown(each)) for each in listed) > self._budget
         return True
 
@@ -162,14 +164,18 @@ class _GuildTools:
 
 def _find_tool(guild: _GuildTools) -> Tool:
     def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
-        found = find(tuple(guild.listed.values()), arguments["query"], int(arguments.get("limit", _DEFAULT_FOUND)))
-        lines = [{"name": each.name, "description": one_line(each.definition)} for each in found]
-        return ToolResult.of_text(compact({"tools": lines, "of": len(guild.listed)}))
+        found = guild.search.find(arguments["query"], int(arguments.get("limit", _DEFAULT_FOUND)))
+        lines = [{"name": each.name, "description": one_line(each.definition)} for each in found.tools]
+        answer = {"tools": lines, "of": len(guild.listed), "unmatched_terms": found.unmatched}
+        return ToolResult.of_text(compact(answer))
 
     return Tool(
         name="guild_find_tools",
         title="Find tools",
-        description="Find tools of other servers by what they do: names and one-line descriptions, best first.",
+        description=(
+            "Find tools of other servers by what they do: names and one-line descriptions, best first. "
+            "unmatched_terms are words that no tool has: try others for them."
+        ),
         input_schema=FIND_INPUT,
         annotations=READ_ONLY,
         run=run,

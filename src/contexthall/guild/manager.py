@@ -7,7 +7,7 @@ snapshots and events, which are values.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from copy import copy
 from datetime import UTC, datetime
@@ -26,6 +26,7 @@ from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.members.discovery import discover_guild_members
 from contexthall.guild.members.enrolment import ALREADY_THERE
 from contexthall.guild.members.roster import Freshness, Member
+from contexthall.guild.members.watch import GuildWatch
 from contexthall.guild.servers.supervisor import Event, Handle, ServerFactory, ServerState, Supervisor, settled
 from contexthall.system.disk import Disk
 
@@ -33,6 +34,7 @@ __all__ = [
     "ALREADY_THERE",
     "Event",
     "Freshness",
+    "GuildWatch",
     "Handle",
     "MCPManager",
     "Member",
@@ -92,13 +94,13 @@ class MCPManager:
         self._now = now
         self._listeners: list[EventListener] = []
         self._refresh_turns = asyncio.Semaphore(limits.SERVER_STARTS)
-        call_turns = asyncio.Semaphore(limits.SERVER_STARTS)
-        self._supervisors = {
-            name: Supervisor(member, server_factory, call_turns, self._tell, self._refresh_soon)
-            for name, member in self.roster.items()
-        }
-        self._listing: dict[tuple[str, bool], asyncio.Task[MemberError | None]] = {}
-        """Who is being asked for its tools, by name and by whether a call waits for the answer."""
+        self._factory = server_factory
+        self._call_turns = asyncio.Semaphore(limits.SERVER_STARTS)
+        self._supervisors = {name: self._supervisor(member) for name, member in self.roster.items()}
+        self._retired: list[Supervisor] = []
+        """Of members that are gone or were replaced, as long as a call is under way."""
+        self._listing: dict[tuple[str, int, bool], asyncio.Task[MemberError | None]] = {}
+        """Who is being asked for its tools, by name, which object it is, and whether a call waits for the answer."""
         self._announced: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -137,7 +139,7 @@ class MCPManager:
             return self.roster[name]
         except KeyError:
             known = ", ".join(each if is_printable(each) else ascii(each) for each in self.roster) or "nobody"
-            raise UnknownMemberError(repr(name), hint=f"the guild has {known}") from None
+            raise UnknownMemberError(repr(name), hint=f"the guild has {known}").about(name, self.roster) from None
 
     def listed_names(self, *names: str) -> dict[tuple[str, str], str]:
         """Return the names by which agents see the tools of some members, or of all, by member and tool."""
@@ -183,13 +185,12 @@ class MCPManager:
         self, member: str | Member, tool: str, arguments: JsonObject, progress: Progress | None = None
     ) -> Any:  # noqa: ANN401 - whatever the server answers
         """Call a tool of a member, whose server is started if it does not run; MemberError if it fails."""
-        supervisor = self._supervisors[self.member(member if isinstance(member, str) else member.name).name]
-        return await self._invoke(supervisor, "invoke_tool", tool, arguments, progress)
+        name = self.member(member if isinstance(member, str) else member.name).name
+        return await self._invoke(name, "invoke_tool", tool, arguments, progress)
 
     async def invoke_raw(self, member: str, tool: str, arguments: JsonObject, progress: Progress) -> Any:  # noqa: ANN401
         """Do the same, but the result is the JSON that it came in, where the server's handle has that."""
-        supervisor = self._supervisors[self.member(member).name]
-        return await self._invoke(supervisor, "invoke_raw", tool, arguments, progress)
+        return await self._invoke(self.member(member).name, "invoke_raw", tool, arguments, progress)
 
     async def ensure_list(self, name: str) -> None:
         """Ask a member that has no list for its tools, because one of them is called; MemberError if it fails.
@@ -225,23 +226,29 @@ class MCPManager:
             on_tried(await trial)
 
     @asynccontextmanager
-    async def running(self, refresh: Refresh = "never", listed: Signal | None = None) -> AsyncIterator[None]:
+    async def running(
+        self, refresh: Refresh = "never", listed: Signal | None = None, watch: GuildWatch | None = None
+    ) -> AsyncIterator[None]:
         """While this is entered, keep the lists true: refresh once the first agent has been given its list.
 
-        An agent that asks for no list is waited for, but not for ever. At the end every server is stopped.
+        An agent that asks for no list is waited for, but not for ever. With a watch, members come and go as their
+        directories do. At the end every server is stopped.
         """
         begin = asyncio.Event()
         unsubscribe = (listed or Signal()).subscribe(begin.set)
         timer = asyncio.get_running_loop().call_later(limits.FIRST_LIST_SECONDS, begin.set)
-        polling = asyncio.create_task(self._poll(refresh, begin))
+        polling = [asyncio.create_task(self._poll(refresh, begin))]
+        if watch is not None:
+            polling.append(asyncio.create_task(self._follow(watch, refresh, begin)))
         try:
             yield
         finally:
             timer.cancel()
             unsubscribe()
-            polling.cancel()
+            for task in polling:
+                task.cancel()
             await self.shutdown()
-            await asyncio.wait([polling])
+            await asyncio.wait(polling)
 
     async def _poll(self, refresh: Refresh, begin: asyncio.Event) -> None:
         """Refresh, then poll for what other processes list or approve, until cancelled."""
@@ -255,32 +262,99 @@ class MCPManager:
                 if not self._tasks_listing(member.name) and self._lists.reload(member):
                     self._tell_tools(member)
 
+    async def _follow(self, watch: GuildWatch, refresh: Refresh, begin: asyncio.Event) -> None:
+        """Look at the guild directory again and again, and take in what changed, until cancelled."""
+        before = await asyncio.to_thread(watch.look)
+        await self._reload(watch, refresh, begin)  # what changed since the roster was loaded
+        while True:
+            await asyncio.sleep(limits.GUILD_LOOK_SECONDS)
+            look = await asyncio.to_thread(watch.look)
+            self._retired = [each for each in self._retired if not each.is_over]
+            if look != before:
+                before = look
+                await self._reload(watch, refresh, begin)
+
+    async def _reload(self, watch: GuildWatch, refresh: Refresh, begin: asyncio.Event) -> None:
+        """Bring the roster up to date. Nothing is started, but members without a true list are refreshed later."""
+        found = await asyncio.to_thread(watch.discover)
+        changed = [member for member in found.values() if not self._has(member)]
+        if not changed and found.keys() == self.roster.keys():
+            return
+        await asyncio.to_thread(self._load_changed, changed)
+        # From here on nothing is awaited: whoever calls finds the members of before, or those of now.
+        for name in self.roster.keys() - found.keys():
+            self._lists.forget(name)
+            self._retire(name)
+        for member in changed:
+            self._take_in(member)
+        self.roster = {name: self.roster[name] for name in found}
+        self._tell(Event("roster_changed", ""))
+        if changed and refresh != "never":
+            self._run(self._refresh_changed([member.name for member in changed], begin))
+
+    def _has(self, member: Member) -> bool:
+        known = self.roster.get(member.name)
+        return known is not None and known.has_same_server(member) and known.manifest == member.manifest
+
+    def _load_changed(self, members: Iterable[Member]) -> None:
+        for member in members:
+            before = self.roster.get(member.name)
+            if before is None or not before.has_same_server(member):
+                self._lists.forget(member.name)
+            if member.manifest is not None:
+                self._lists.load(member)
+
+    def _take_in(self, member: Member) -> None:
+        """Put a member into the roster; if only its words or switches are new, its server goes on running."""
+        before = self.roster.get(member.name)
+        if before is not None and before.has_same_server(member):
+            before.take_list_of(member)
+            return
+        if before is not None:
+            self._retire(member.name)
+            if member.manifest is not None and member.freshness.state == "missing":
+                member.tools = before.tools  # until its own are known, so that agents see one change, not two
+        self.roster[member.name] = member
+        self._supervisors[member.name] = self._supervisor(member)
+
+    def _retire(self, name: str) -> None:
+        supervisor = self._supervisors.pop(name)
+        supervisor.retire()
+        self._retired.append(supervisor)
+
+    async def _refresh_changed(self, names: Sequence[str], begin: asyncio.Event) -> None:
+        await begin.wait()
+        await self.refresh_tool_caches([name for name in names if name in self.roster], only_stale=True)
+
     async def shutdown(self) -> None:
         """Stop every server, and whatever is under way."""
         self._lists.is_closing = True
-        for supervisor in self._supervisors.values():
+        supervisors = (*self._supervisors.values(), *self._retired)
+        for supervisor in supervisors:
             supervisor.forbid_starts()
         for task in (*self._tasks, *self._listing.values()):
             task.cancel()
-        await asyncio.gather(*(supervisor.close() for supervisor in self._supervisors.values()))
+        await asyncio.gather(*(supervisor.close() for supervisor in supervisors))
         if pending := [*self._tasks, *self._listing.values()]:
             await asyncio.wait(pending)
 
     # Internals:
 
+    def _supervisor(self, member: Member) -> Supervisor:
+        return Supervisor(member, self._factory, self._call_turns, self._tell, self._refresh_soon)
+
     def _compare(self, fingerprints: Mapping[str, str]) -> None:
         for name, seen in fingerprints.items():
-            self._lists.compare(self.roster[name], seen)
+            if name in self.roster:  # it may have left since its files were looked at
+                self._lists.compare(self.roster[name], seen)
 
-    async def _invoke(
-        self, supervisor: Supervisor, how: str, tool: str, arguments: JsonObject, progress: Progress | None
-    ) -> Any:  # noqa: ANN401 - whatever the server answers
+    async def _invoke(self, member: str, how: str, tool: str, arguments: JsonObject, progress: Progress | None) -> Any:  # noqa: ANN401 - whatever the server answers
         try:
-            return await self._invoke_once(supervisor, how, tool, arguments, progress)
+            return await self._invoke_once(self._supervisors[member], how, tool, arguments, progress)
         except MemberError as error:
             if not error.can_repeat:
                 raise
-        return await self._invoke_once(supervisor, how, tool, arguments, progress)
+        return await self._invoke_once(self._supervisors[self.member(member).name], how, tool, arguments, progress)
 
     async def _invoke_once(
         self, supervisor: Supervisor, how: str, tool: str, arguments: JsonObject, progress: Progress | None
@@ -303,7 +377,8 @@ class MCPManager:
         self._announced.discard(name)
         if under_way := self._tasks_listing(name):
             await asyncio.wait(under_way)
-        if self._supervisors[name].state is ServerState.RUNNING:
+        supervisor = self._supervisors.get(name)
+        if supervisor is not None and supervisor.state is ServerState.RUNNING:
             await self._listed(self.roster[name])
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
@@ -317,11 +392,11 @@ class MCPManager:
             logger.error("%s failed", task.get_name(), exc_info=error)
 
     def _tasks_listing(self, name: str) -> "list[asyncio.Task[MemberError | None]]":
-        return [task for (listed, _), task in self._listing.items() if listed == name]
+        return [task for (listed, *_), task in self._listing.items() if listed == name]
 
     async def _listed(self, member: Member, *, for_call: bool = False) -> MemberError | None:
         """List the tools of a member, once for all who ask meanwhile; return the error if that fails."""
-        key = (member.name, for_call)
+        key = (member.name, id(member), for_call)
         under_way = self._listing.get(key)
         if under_way is None:
             under_way = asyncio.create_task(self._list(member, for_call=for_call), name=f"list of {member.name}")
@@ -341,8 +416,9 @@ class MCPManager:
             failure = MemberError("the server could not be asked", more=str(error))
             await self._note_failure(member, failure)
             return failure
-        self._lists.adopt(member, heard)
-        self._tell_tools(member)
+        if self.roster.get(member.name) is member:
+            self._lists.adopt(member, heard)
+            self._tell_tools(member)
         return None
 
     async def _ask(self, member: Member, *, for_call: bool) -> MemberFacts:
@@ -355,6 +431,8 @@ class MCPManager:
                     self._supervisors[member.name].running_server(for_call=for_call)
                 )
             offered = list(await settled(handle.list_tools()))
+            if self.roster.get(member.name) is not member:
+                raise MemberError("the member was changed while it was asked")
             return await asyncio.to_thread(self._lists.write_down, member, offered, seen, self._now())
 
     async def _try(self, member: Member) -> Trial:
@@ -376,6 +454,8 @@ class MCPManager:
         return Trial(member.name, seconds, len(offered))
 
     async def _note_failure(self, member: Member, error: MemberError) -> None:
+        if self.roster.get(member.name) is not member:
+            return
         if member.status != "error":  # the supervisor has seen it already if it could not be started
             member.status, member.error = "error", error.sentence
             self._tell(Event("error", member.name, error=member.error))

@@ -53,7 +53,12 @@ def check_envelope(params: JsonObject) -> None:
     if not isinstance(version, str):
         raise RpcError(INVALID_PARAMS, f"`{VERSION_KEY}` must be a string")
     if version != VERSION:
-        raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", _supported(version))
+        raise unsupported(version)
+
+
+def unsupported(version: object) -> RpcError:
+    """Return the error of a version that is not served."""
+    return RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", _supported(version))
 
 
 def no_handshake(offered: object) -> RpcError:

@@ -25,6 +25,7 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 UNSUPPORTED_VERSION = -32022
+REQUEST_CANCELLED = -32800
 
 _TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ANYTHING = msgspec.json.Decoder()
@@ -67,6 +68,7 @@ class RpcError(Exception):
 
     def __init__(self, code: int, message: str, data: object = None, *, whole: JsonObject | None = None) -> None:
         super().__init__(message)
+        self.code = code
         shown = {"code": code, "message": message, **({} if data is None else {"data": data})}
         self._shown = shown if whole is None else whole
 

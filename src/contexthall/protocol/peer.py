@@ -31,6 +31,8 @@ class Send(NamedTuple):
     """A line for the other side."""
 
     line: bytes
+    code: int = 0
+    """Of the error in it, if it is one."""
 
 
 class Progressed(NamedTuple):

@@ -139,6 +139,11 @@ class ServerRole:
         """How many requests wait for an answer, without those that wait for changes."""
         return len(self._peer.open_tickets) - len(self._subscriptions)
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether the client waits for changes."""
+        return bool(self._subscriptions)
+
     def is_open(self, request_id: Id) -> bool:
         """Return whether a request of that id waits for its answer."""
         return self._peer.is_open(request_id)
@@ -193,9 +198,9 @@ class ServerRole:
                 return
             result = cast("PlainHandler", call.method.handle)(call)
             line = self._subscribe(call, result) if isinstance(result, Subscription) else self.finish(call, result)
+            yield Send(line)
         except RpcError as error:
-            line = self._peer.refuse(ticket, error)
-        yield Send(line)
+            yield Send(self._peer.refuse(ticket, error), error.code)
 
     def _method(self, request: Request) -> Method:
         """Return the method of a request, which its era and the state of the connection must allow."""

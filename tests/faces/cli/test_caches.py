@@ -315,7 +315,7 @@ def test_verify_is_quiet_on_standard_output_and_names_every_violation(
     built(tmp_path)
     assert run(["verify", "--cache", "handbook"]) == 0
     assert run(["verify", "--cache", "handbook", "--json"]) == 0
-    assert capfd.readouterr().out == '{"valid":true,"violations":[]}\n'
+    assert capfd.readouterr().out == '{"valid":true,"violations":[],"notes":[]}\n'
     (tmp_path / "handbook" / "documents" / "orphan").write_text("")
     (tmp_path / "handbook" / "index.json").unlink()
     assert run(["verify", "--cache", "handbook"]) == 5
@@ -326,6 +326,39 @@ def test_verify_is_quiet_on_standard_output_and_names_every_violation(
     assert "error[cache_invalid]: Cache exists but is invalid: 2 violations in handbook" in err
     assert "hint: `context build --sources DIR --cache handbook --force` builds it anew\n" in err
     assert run(["verify", "--cache", "nowhere"]) == 4
+
+
+def flip(file: Path, at: int) -> None:
+    data = bytearray(file.read_bytes())
+    data[at] ^= 0xFF
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "format_number"), [("segments.bin", "2"), ("segment-*.bin", "2"), ("postings.bin", "1")]
+)
+def test_verify_says_that_a_damaged_index_makes_a_sound_cache_slow(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], damaged: str, format_number: str
+) -> None:
+    built(tmp_path, "--format", format_number)
+    (file,) = (tmp_path / "handbook").glob(damaged)
+    flip(file, 3)
+    capfd.readouterr()
+    assert run(["verify", "--cache", "handbook"]) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("the cache is sound, but slow\nnote: no index is used (")
+    assert "each query reads every document\n" in err
+    command = err.rpartition("hint: `")[2].removesuffix("` makes it anew\n").replace("DIR", "docs")
+    assert run(["verify", "--cache", "handbook", "--json"]) == 0
+    said = json.loads(capfd.readouterr().out)
+    assert said["valid"]
+    assert said["violations"] == []
+    assert len(said["notes"]) == 1
+    assert run([*command.split()[1:], *(["--format", "1"] if format_number == "1" else [])]) == 0
+    capfd.readouterr()
+    assert run(["verify", "--cache", "handbook"]) == 0
+    assert capfd.readouterr().err == "the cache is sound\n"
 
 
 SLOW_BUILD = """

@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 import tomllib
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from tests.clients.making import CLAUDE_CODE, CLAUDE_DESKTOP, CODEX, CURSOR, VSCODE
@@ -372,3 +374,52 @@ def test_a_value_that_is_no_secret_can_be_kept(typed: Typed, shop: Path) -> None
     found = imported(typed, ".cursor/mcp.json", "--keep", "LEVEL")["local"]
     assert found["env"] == {"API_KEY": "${LOCAL_API_KEY}", "LEVEL": "debug"}
     assert found["command"][2] == f"cd {shop} && exec node ./tools/server.js"
+
+
+def test_the_list_says_which_clients_are_here_and_which_know_the_hall(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / ".cursor").mkdir()
+    typed("connect", "cursor", "--write")
+    code, out, err = typed("connect", "--list")
+    rows = [line.split("  ") for line in out.splitlines()]
+    assert (code, err) == (0, "")
+    assert len(rows) == len(CLIENTS) - 1
+    assert [cell.strip() for cell in rows[0] if cell.strip()][:3] == ["cursor", "here", "knows this hall"]
+    assert all("knows" not in " ".join(row) for row in rows[1:])
+
+
+def test_a_client_whose_program_is_on_the_path_is_here(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "opencode"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert [line.split()[0] for line in typed("connect", "--list")[1].splitlines() if " here " in line] == ["opencode"]
+
+
+def test_a_link_carries_the_entry(typed: Typed, shop: Path) -> None:
+    code, out, _ = typed("connect", "vscode", "--link")
+    scheme, _, told = out.strip().partition("?")
+    assert (code, scheme) == (0, "vscode:mcp/install")
+    assert json.loads(unquote(told)) == {"name": "context-hall", "type": "stdio", **expected(shop)}
+    address = urlsplit(typed("connect", "cursor", "--link")[1].strip())
+    query = parse_qs(address.query)
+    assert (address.scheme, address.netloc, address.path) == ("cursor", "anysphere.cursor-deeplink", "/mcp/install")
+    assert query["name"] == ["context-hall"]
+    assert json.loads(b64decode(query["config"][0])) == expected(shop)
+
+
+def test_who_takes_no_link_and_who_is_nobody_is_told_what_to_type(typed: Typed) -> None:
+    assert "context connect vscode --link" in typed("connect", "zed", "--link")[2]
+    assert "context connect --list" in typed("connect")[2]
+
+
+def test_what_a_user_switched_off_stays_off(typed: Typed, shop: Path) -> None:
+    typed("connect", "opencode", "--write")
+    file = shop / "opencode.json"
+    file.write_text(file.read_text().replace("true", "false"))
+    typed("connect", "opencode", "--write", "--confine")
+    entry = json.loads(file.read_text())["mcp"]["context-hall"]
+    assert entry["enabled"] is False
+    assert entry["command"][-1] == "--confine"

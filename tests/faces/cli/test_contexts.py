@@ -193,7 +193,7 @@ class Watch:
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=90)
         return self.process.returncode
 
 

@@ -78,8 +78,8 @@ def test_the_help_of_every_command_fits_a_terminal(
 
 
 def test_a_choice_that_is_missing_is_offered_line_by_line(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["connect"]) == 1
-    assert "Choose from:\n    claude-code,\n    claude-desktop,\n" in capfd.readouterr().err
+    assert run(["completion"]) == 1
+    assert "Choose from:\n    bash,\n    zsh,\n" in capfd.readouterr().err
 
 
 def test_every_command_that_help_names_is_there(capfd: pytest.CaptureFixture[str]) -> None:

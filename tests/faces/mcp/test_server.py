@@ -48,7 +48,7 @@ async def connected(*tools: Tool, era: Era, seconds: float = 5, **client: Any) -
 async def connected_to(capability: Capability, *, era: Era, seconds: float = 5, **client: Any) -> AsyncIterator[Client]:
     caller = Caller(may_read=lambda _path, _home: True)
     server = HallServer(Catalog([capability]), caller, version="1.2.3", tool_timeout_seconds=seconds)
-    with anyio.fail_after(30):
+    with anyio.fail_after(90):
         async with Client(piped(server), mode=era, **client) as connection:
             yield connection
 
@@ -137,7 +137,7 @@ async def test_a_tool_that_takes_too_long_is_told_so_and_the_next_call_works(era
     released = threading.Event()
 
     def hang(_arguments: JsonObject, _caller: Caller) -> ToolResult:
-        released.wait(10)
+        released.wait(60)
         return ToolResult.of_text("too late")
 
     async with connected(tool("hang", hang), tool("echo", echo), era=era, seconds=0.05) as client:
@@ -148,7 +148,7 @@ async def test_a_tool_that_takes_too_long_is_told_so_and_the_next_call_works(era
 
 
 async def test_plain_tools_run_side_by_side(era: Era) -> None:
-    meeting = threading.Barrier(2, timeout=5)
+    meeting = threading.Barrier(2, timeout=60)
 
     def meet(_arguments: JsonObject, _caller: Caller) -> ToolResult:
         meeting.wait()
@@ -208,7 +208,7 @@ async def test_modern_clients_that_listen_are_told_when_the_list_changes() -> No
 async def test_whoever_connects_after_a_change_is_told_what_is_so_now(era: Era) -> None:
     capability = Capability("test", guidance="Do test.", tools=[tool("old", echo)])
     server = HallServer(Catalog([capability]), Caller(may_read=lambda _path, _home: True), version="1.2.3")
-    with anyio.fail_after(30):
+    with anyio.fail_after(90):
         async with Client(piped(server), mode=era) as first:
             assert (first.instructions or "").endswith("\nDo test.")
             capability.guidance = "Search."

@@ -18,6 +18,10 @@ from tests.faces.web.serving import HttpHall, RawSession
 from tests.processes import RawServer, run_context
 from tests.waiting import wait_until
 
+from contexthall.core import limits
+from contexthall.faces.serve import refreshing
+from contexthall.hall import open_hall
+
 PAGES = {"a.md": "# A\n\nred\n", "deep/b.md": "# B\n\ngreen\n"}
 MANY = 2000
 
@@ -295,3 +299,26 @@ def test_a_refresh_that_fails_disturbs_no_answer_and_is_told_once(tmp_path: Path
         notebook.write_text('{"cells": [{"cell_type": "markdown", "metadata": {}, "source": "# N\\n\\nwhite"}]}')
         wait_until(lambda: agent.finds("white") == ["n.ipynb#n"])
         assert agent.end() == b""
+
+
+@pytest.mark.parametrize(
+    ("program", "failure", "logged"),
+    [
+        ("print('[true, \"\"]'); print('a model\\n\\nis slow', file=sys.stderr)", "", ["a model", "is slow"]),
+        ("raise SystemExit('no such library')", "it ended with 1", ["no such library"]),
+        ("print('[true, \"\"]', flush=True); sys.stderr.write('x\\n' * 100_000)", "", ["x"] * limits.WORKER_LOG_LINES),
+    ],
+)
+def test_what_a_worker_says_on_its_standard_error_is_logged(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    program: str,
+    failure: str,
+    logged: list[str],
+) -> None:
+    monkeypatch.setattr(refreshing, "_PROGRAM", f"import sys; sys.stdin.readline(); {program}")
+    result = refreshing.RefreshWorker(open_hall(project)).refresh("handbook")
+    assert result.is_done is not bool(failure)
+    assert failure in result.failure
+    assert caplog.messages == [f"refreshing the cache handbook: {line}" for line in logged]

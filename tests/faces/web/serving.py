@@ -108,6 +108,13 @@ def parsed_events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
             yield kind, json.loads(value)
 
 
+def told(answer: httpx2.Response) -> list[Any]:
+    """Return the messages of an answer, which is one of them or a stream."""
+    if answer.headers["content-type"] == "application/json":
+        return [answer.json()]
+    return [data for _, data in parsed_events(iter(answer.text.splitlines()))]
+
+
 class RawSession:
     """An MCP session in raw JSON, as any client of the handshake era has one."""
 
@@ -128,9 +135,7 @@ class RawSession:
         return self._hall.http.post("/mcp", json={"jsonrpc": "2.0", **message}, headers=self._headers)
 
     def request(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
-        answer = self.send({"id": 1, "method": method, "params": params or {}})
-        lines = [line for line in answer.text.splitlines() if line.startswith("data: ")]
-        return json.loads(lines[-1].removeprefix("data: "))["result"]
+        return told(self.send({"id": 1, "method": method, "params": params or {}}))[-1]["result"]
 
     @contextmanager
     def standing(self) -> Iterator[Iterator[str]]:

@@ -53,7 +53,7 @@ async def watching(streams: EventStreams, page: Page) -> AsyncIterator[anyio.Eve
         await streams({"method": "GET"}, page.receive, page.send)
         over.set()
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(90):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
             yield over
@@ -138,6 +138,19 @@ def test_what_happens_to_a_member_is_told_at_once_to_every_page(tmp_path: Path) 
     assert [data["member"]["status"] for _, data in heard] == ["connected", "connected", "disconnected"]
     assert (failed[0], failed[1]["member"]["status"]) == ("error", "error")
     assert "not found" in failed[1]["member"]["error"]
+
+
+def test_a_page_is_told_that_members_came_or_went(tmp_path: Path) -> None:
+    write_cache(make_member(tmp_path / "guild", "zoo", "--tools", "0"), tool("old"))
+    write_cache(make_member(tmp_path / "elsewhere", "late", "--tools", "0"), tool("new"))
+    with HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall, hall.events() as events:
+        assert next(events)[0] == "hello"
+        (tmp_path / "elsewhere" / "late").rename(tmp_path / "guild" / "late")
+        assert next(events) == ("roster_changed", {"member": None})
+        assert [each["name"] for each in hall.get("/api/guild")["members"]] == ["late", "zoo"]
+        (tmp_path / "guild" / "zoo").rename(tmp_path / "elsewhere" / "zoo")
+        assert next(events) == ("roster_changed", {"member": None})
+        assert [each["name"] for each in hall.get("/api/guild")["members"]] == ["late"]
 
 
 def test_a_page_that_shows_the_roster_sets_the_refresh_going(tmp_path: Path) -> None:

@@ -204,8 +204,8 @@ def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
         port = str(hall.http.base_url.port)
         answer = run_context("serve", "--http", port, cwd=tmp_path)
     assert answer.returncode == 1
-    assert f"cannot listen at 127.0.0.1:{port}: something else listens there".encode() in answer.stderr
-    assert b"hint: choose another port" in answer.stderr
+    assert f"cannot listen at 127.0.0.1:{port}: another Context Hall listens there".encode() in answer.stderr
+    assert b"or choose another port" in answer.stderr
 
 
 def test_on_the_webs_own_port_the_name_alone_will_do() -> None:

@@ -21,7 +21,7 @@ from contexthall.system.disk import Disk
 pytestmark = pytest.mark.anyio
 
 SCRIPTED = Path(__file__).parent / "scripted_member.py"
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 90.0
 SOUND = b'{"jsonrpc":"2.0","id":@ID@,"result":{"content":[]}}\n'
 PROGRESS = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":@ID@,"progress":%b}}\n'
 

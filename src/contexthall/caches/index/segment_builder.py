@@ -24,7 +24,7 @@ from contexthall.caches.index.segment import (
     SegmentSums,
     bucket_of,
 )
-from contexthall.caches.index.terms import terms_of, words
+from contexthall.caches.index.terms import derive_terms, words
 from contexthall.caches.model.page import Page
 from contexthall.core import wire
 from contexthall.core.text import UNICODE
@@ -89,7 +89,7 @@ class _TermNumbers(dict[str, tuple[int, ...]]):
         self.terms: dict[str, int] = {}
 
     def __missing__(self, word: str) -> tuple[int, ...]:
-        self[word] = found = tuple([self.terms.setdefault(term, len(self.terms)) for term in terms_of(word)])
+        self[word] = found = tuple([self.terms.setdefault(term, len(self.terms)) for term in derive_terms(word)])
         return found
 
     def of(self, text: str) -> "array[int]":

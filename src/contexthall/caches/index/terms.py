@@ -29,7 +29,7 @@ class _Known(dict[str, tuple[str, ...]]):
     """The terms of every word that was met, within a limit: most words are met again."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
-        found = _terms_of(word)
+        found = derive_terms(word)
         if len(word) <= limits.KNOWN_WORD_CHARACTERS:
             if len(self) >= limits.KNOWN_WORDS:
                 self.clear()
@@ -55,6 +55,11 @@ def terms_of(word: str) -> tuple[str, ...]:
     return _KNOWN[word]
 
 
+def derive_terms(word: str) -> tuple[str, ...]:
+    """Return the terms of one word, and keep nothing of it."""
+    return tuple(_stem(form) for form, _, _ in _forms(word))
+
+
 def forms_of(word: str) -> tuple[str, ...]:
     """Return what the terms of one word were before they were stemmed."""
     return tuple(form for form, _, _ in _forms(word))
@@ -69,10 +74,6 @@ def spans(text: str, wanted: Collection[str]) -> Iterator[tuple[int, int]]:
             if _stem(form) in wanted and start < after:
                 yield start, after
                 end = after
-
-
-def _terms_of(word: str) -> tuple[str, ...]:
-    return tuple(_stem(form) for form, _, _ in _forms(word))
 
 
 def _forms(word: str) -> list[tuple[str, int, int]]:

@@ -3,15 +3,14 @@
 The contract gives the formulas (section 8). Fields are t (title and file stem), h (heading), c (crumbs), b (body).
 """
 
-from functools import lru_cache
 from typing import NamedTuple
+
+from contexthall.core.bm25 import WEIGHT, saturated
 
 SCORER = "bm25f-1"
 BUILD_CONFIG = {"version": "2", "hash_algorithm": "sha256", "split": "headings-1", "scorer": SCORER}
 
 MOST_DECAYS = 8
-SATURATION = 1228
-WEIGHT = 2048
 
 
 class FieldLengths(NamedTuple):
@@ -41,25 +40,6 @@ class Averages(NamedTuple):
     body: int
 
 
-@lru_cache(maxsize=4096)
-def log2_16(number: int) -> int:
-    """Return the logarithm to base 2, in units of 2^-16, rounded down."""
-    whole = number.bit_length() - 1
-    rest = (number << 31) >> whole
-    result = whole << 16
-    for bit in range(15, -1, -1):
-        rest = rest * rest >> 31
-        if rest >= 1 << 32:
-            rest >>= 1
-            result |= 1 << bit
-    return result
-
-
-def idf(units: int, having: int) -> int:
-    """Return how rare a term is that `having` of `units` sections or pages have."""
-    return log2_16(2 * units + 2) - log2_16(2 * having + 1)
-
-
 def averages(total: FieldLengths, units: int) -> Averages:
     return Averages(*(max(1, 16 * length // units) for length in total))
 
@@ -67,11 +47,6 @@ def averages(total: FieldLengths, units: int) -> Averages:
 def weight(factor: int, frequency: int, average: int, length: int) -> int:
     """Return the weight of a term in a field."""
     return WEIGHT * factor * frequency * average // (average + 16 * length)
-
-
-def saturated(rarity: int, weight: int) -> int:
-    """Return what a weight is worth: ever less the more there is of it."""
-    return rarity * weight // (weight + SATURATION)
 
 
 def own_part(rarity: int, found: Frequencies, lengths: FieldLengths, average: Averages) -> int:

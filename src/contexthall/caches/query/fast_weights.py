@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from contexthall.caches.index.segments import FoundTerm, Segments
 from contexthall.caches.query import weights as plain
-from contexthall.caches.query.bm25f import MOST_DECAYS, SATURATION, WEIGHT
+from contexthall.caches.query.bm25f import MOST_DECAYS
 from contexthall.caches.query.weights import OrderedSection, Rarity, TermWeights
+from contexthall.core.bm25 import SATURATION, WEIGHT
 
 Integers: TypeAlias = NDArray[np.int64]
 

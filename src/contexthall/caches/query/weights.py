@@ -14,6 +14,7 @@ from contexthall.caches.index.segment import Occurrences, Segment, SegmentTerm
 from contexthall.caches.index.segments import FoundTerm, Segments, shifted
 from contexthall.caches.query import bm25f
 from contexthall.caches.query.bm25f import Averages, FieldLengths, Frequencies
+from contexthall.core import bm25
 
 Numbers: TypeAlias = "array[int]"
 OrderedSection: TypeAlias = tuple[int, str | int, int]
@@ -31,7 +32,7 @@ class Rarity(NamedTuple):
         sections, pages = sum(each.entry.sections for each in found), sum(each.entry.pages for each in found)
         if sections > segments.sections or pages > segments.pages:
             raise IndexDamagedError("more sections have a term than there are")
-        return cls(bm25f.idf(segments.sections, sections), bm25f.idf(segments.pages, pages))
+        return cls(bm25.idf(segments.sections, sections), bm25.idf(segments.pages, pages))
 
 
 class TermWeights(NamedTuple):
@@ -183,7 +184,7 @@ def _ascending(values: dict[int, int]) -> tuple[Numbers, Numbers]:
 
 def _parts(rarity: int, average: int, body: Occurrences, lengths: Sequence[int]) -> Numbers:
     """Return what a term is worth in units that have it in their bodies, by the formulas of `bm25f.py`."""
-    factor, saturation = bm25f.WEIGHT * average, bm25f.SATURATION
+    factor, saturation = bm25.WEIGHT * average, bm25.SATURATION
     return array(
         "I",
         [

@@ -64,5 +64,5 @@ def _section(rows: Sequence[Row]) -> str:
 
 def _cell(text: str, longest: int) -> str:
     """Write text from the project so that it stays in its cell: one line, no markup, not too long."""
-    plain = " ".join(re.sub(r"[^\w\s.,;:'()/+@#%&=?!–—…*\"-]", " ", known(text)).replace("--", "-").split())
+    plain = " ".join(re.sub(r"[^\w\s.,;:'()/+@#%&=>?!–—…*\"-]", " ", known(text)).replace("--", "-").split())
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"

@@ -47,6 +47,8 @@ _WORKERS = 2
 def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Outcome:
     """Draft a context for every directory that lacks one, and give those that were moved their new scope."""
     overview = project.overview()
+    if not any(each.every_file or each.subdirectories or each.error for each in overview.directories):
+        return Outcome([], [], [], [], "unchanged")  # an empty project has nothing to say
     missing = [each.scope for each in overview.census.kept if lacks_context(each) and not each.error]
     moved = [each.scope for each in overview.census.kept if not lacks_context(each) and _is_moved(project, each)]
     run = _Drafting(project, overview, order)

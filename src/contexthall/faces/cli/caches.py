@@ -142,23 +142,31 @@ def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | Non
 def verify(cache: str, as_json: bool, hall: HallChoice) -> None:
     """Check that a cache is what it says it is.
 
-    Names every violation. Exits with 5 when there are any.
+    Names every violation. Exits with 5 when there are any. An index that is missing or damaged is a note.
     """
     opened = hall.open()
-    directory = opened.caches.find(cache)
-    violations = opened.caches.verify(directory)
+    library, directory = opened.caches, opened.caches.find(cache)
+    violations = library.verify(directory)
+    doubts = "" if violations else library.doubts(directory)
+    notes = [f"no index is used ({doubts}), so each query reads every document"] if doubts else []
     if as_json:
-        print_json(compact({"valid": not violations, "violations": violations}))
+        print_json(compact({"valid": not violations, "violations": violations, "notes": notes}))
     else:
         for violation in violations:
             say(on_one_line(violation))
+    place = quote(directory.path.removeprefix(f"{opened.settings.working_directory}/"))
+    building = f"`context build --sources DIR --cache {place} --force`"
     if violations:
         text = f"{counted(len(violations), 'violation')} in {cache}"
-        place = directory.path.removeprefix(f"{opened.settings.working_directory}/")
-        building = f"context build --sources DIR --cache {quote(place)} --force"
-        raise CacheInvalidError(text, hint=f"`{building}` builds it anew")
-    if not as_json:
-        say("the cache is sound")
+        raise CacheInvalidError(text, hint=f"{building} builds it anew")
+    if as_json:
+        return
+    say("the cache is sound" + ", but slow" * bool(notes))
+    for note in notes:
+        knows_sources = library.changes(directory) is not None
+        command = f"`context refresh --whole {quote(cache)}`" if knows_sources else building
+        say(on_one_line(f"note: {note}"))
+        say("\n" + on_one_line(f"hint: {command} makes it anew"))
 
 
 @click.command(epilog="\b\nExample:\n  context caches --long")

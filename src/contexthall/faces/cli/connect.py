@@ -1,7 +1,5 @@
 """`context connect`: print the configuration of an agent, or write it."""
 
-import os
-import sys
 from shlex import join
 
 import click
@@ -12,10 +10,20 @@ from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
 from contexthall.core.text import is_printable
 from contexthall.faces.cli.options import HallChoice, completed_by, hall_options
-from contexthall.faces.cli.output import on_one_line, print_data, say
+from contexthall.faces.cli.ourselves import command_of_this_hall
+from contexthall.faces.cli.output import on_one_line, print_data, print_lines, say
+from contexthall.faces.cli.table import load
 from contexthall.faces.web.address import DEFAULT_PORT, Address
+from contexthall.hall import Hall
 
 *_NAMES, _LAST = CLIENTS
+_STATES = {
+    "this": "knows this hall",
+    "gone": "knows a hall that is gone",
+    "other": "knows another hall",
+    "broken": "file cannot be read",
+    "absent": "-",
+}
 _HELP = f"""Tell an agent of the hall: print its configuration, or write it.
 
 CLIENT is {", ".join(_NAMES)} or {_LAST}.
@@ -26,6 +34,15 @@ is kept beside it.
 """
 
 
+class ClientChoice(click.Choice[str]):
+    """The name of a client; of one that is near, it is asked whether that was meant."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        guess = load("meant").question(str(value), self.choices)
+        listed = super().get_invalid_choice_message(value, ctx)
+        return f"{listed} {guess.capitalize()}" if guess else listed
+
+
 @click.command(
     help=_HELP,
     epilog="""\b
@@ -33,13 +50,16 @@ Examples:
   context connect claude-code            what to put where
   context connect claude-code --write    put it there
   context connect codex --http --write   share one that is served over HTTP
-  context connect codex --remove         take it out again""",
+  context connect codex --remove         take it out again
+  context connect --list                 who is here, and who knows the hall""",
 )
-@click.argument("client", type=click.Choice(list(CLIENTS)), metavar="CLIENT")
+@click.argument("client", type=ClientChoice(list(CLIENTS)), metavar="CLIENT", required=False)
+@click.option("--list", "action", flag_value="list", help="Show which clients are here, and which know the hall.")
 @click.option(
     "--write", "action", flag_value="write", help="Put it into the client's file; whatever else the file says stays."
 )
 @click.option("--remove", "action", flag_value="remove", help="Take it out of the client's file again.")
+@click.option("--link", "action", flag_value="link", help="Print a link that installs it: of VS Code or Cursor.")
 @click.option("--http", is_flag=True, help="Have the client ask a hall that is served over HTTP.")
 @click.option("--at", metavar="[HOST:]PORT", help=f"Where that hall listens.  [default: {DEFAULT_PORT}]")
 @click.option("--name", metavar="TEXT", default=NAME, show_default=True, help="What the client shall call the hall.")
@@ -51,22 +71,29 @@ Examples:
 )
 @hall_options
 def connect(
-    client: str, action: str | None, http: bool, at: str | None, name: str, file: str | None, hall: HallChoice
+    client: str | None, action: str | None, http: bool, at: str | None, name: str, file: str | None, hall: HallChoice
 ) -> None:
     _check_options(name, file, at, http=http)
     at = str(DEFAULT_PORT) if at is None else at
     opened = hall.open()
+    if action == "list":
+        print_lines(_client_lines(opened))
+        return
+    if client is None:
+        raise UsageError("no client is named", hint="`context connect --list` shows which are here")
     chosen, place = CLIENTS[client], absolute(file, opened.settings.working_directory) if file else None
     if action == "remove":
         _print_removed(opened.clients.disconnect(chosen, name=name, file=place), name)
         return
     opened.check_guild()
-    command, *arguments = _serving(hall, opened.settings)
+    command, *arguments = serving_command(hall, opened.settings)
     if http:
         reach = Reach(url=f"{Address.read(at).url}mcp", has_token=bool(opened.settings.http_token))
     else:
         reach = Reach(command, tuple(arguments))
-    if action == "write":
+    if action == "link":
+        print_data(opened.clients.link(chosen, reach, name=name))
+    elif action == "write":
         _print_written(opened.clients.connect(chosen, reach, name=name, file=place), chosen)
         opened.caches.make_root()
     else:
@@ -75,6 +102,18 @@ def connect(
     if reach.url:
         serving = join([command, *arguments, "--http", at])
         say("\n" + on_one_line(f"serve the hall there with `{serving}`"))
+
+
+def _client_lines(hall: Hall) -> list[str]:
+    """Return a line for each client: its name, whether it is here, whether it knows the hall, and where."""
+    here = hall.clients.found(hall.machine.find_command)
+    known = sorted(hall.clients.known(port=DEFAULT_PORT), key=lambda each: each.client not in here)
+    rows = [
+        (each.client, "here" if each.client in here else "-", _STATES[each.state], each.detail or each.file)
+        for each in known
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, [*widths, 0], strict=True)) for row in rows]
 
 
 def _check_options(name: str, file: str | None, at: str | None, *, http: bool) -> None:
@@ -86,7 +125,7 @@ def _check_options(name: str, file: str | None, at: str | None, *, http: bool) -
         raise UsageError("--at is for --http", hint="type both, or neither")
 
 
-def _serving(hall: HallChoice, settings: Settings) -> list[str]:
+def serving_command(hall: HallChoice, settings: Settings) -> list[str]:
     """Return the command that serves this hall from any directory, with all options that decide what it offers."""
     options: list[tuple[str, object]] = [
         ("--path", settings.project_root),
@@ -101,16 +140,7 @@ def _serving(hall: HallChoice, settings: Settings) -> list[str]:
         *(("--guild-pin", pin) for pin in hall.guild_pin or ()),
     ]
     flags = [[name] if value is True else [name, str(value)] for name, value in options if value]
-    return [*_ourselves(settings.working_directory), "serve", *(word for words in flags for word in words)]
-
-
-def _ourselves(working_directory: str) -> list[str]:
-    """Return the command that was typed, by its absolute path."""
-    program = sys.argv[0]
-    if os.path.basename(program) == "context":
-        return [absolute(program, working_directory)]
-    # A client starts it wherever its user works: without -P, Python would import modules from there.
-    return [sys.executable, "-P", "-m", "contexthall"]
+    return [*command_of_this_hall(settings.working_directory), "serve", *(word for words in flags for word in words)]
 
 
 def _print_where(place: str) -> None:

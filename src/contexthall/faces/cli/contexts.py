@@ -93,9 +93,13 @@ def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -
     unknown = [field for field in fields if field not in FIELDS]
     if unknown:
         raise UsageError(f"{unknown[0]} is no field that can be shown", hint=f"the fields are {', '.join(FIELDS)}")
-    reading = hall.open().project.query_context(scope, fields, with_freshness=True)
+    project = hall.open().project
+    reading = project.query_context(scope, fields, with_freshness=True)
     if reading.freshness is None:
-        raise UsageError(reading.error, hint="`context status` shows which directories have a context")
+        hint = "`context status` shows which directories have a context"
+        if project.is_directory(scope):
+            raise UsageError(reading.error, hint=hint)
+        raise UsageError(f"the project has no directory {scope}", hint=hint).about(scope, project.places())
     if as_json:
         print_json(compact(reading.to_json()))
     else:

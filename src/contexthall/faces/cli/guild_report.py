@@ -122,7 +122,7 @@ def event_line(event: Event) -> str:
             return on_one_line(f"{event.member}: {counted(len(event.tools), 'tool')}")
         case "error":
             return on_one_line(f"{event.member}: error: {event.error}")
-        case "started" | "stopped":
+        case "started" | "stopped" | "roster_changed":
             return ""
 
 

@@ -39,6 +39,7 @@ class CommandEntry(NamedTuple):
 
 
 COMMANDS = {
+    "setup": CommandEntry("setup", START, "Set the hall up for this project, in one go; or undo that."),
     "connect": CommandEntry("connect", START, "Tell an agent of the hall: print its configuration, or write it."),
     "serve": CommandEntry("serve", START, "Serve the hall over standard input and output, or over HTTP."),
     "doctor": CommandEntry("doctor", START, "Say what is wrong here, and what to type."),
@@ -68,6 +69,7 @@ COMMANDS = {
 """By name, in the order in which people need them; those of a group stand together."""
 
 EXAMPLES = (
+    "context setup --dry-run",
     "context connect claude-code --write",
     "context build --sources docs --cache .context/caches/handbook",
     'context resolve --cache handbook --query "rotate keys" --budget 4000',
@@ -102,9 +104,12 @@ class CommandTable(click.Group):
         name = args[0]
         if name in COMMANDS or name.startswith("-") or context.resilient_parsing:
             return super().resolve_command(context, args)
-        near = import_module("difflib").get_close_matches(name, COMMANDS, 1)
-        meant = "".join(f" Did you mean {each!r}?" for each in near)
-        raise click.UsageError(f"No such command {name!r}.{meant}", context)
+        if name == "help":
+            return self.resolve_command(context, [*args[1:2], "--help"])
+        meant = load("meant")
+        near = [meant.SAME[name]] if name in meant.SAME else meant.nearest(name, COMMANDS)[:1]
+        guess = "".join(f" Did you mean {each!r}?" for each in near)
+        raise click.UsageError(f"No such command {name!r}.{guess}", context)
 
     def shell_complete(self, context: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
         options = click.Command.shell_complete(self, context, incomplete)
@@ -139,7 +144,7 @@ class CommandTable(click.Group):
 def context() -> None:
     """Context Hall gives AI agents what this machine has for them, over MCP: documents, code contexts and tools.
 
-    Begin with `context connect CLIENT`, which tells an agent of the hall. Whenever something is not as you expect,
+    Begin with `context setup` in a project. Whenever something is not as you expect,
     `context doctor` says what is wrong and what to type.
     """
 
@@ -163,6 +168,8 @@ def run(arguments: Sequence[str]) -> int:
         return 0  # the reader of our output has enough
     except Exception as error:  # noqa: BLE001 - nobody catches it after us
         ours = _as_ours(error)
+        if ours.known and (guess := load("meant").question(ours.unknown, ours.known)):
+            ours.hint = f"{guess} {ours.hint}"
         print_error(ours)
         return ours.exit_code
     return 0

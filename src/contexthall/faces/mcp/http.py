@@ -1,283 +1,245 @@
-"""How does the hall speak MCP over HTTP?
+"""How does the hall speak MCP over HTTP? Each message is a POST; until 2025-11-25 in sessions, and alone from then on.
 
-The SDK's Streamable HTTP, both protocol eras, bounded: so many sessions, so large a message, so long an idleness. What
-a client no longer waits for, because it hung up, is cancelled. Calls that are under way when the hall ends get a moment
-to finish; streams that would never end by themselves are ended.
+What a client no longer waits for, because it hung up, is cancelled: there are no resumable streams, so nobody could get
+the answer. Sessions, messages and idleness are bounded. Streams that would never end by themselves end with the hall.
 """
 
+import asyncio
 import time
-from collections import deque
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from typing import Any, cast
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
-import anyio
-import mcp_types as types
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.datastructures import Headers
-from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
-from contexthall.core import limits, wire
-from contexthall.core.wire import has_too_many_values
-from contexthall.faces.mcp.sdk_server import SdkServer
+from contexthall.core import limits
+from contexthall.faces.mcp.exchange import EVENTS, JSON, Exchange, RefusedMessageError
+from contexthall.faces.mcp.server import HallServer, outcome
 from contexthall.faces.mcp.sessions import Sessions
+from contexthall.protocol import http as rules
+from contexthall.protocol import messages
+from contexthall.protocol.current import has_envelope
+from contexthall.protocol.messages import Message, Request, Result, RpcError
+from contexthall.protocol.peer import Send as SendLine
+from contexthall.protocol.server import Begin, Call, Era, ServerRole, Stop
 
-_SESSION = "mcp-session-id"
-_OF_ONE_MESSAGE = {
-    *(b"accept", b"content-length", b"content-type", b"transfer-encoding"),
-    *(b"mcp-protocol-version", b"mcp-session-id", b"mcp-method", b"mcp-name", b"last-event-id"),
-}
-_METHODS = "DELETE, GET, POST"
-_WRONG_METHOD = 405
-_OPENED = 200
-_ENDED = {200, 404}
-_PING = {"jsonrpc": "2.0", "method": "ping"}
-_UNASKED = [(b"accept", b"application/json, text/event-stream"), (b"content-type", b"application/json")]
+_METHODS = [(b"allow", b"DELETE, GET, POST")]
+_CANCELLED = RpcError(messages.REQUEST_CANCELLED, "Request cancelled")
 
 
 class HttpEndpoint:
-    """An ASGI application that serves MCP; it can be asked only while `running` is entered.
+    """An ASGI application that serves MCP; its clients hear of changes while `running` is entered.
 
     Whoever serves it judges Host and Origin, on this path as on every other.
     """
 
-    def __init__(self, server: SdkServer, *, most_sessions: int = limits.HTTP_SESSIONS) -> None:
+    def __init__(
+        self,
+        server: HallServer,
+        *,
+        most_sessions: int = limits.HTTP_SESSIONS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._server = server
-        self._standing: set[anyio.CancelScope] = set()
-        self._sessions = Sessions(most_sessions, time.monotonic)
-        self._large = anyio.Semaphore(limits.LARGE_BODIES)
-        self._manager = StreamableHTTPSessionManager(
-            app=server,
-            json_response=False,  # a single JSON answer could carry no progress
-            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            session_idle_timeout=limits.SESSION_IDLE_SECONDS,
-            max_request_body_size=limits.CLIENT_MESSAGE_BYTES,
-            max_sessions=most_sessions,
-        )
+        self._sessions = Sessions[_HttpClient](most_sessions, clock)
+        self._listening: set[_HttpClient] = set()
+        """Those of the current era that wait for changes, each by a request of its own."""
+        self._large = asyncio.Semaphore(limits.LARGE_BODIES)
 
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """While this is entered, clients are served."""
-        return self._manager.run()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        session_id = Headers(scope=scope).get(_SESSION, "")
-        with self._sessions.used(session_id):
-            if scope["method"] == "GET":
-                await self._stand(scope, receive, send)
-            elif scope["method"] == "POST":
-                await self._answer(scope, receive, send, session_id)
-            elif scope["method"] == "DELETE":
-                answer = _TrackedResponse(send)
-                await self._manager.handle_request(scope, receive, answer)
-                if answer.status in _ENDED:
-                    self._sessions.note_ended(session_id)
-            else:  # which would open a session that nobody can use
-                await _refusal("Method not allowed", types.INVALID_REQUEST, _WRONG_METHOD)(scope, receive, send)
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """While this is entered, clients hear of every change of the list."""
+        unsubscribe = self._server.catalog.changed.subscribe(self._announce)
+        try:
+            yield
+        finally:
+            unsubscribe()
 
     def end_streams(self) -> None:
         """End whatever a client holds open only to hear of changes."""
-        self._server.end_subscriptions()
-        for standing in tuple(self._standing):
-            standing.cancel()
+        for client in (*self._sessions, *self._listening):
+            client.end_stream()
 
-    async def _stand(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a client listen, until it is gone or the hall ends."""
-        answer = _TrackedResponse(send)
-        with anyio.CancelScope() as standing:
-            self._standing.add(standing)
-            try:
-                await self._manager.handle_request(scope, receive, answer)
-            finally:
-                self._standing.discard(standing)
-        await answer.finish()
+    def _announce(self) -> None:
+        for client in (*self._sessions, *self._listening):
+            client.note_change()
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, session_id: str) -> None:
-        """Let the SDK answer a message, unless it is not worth reading."""
-        if int(Headers(scope=scope).get("content-length", "0")) > limits.CLIENT_MESSAGE_BYTES:
-            await self._manager.handle_request(scope, receive, send)  # which says so, and waits for none of it
-            return
-        turn = _LargeBodySlot(self._large)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(scope, receive, send)
         try:
-            await self._answer_in_turn(scope, receive, _TrackedResponse(send, turn.end), session_id, turn)
+            await self._answer(exchange)
+        except RefusedMessageError as refused:
+            line = messages.error_line(refused.request_id, refused.error.to_json())
+            await exchange.conclude(line, refused.status, refused.headers)
+        except ClientDisconnect:
+            pass
         finally:
-            turn.end()
+            exchange.end()
 
-    async def _answer_in_turn(
-        self, scope: Scope, receive: Receive, answer: "_TrackedResponse", session_id: str, turn: "_LargeBodySlot"
-    ) -> None:
-        request = await _HttpMessage.read(receive, turn)
-        if request.was_abandoned():
+    async def _answer(self, exchange: Exchange) -> None:
+        answer = {"POST": self._take_message, "GET": self._listen, "DELETE": self._end_session}.get(exchange.method)
+        is_current = rules.is_current(exchange.head)
+        if answer is None or (is_current and exchange.method != "POST"):
+            raise RefusedMessageError(405, "Method not allowed", headers=_METHODS)
+        session_id = "" if is_current else exchange.head.get(rules.SESSION, "")
+        with self._sessions.used(session_id, exchange.head.get("origin", "")) as client:
+            if session_id and client is None:
+                raise RefusedMessageError(404, "Session not found")
+            await answer(exchange, client)
+
+    # Messages:
+
+    async def _take_message(self, exchange: Exchange, client: "_HttpClient | None") -> None:
+        exchange.check_length()
+        if not exchange.accepts(JSON, EVENTS):
+            raise RefusedMessageError(406, f"Not acceptable: an answer is {JSON} or {EVENTS}")
+        if exchange.head.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+            raise RefusedMessageError(415, f"A message is {JSON}")
+        try:
+            message = messages.read(await exchange.body(self._large))
+        except messages.MalformedMessageError as error:
+            raise RefusedMessageError(400, error, error.request_id) from None
+        opening = message if isinstance(message, Request) and message.method == "initialize" else None
+        if client is not None:
+            await self._take_in_session(exchange, client, message)
+        elif rules.is_current(exchange.head) or (opening is None and has_envelope(getattr(message, "params", {}))):
+            await self._take_alone(exchange, message)
+        elif opening is not None:
+            await self._open_session(exchange, opening)
+        else:
+            raise RefusedMessageError(400, "Missing session ID")
+
+    async def _open_session(self, exchange: Exchange, opening: Request) -> None:
+        client, headers = _HttpClient(self._server.role(Era.HANDSHAKE)), []
+        (effect,) = client.role.receive(opening)
+        assert isinstance(effect, SendLine)
+        if client.role.is_initialized:
+            session_id = self._sessions.open(client, exchange.head.get("origin", ""))
+            if not session_id:
+                raise RefusedMessageError(503, RpcError(messages.INTERNAL_ERROR, "Too many open sessions"), opening.id)
+            headers = [(rules.SESSION.encode(), session_id.encode())]
+        await exchange.conclude(effect.line, headers=headers)
+
+    async def _take_in_session(self, exchange: Exchange, client: "_HttpClient", message: Message) -> None:
+        for effect in client.role.receive(message):
+            match effect:
+                case SendLine(line):
+                    await exchange.conclude(line)
+                case Begin(call):
+                    await exchange.conclude(_line(call, await client.run(call, exchange)))
+                case Stop(ticket):
+                    client.stop(ticket)
+        if not isinstance(message, Request):
+            await exchange.conclude(b"", 202)
+
+    async def _take_alone(self, exchange: Exchange, message: Message) -> None:
+        """Answer a message of the current era, in which each stands for itself."""
+        try:
+            rules.check(exchange.head, message, self._server.input_schema)
+        except RpcError as error:
+            raise RefusedMessageError(400, error, message.id if isinstance(message, Request) else None) from None
+        if not isinstance(message, Request):
+            await exchange.conclude(b"", 202)
             return
-        if has_too_many_values(request.body):
-            await _refusal(f"Parse error: more than {limits.JSON_VALUES} values")(scope, receive, answer)
-            return
-        if wire.is_deep(request.body):
-            await _refusal("Parse error")(scope, receive, answer)
-            return
-        if not session_id:
-            await self._open(scope, request, answer)
-            return
-        if request.is_ping(Headers(scope=scope)) and not self._sessions.is_due(session_id):
-            # It is asked where everybody else waits for a turn, so it is answered before.
-            await _pong(request, session_id)(scope, receive, answer)
-            return
-        await self._manager.handle_request(scope, request.receive, answer)
-        if answer.is_open and request.was_abandoned():
-            await self._cancel(scope, request)
+        client = _HttpClient(self._server.role(Era.CURRENT))
+        (effect,) = client.role.receive(message)
+        if isinstance(effect, Begin):
+            result = await client.run(effect.call, exchange)
+            code = result.code if isinstance(result, RpcError) else 0
+            await exchange.conclude(_line(effect.call, result), rules.STATUSES.get(code, 200))
+        elif isinstance(effect, SendLine) and not client.role.is_listening:
+            await exchange.conclude(effect.line, rules.STATUSES.get(effect.code, 200))
+        elif isinstance(effect, SendLine):
+            await self._subscribe(exchange, client, effect.line)
 
-    async def _open(self, scope: Scope, request: "_HttpMessage", answer: "_TrackedResponse") -> None:
-        """Let the SDK answer a message of no session, which may open one."""
-        with self._sessions.opening():
-            await self._make_room(scope, request)
-            await self._manager.handle_request(scope, request.receive, answer)
-        if answer.session_id:
-            self._sessions.note_opened(answer.session_id)
+    # Changes:
 
-    async def _make_room(self, scope: Scope, request: "_HttpMessage") -> None:
-        """End the session that is missed least, if this message opens one and there are too many."""
-        while (missed_least := self._sessions.to_end()) is not None and request.message.get("method") == "initialize":
-            self._sessions.note_ended(missed_least)
-            await self._say_unasked(scope, "DELETE", missed_least)
+    async def _subscribe(self, exchange: Exchange, client: "_HttpClient", acknowledgement: bytes) -> None:
+        if len(self._listening) >= limits.SUBSCRIPTIONS:
+            raise RefusedMessageError(503, RpcError(messages.INTERNAL_ERROR, "Too many subscriptions"))
+        self._listening.add(client)
+        try:
+            await exchange.tell(acknowledgement)
+            await client.listen(exchange)
+        finally:
+            self._listening.discard(client)
 
-    async def _cancel(self, scope: Scope, request: "_HttpMessage") -> None:
-        """Cancel what a client that hung up had asked for: there is no way left to give it the answer."""
-        cancelled = {"requestId": request.message.get("id"), "reason": "The client hung up"}
-        message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}
-        with anyio.CancelScope(shield=True):
-            await self._say_unasked(scope, "POST", Headers(scope=scope)[_SESSION], wire.compact(message).encode())
+    async def _listen(self, exchange: Exchange, client: "_HttpClient | None") -> None:
+        if not exchange.accepts(EVENTS):
+            raise RefusedMessageError(406, f"Not acceptable: the answer is {EVENTS}")
+        if client is None:
+            raise RefusedMessageError(400, "Missing session ID")
+        if client.is_listening:
+            raise RefusedMessageError(409, "A session has one stream")
+        await client.listen(exchange)
 
-    async def _say_unasked(self, scope: Scope, method: str, session_id: str, body: bytes = b"") -> None:
-        """Say something to the SDK in the place of a client."""
-        kept = [(name, value) for name, value in scope["headers"] if name not in _OF_ONE_MESSAGE]
-        headers = [*kept, (_SESSION.encode(), session_id.encode("latin-1")), *_UNASKED]
-        said = {**scope, "method": method, "headers": headers}
-        await self._manager.handle_request(said, _HttpMessage(body).receive, _nobody)
+    async def _end_session(self, exchange: Exchange, client: "_HttpClient | None") -> None:
+        if client is None:
+            raise RefusedMessageError(400, "Missing session ID")
+        self._sessions.end(exchange.head[rules.SESSION])
+        client.end()
+        await exchange.conclude(b"")
 
 
-class _LargeBodySlot:
-    """The turn of a large message, which stands in memory several times until its answer begins."""
+class _HttpClient:
+    """A client: its connection, as the protocol sees it, its calls under way, and what it has to be told."""
 
-    def __init__(self, places: anyio.Semaphore) -> None:
-        self._places = places
-        self._has_begun = False
+    def __init__(self, role: ServerRole) -> None:
+        self.role = role
+        self.is_listening = False
+        self._calls: dict[int, asyncio.Task[Result | RpcError]] = {}
+        self._news = asyncio.Event()
+        self._over = asyncio.Event()
 
-    async def begin(self) -> None:
-        """Wait until few large messages are worked on."""
-        if not self._has_begun:
-            await self._places.acquire()
-            self._has_begun = True
+    async def run(self, call: Call, exchange: Exchange) -> Result | RpcError:
+        """Run a call, unless it is cancelled or its client hangs up."""
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            if line := self.role.progress(call, progress, total, message):
+                await exchange.tell(line)
+
+        work = self._calls[call.ticket] = asyncio.create_task(outcome(call, report))
+        try:
+            await exchange.wait(work)
+            return work.result() if work.done() and not work.cancelled() else _CANCELLED
+        finally:
+            work.cancel()
+            del self._calls[call.ticket]
+
+    def stop(self, ticket: int) -> None:
+        """Stop a call that was cancelled."""
+        if ticket in self._calls:
+            self._calls[ticket].cancel()
+
+    async def listen(self, exchange: Exchange) -> None:
+        """Tell of changes until the client is gone or has to go; changes that come while one is told are one."""
+        self.is_listening = True
+        try:
+            await exchange.begin_stream()
+            while not exchange.is_abandoned and not self._over.is_set():
+                news = asyncio.create_task(self._news.wait())
+                await exchange.wait(news)
+                news.cancel()
+                self._news.clear()
+                for line in self.role.announce() if not self._over.is_set() else self.role.end_subscriptions():
+                    await exchange.tell(line)
+            await exchange.conclude(b"")
+        finally:
+            self.is_listening = False
+
+    def note_change(self) -> None:
+        self._news.set()
+
+    def end_stream(self) -> None:
+        self._over.set()
+        self._news.set()
 
     def end(self) -> None:
-        if self._has_begun:
-            self._has_begun = False
-            self._places.release()
+        for ticket in tuple(self._calls):
+            self.stop(ticket)
+        self.end_stream()
 
 
-class _HttpMessage:
-    """A message of a client, read whole, and whether the client still waits for the answer."""
-
-    def __init__(self, body: bytes, receive: Receive | None = None) -> None:
-        self.body = body
-        self._is_abandoned = False
-        self._receive = receive
-        self._unread: deque[Message] = deque([{"type": "http.request", "body": body, "more_body": False}])
-
-    @classmethod
-    async def read(cls, receive: Receive, turn: _LargeBodySlot) -> "_HttpMessage":
-        """Read a message, a large one in its turn; of one that is too large only so much as shows that it is."""
-        body, more = bytearray(), True
-        while more and len(body) <= limits.CLIENT_MESSAGE_BYTES:
-            part = await receive()
-            if part["type"] == "http.disconnect":
-                abandoned = cls(b"")
-                abandoned._is_abandoned = True
-                return abandoned
-            body += part.get("body", b"")
-            more = part.get("more_body", False)
-            if len(body) >= limits.LARGE_BODY_BYTES:
-                await turn.begin()
-        return cls(bytes(body), receive)
-
-    @property
-    def message(self) -> dict[str, Any]:
-        """What was sent, if it is an object."""
-        try:
-            value = wire.parse(self.body, lone_surrogates=True)
-        except ValueError:
-            value = None
-        return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-    def is_ping(self, headers: Headers) -> bool:
-        """Return whether a client of the handshake era only asks, and in the right way, whether the hall is there."""
-        if len(self.body) > limits.PING_BYTES or b"ping" not in self.body:
-            return False
-        message, version = self.message, headers.get("mcp-protocol-version")
-        return (
-            message.keys() <= _PING.keys() | {"id", "params"}
-            and message.items() >= _PING.items()
-            and isinstance(message.get("id"), str | int)
-            and not isinstance(message.get("id"), bool)
-            and isinstance(message.get("params", {}), dict)
-            and all(kind in headers.get("accept", "") for kind in ("application/json", "text/event-stream"))
-            and headers.get("content-type") == "application/json"
-            and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS)
-        )
-
-    async def receive(self) -> Message:
-        """Return the message once, and then word of the client."""
-        if self._unread:
-            return self._unread.popleft()
-        if self._receive is None:
-            await anyio.sleep_forever()
-        heard = await cast("Receive", self._receive)()
-        self._is_abandoned = self._is_abandoned or heard["type"] == "http.disconnect"
-        return heard
-
-    def was_abandoned(self) -> bool:
-        """Return whether the client has hung up."""
-        return self._is_abandoned
-
-
-class _TrackedResponse:
-    """Passes an answer on, and knows whether its end is missing."""
-
-    def __init__(self, send: Send, begins: Callable[[], None] = lambda: None) -> None:
-        self._send = send
-        self._begins = begins
-        self.is_open = False
-        self.session_id = ""
-        self.status = 0
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._begins()
-            headers, self.status = Headers(raw=message["headers"]), message["status"]
-            self.session_id = headers.get(_SESSION, "") if message["status"] == _OPENED else ""
-        await self._send(message)
-        self.is_open = message["type"] == "http.response.start" or message.get("more_body", False)
-
-    async def finish(self) -> None:
-        if self.is_open:
-            await self._send({"type": "http.response.body", "body": b""})
-
-
-def _pong(request: _HttpMessage, session_id: str) -> Response:
-    """Answer as the SDK would."""
-    answer = types.JSONRPCResponse(jsonrpc="2.0", id=request.message["id"], result={})
-    data = answer.model_dump_json(by_alias=True, exclude_unset=True)
-    headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", _SESSION: session_id}
-    return Response(f"event: message\r\ndata: {data}\r\n\r\n", headers=headers)
-
-
-async def _nobody(_message: Message) -> None:
-    """Hear what nobody asked for."""
-
-
-def _refusal(sentence: str, code: int = types.PARSE_ERROR, status: int = 400) -> Response:
-    error = types.ErrorData(code=code, message=sentence)
-    body = types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
-    headers = {"Allow": _METHODS} if status == _WRONG_METHOD else None
-    return Response(body.model_dump_json(by_alias=True, exclude_unset=True), status, headers, "application/json")
+def _line(call: Call, result: Result | RpcError) -> bytes:
+    """Return the line that answers a call; over HTTP, one that was cancelled is answered too."""
+    return call.server.finish(call, result) or messages.error_line(call.request.id, _CANCELLED.to_json())

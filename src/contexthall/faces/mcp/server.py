@@ -1,5 +1,6 @@
 """What does the hall say to an MCP client? Every tool of the catalog, in both protocol eras, over any transport."""
 
+import logging
 import re
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,8 @@ from contexthall.core.errors import UnknownToolError
 from contexthall.faces.workers import Workers
 from contexthall.protocol.messages import INTERNAL_ERROR, INVALID_PARAMS, Result, RpcError
 from contexthall.protocol.server import BOTH, Call, Era, Method, Report, ServerRole
+
+logger = logging.getLogger(__name__)
 
 NAME = "context-hall"
 # The server's part of a name is the one under which `context connect` writes the hall into a client's file.
@@ -40,6 +43,13 @@ class HallServer:
         """Return the server's side of a new connection."""
         return ServerRole(self._methods, self._info, self._instructions, era=era)
 
+    def input_schema(self, tool: object) -> JsonObject:
+        """Return the schema of the arguments of a tool; of one that is not known, any arguments will do."""
+        try:
+            return self.catalog.tool(str(tool)).input_schema
+        except UnknownToolError:
+            return {}
+
     def _instructions(self, client: str) -> str:
         """Return what a client is told at the start, with the names of tools as it shows them to its model."""
         instructions = self.catalog.instructions
@@ -64,6 +74,17 @@ class HallServer:
             most = limits.UNKNOWN_TOOL_CHARACTERS
             shown = name if len(name) <= most else f"{name[:most]}…"
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {shown}") from None
+
+
+async def outcome(call: Call, report: Report) -> Result | RpcError:
+    """Run what a call asks for; whatever goes wrong is its error."""
+    try:
+        return await call.method.run(call, report)
+    except RpcError as error:
+        return error
+    except Exception:
+        logger.exception("%s: failed", call.request.method)
+        return RpcError(INTERNAL_ERROR, "Internal error")
 
 
 def _to_result(result: ToolResult) -> Result:

@@ -6,7 +6,6 @@ sends beyond the requests under way waits; a cancellation and a `ping` do not wa
 """
 
 import asyncio
-import logging
 import signal
 from collections.abc import Collection
 from contextlib import suppress
@@ -16,21 +15,17 @@ from contexthall.core import limits
 from contexthall.core.lines import LineSplitter
 from contexthall.faces.mcp.backlog import Backlog
 from contexthall.faces.mcp.pipes import PipeReader, Pipes, PipeWriter
-from contexthall.faces.mcp.server import HallServer
+from contexthall.faces.mcp.server import HallServer, outcome
 from contexthall.protocol.messages import (
-    INTERNAL_ERROR,
     MalformedMessageError,
     Message,
     Request,
-    RpcError,
     cancelled_id,
     error_line,
     read,
 )
 from contexthall.protocol.peer import Send
 from contexthall.protocol.server import Begin, Call, Era, Stop
-
-logger = logging.getLogger(__name__)
 
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _URGENT = (b"ping", b"cancelled")
@@ -149,13 +144,7 @@ class StdioConnection:
     # What goes out:
 
     async def _run(self, call: Call) -> None:
-        try:
-            line = self._role.finish(call, await call.method.run(call, partial(self._report, call)))
-        except RpcError as error:
-            line = self._role.finish(call, error)
-        except Exception:
-            logger.exception("%s: failed", call.request.method)
-            line = self._role.finish(call, RpcError(INTERNAL_ERROR, "Internal error"))
+        line = self._role.finish(call, await outcome(call, partial(self._report, call)))
         self._calls.pop(call.ticket, None)
         self._send(line)
 

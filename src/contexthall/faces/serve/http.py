@@ -11,11 +11,12 @@ import anyio
 
 from contexthall import __version__
 from contexthall.config.settings import visible
+from contexthall.core.catalog import Catalog
 from contexthall.core.errors import UsageError
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import say
 from contexthall.faces.mcp.http import HttpEndpoint
-from contexthall.faces.mcp.sdk_server import SdkServer
+from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.serve.heap import freeze_heap
 from contexthall.faces.serve.refreshing import refreshing_caches
 from contexthall.faces.web.address import Address
@@ -33,13 +34,18 @@ def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
     bound = bind(address, has_token=bool(token))
     address = address._replace(port=bound.getsockname()[1])
     names = HostNames.of(address.name, address.port)
-    seconds = hall.settings.tool_timeout_seconds
-    server = SdkServer(hall.catalog, hall.confined_caller, version=__version__, tool_timeout_seconds=seconds)
-    mcp = HttpEndpoint(server)
+    mcp = mcp_endpoint(hall, hall.catalog)
     site = Site(hall, mcp, Access(names, token, secrets.token_urlsafe(32)), version=__version__)
     freeze_heap()
     ready = f"Context Hall at {address.url}" + (f"#token={quote(token, safe='')}" if token else "")
     anyio.run(_run_http, hall, mcp, site, bound, ready)
+
+
+def mcp_endpoint(hall: Hall, catalog: Catalog) -> HttpEndpoint:
+    """Return what serves a catalog to agents over HTTP, who are confined."""
+    seconds = hall.settings.tool_timeout_seconds
+    server = HallServer(catalog, hall.confined_caller, version=__version__, tool_timeout_seconds=seconds)
+    return HttpEndpoint(server)
 
 
 async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, bound: socket.socket, ready: str) -> None:

@@ -6,8 +6,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from threading import Event, Thread, Timer
+from typing import IO
 
 from contexthall.caches.refresh_rules import RefreshResult
 from contexthall.core import limits
@@ -26,7 +28,7 @@ def refreshing_caches(hall: Hall) -> Iterator[None]:
     if not hall.may_refresh_caches:
         yield
         return
-    worker = _RefreshWorker(hall)
+    worker = RefreshWorker(hall)
     thread = Thread(target=_watch, args=(hall, worker), daemon=True)
     thread.start()
     try:
@@ -36,7 +38,7 @@ def refreshing_caches(hall: Hall) -> Iterator[None]:
         thread.join(limits.KILL_SECONDS)
 
 
-def _watch(hall: Hall, worker: "_RefreshWorker") -> None:
+def _watch(hall: Hall, worker: "RefreshWorker") -> None:
     """Wait until there is something to watch, and then watch it; whoever asks comes first."""
     pause = limits.FIRST_LOOK_SECONDS
     try:
@@ -49,7 +51,7 @@ def _watch(hall: Hall, worker: "_RefreshWorker") -> None:
         logger.exception("caches are not refreshed any more")
 
 
-class _RefreshWorker:
+class RefreshWorker:
     """Runs one refresh after the other, each in a process of its own."""
 
     def __init__(self, hall: Hall) -> None:
@@ -62,8 +64,9 @@ class _RefreshWorker:
         order = json.dumps({"settings": self._settings, "cache": cache}).encode() + b"\n"
         command, pipe = [sys.executable, "-P", "-c", _PROGRAM], subprocess.PIPE
         try:
-            with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:  # noqa: S603
+            with ExitStack() as ending, subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:  # noqa: S603
                 self._process = process
+                ending.callback(_log_stderr(process, cache).join, limits.KILL_SECONDS)
                 return RefreshResult(*_exchange(process, order))
         except (OSError, RuntimeError, ValueError) as error:  # the second for want of a further thread
             if self.ended.is_set():
@@ -77,6 +80,24 @@ class _RefreshWorker:
         self.ended.set()
         if (process := self._process) is not None:
             process.kill()
+
+
+def _log_stderr(process: "subprocess.Popen[bytes]", cache: str) -> Thread:
+    """Log what a worker says on its standard error, in a thread."""
+    # Taken from the worker: what that started and left behind may keep the pipe open for longer than anybody waits.
+    words, process.stderr = process.stderr, None
+    assert words is not None
+    thread = Thread(target=_log, args=(words, cache), daemon=True)
+    thread.start()
+    return thread
+
+
+def _log(words: IO[bytes], cache: str) -> None:
+    with words:
+        for number, line in enumerate(iter(partial(words.readline, limits.LOG_LINE_CHARACTERS), b"")):
+            # Beyond that it is only read, so that the worker does not wait.
+            if number < limits.WORKER_LOG_LINES and line.strip():
+                logger.warning("refreshing the cache %s: %s", cache, line.decode(errors="replace").rstrip())
 
 
 def _exchange(process: "subprocess.Popen[bytes]", order: bytes) -> tuple[bool, str]:

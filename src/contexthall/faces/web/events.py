@@ -12,6 +12,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from starlette.types import Receive, Scope, Send
 
 from contexthall.core import limits
+from contexthall.core.errors import UnknownMemberError
 from contexthall.core.wire import compact
 from contexthall.faces.web.guard import RefusedError, wrong_method
 from contexthall.guild.manager import Event, MCPManager
@@ -83,8 +84,15 @@ class EventStreams:
                 chunk = _HEARTBEAT
                 with anyio.move_on_after(self._heartbeat_seconds):
                     event = await events.receive()
-                    chunk = _event_bytes(event.kind, {"member": self._describe(event.member)})
+                    chunk = _event_bytes(event.kind, {"member": self._member(event)})
         await send({"type": "http.response.body", "body": b""})
+
+    def _member(self, event: Event) -> object:
+        """Return what is known of the member now; nothing if it is gone, or several came or went."""
+        try:
+            return self._describe(event.member) if event.member else None
+        except UnknownMemberError:
+            return None
 
 
 async def _cancel_when_gone(receive: Receive, life: anyio.CancelScope) -> None:

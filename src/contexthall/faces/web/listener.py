@@ -19,6 +19,7 @@ from contexthall.core import limits
 from contexthall.core.errors import UsageError
 from contexthall.faces.web.address import HINT, Address
 from contexthall.faces.web.connections import BoundedConnection
+from contexthall.faces.web.neighbour import hall_at
 
 _REASONS = {
     errno.EADDRINUSE: "something else listens there",
@@ -45,11 +46,15 @@ def bind(address: Address, *, has_token: bool) -> socket.socket:
         bound.listen()
     except OSError as error:
         bound.close()
-        reason = _REASONS.get(error.errno or 0, error.strerror)
-        raise UsageError(
-            f"cannot listen at {address.name}:{address.port}: {reason}", hint="choose another port, or 0 for a free one"
-        ) from None
+        raise _refused(address, error) from None
     return bound
+
+
+def _refused(address: Address, error: OSError) -> UsageError:
+    reason, hint = _REASONS.get(error.errno or 0, error.strerror), "choose another port, or 0 for a free one"
+    if error.errno == errno.EADDRINUSE and (version := hall_at(address.port)):
+        reason, hint = f"another Context Hall listens there, {version}", f"its page is {address.url}; or {hint}"
+    return UsageError(f"cannot listen at {address.name}:{address.port}: {reason}", hint=hint)
 
 
 async def listen(

@@ -52,6 +52,10 @@ class ToolLists:
         self._read(member)
         self._set(member)
 
+    def forget(self, name: str) -> None:
+        """Forget what was seen of a member that is gone, or that another one has replaced."""
+        self._facts.pop(name, None)
+
     def written_elsewhere(self, members: Iterable[Member]) -> list[Member]:
         """Return the members whose records another process has written since this was last called."""
         if (stamp := self._memory.stamp()) == self._stamp:

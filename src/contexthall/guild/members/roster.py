@@ -29,6 +29,8 @@ class Member:
     key: str
     """Its directory, relative to the guild's: `echo`, or `collection/echo`."""
     directory: str
+    identity: object = None
+    """What tells the directory from another one that is put in its place."""
     manifest: MemberManifest | None = None
     """None if it has none that can be used; `error` then says why."""
     status: Status = "disconnected"
@@ -47,6 +49,21 @@ class Member:
     """What changed since the definitions were approved: without a new version, or with one where they are held."""
     is_held: bool = False
     """Whether the definitions in force are older than those the server offers, until somebody approves."""
+
+    def has_same_server(self, other: "Member") -> bool:
+        """Return whether another reading of the guild means the same server, started in the same way."""
+        mine, theirs = self.manifest, other.manifest
+        if (self.directory, self.identity) != (other.directory, other.identity) or (mine is None) != (theirs is None):
+            return False
+        if mine is None or theirs is None:
+            return self.error == other.error
+        return (mine.version, mine.launch) == (theirs.version, theirs.launch)
+
+    def take_list_of(self, other: "Member") -> None:
+        """Take over manifest and list of another reading of this member."""
+        self.manifest, self.tools, self.cached_at = other.manifest, other.tools, other.cached_at
+        self.freshness, self.left_out = other.freshness, other.left_out
+        self.changes, self.is_held = other.changes, other.is_held
 
     @property
     def version(self) -> str:

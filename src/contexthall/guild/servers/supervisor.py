@@ -39,8 +39,9 @@ class ServerFactory(Protocol):
 class Event(NamedTuple):
     """Something that happened to a member."""
 
-    kind: Literal["started", "stopped", "error", "tools_updated"]
+    kind: Literal["started", "stopped", "error", "tools_updated", "roster_changed"]
     member: str
+    """Empty if the roster changed: then several members may have come or gone."""
     error: str = ""
     """Why, if it is an error."""
     tools: tuple[JsonObject, ...] = ()
@@ -88,6 +89,7 @@ class Supervisor:
         self._failures = 0
         self._reason = ""
         self._next_start = 0.0
+        self._is_retired = False
 
     @asynccontextmanager
     async def running_server(self, *, for_call: bool) -> AsyncIterator[Handle]:
@@ -123,6 +125,18 @@ class Supervisor:
     def forbid_starts(self) -> None:
         """Start nothing any more."""
         self.state = ServerState.CLOSED
+
+    def retire(self) -> None:
+        """Let calls under way finish, then stop the server: another one has taken its place, or its member is gone."""
+        self._is_retired = True
+        self._tell = lambda _event: None
+        self._on_tools_changed = lambda _member: None
+        self._stop_if_unused()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of its server is left."""
+        return not self._users and self._handle is None and self._starting is None and self._stopping is None
 
     async def close(self) -> None:
         """Stop the server for good, even while it is being started."""
@@ -220,7 +234,7 @@ class Supervisor:
         """Stop a server that nobody uses: at once if it was never called, else when it has been idle."""
         if self._users or self.state is not ServerState.RUNNING:
             return
-        if self._last_call is None:
+        if self._last_call is None or self._is_retired:
             self._stop(in_haste=True)  # the next call has to wait for it
             return
         self._cancel_idle()

@@ -314,7 +314,7 @@ class _Renderer:
                 place = node.end - 1
             elif node.tag == "br":
                 yield line_end
-            elif node.tag in BLOCKS:
+            elif node.tag in BLOCKS or (line_end == "\n" and self._is_line_of_code(node)):
                 lines.append(node.end)
             elif node.tag == "img":
                 yield node.attributes.get("alt", "")
@@ -323,6 +323,12 @@ class _Renderer:
                 lines.pop()
                 after_line = place if is_listing(self._nodes[at]) else 0
                 yield line_end
+
+    def _is_line_of_code(self, element: Element) -> bool:
+        """Return whether another `code` follows directly: a style sheet puts each on a line of its own."""
+        last, after = self._nodes[element.end - 1], self._nodes[element.end : element.end + 1]
+        is_followed = element.tag == "code" and any(isinstance(each, Element) and each.tag == "code" for each in after)
+        return is_followed and not (isinstance(last, str) and last.endswith("\n"))
 
     def _end(self, at: int) -> int:
         element = self._nodes[at]

@@ -67,7 +67,7 @@ def _notebook(data: bytes) -> Converted:
 TEXT = Converter("text", "1", _as_it_is)
 PACKAGE_PAGE = TEXT._replace(name="package")
 """Of pages that were made of a package; its version changes whenever others are made of the same package."""
-HTML = Converter("html", "2", _html, limits.HTML_BYTES)
+HTML = Converter("html", "3", _html, limits.HTML_BYTES)
 NOTEBOOK = Converter("notebook", "1", _notebook, limits.NOTEBOOK_BYTES)
 
 _BY_ENDING: dict[str, Converter] = {

@@ -22,6 +22,7 @@ from contexthall.faces.cli.diagnostics.environment import check_command, check_i
 from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, editing, run_check
 from contexthall.faces.cli.diagnostics.guild_checks import check_guild
 from contexthall.faces.cli.options import HallChoice
+from contexthall.faces.cli.ourselves import SCRIPTS
 from contexthall.faces.cli.output import ProgressBar, counted, first_few
 from contexthall.faces.web.address import LOOPBACK, Address
 from contexthall.hall import Hall, open_despite_faults
@@ -74,7 +75,7 @@ class Checks(NamedTuple):
         yield from check_installation(requirements())
         machine, program = self.hall.machine, absolute(sys.argv[0], self.hall.settings.working_directory)
         places = (program, os.path.join(sysconfig.get_path("scripts"), "context"))
-        ours = [place for place in places if os.path.basename(place) == "context" and machine.is_command(place)]
+        ours = [place for place in places if os.path.basename(place) in SCRIPTS and machine.is_command(place)]
         yield check_command(machine.find_command("context"), ours, machine.real)
 
     def _port(self) -> Iterator[DoctorFinding]:

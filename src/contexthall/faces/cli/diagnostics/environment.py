@@ -1,7 +1,7 @@
 """Checks of the installation, of the command on the PATH, and of the port at which the hall would listen.
 
-Pure but for the port: the installed versions and the commands on the PATH are arguments. Whatever listens at the port
-was written by others, and has two seconds to answer.
+Pure but for the port: the installed versions and the commands on the PATH are arguments. Who
+listens there is found out by `neighbour.py`.
 """
 
 import errno
@@ -9,22 +9,17 @@ import platform
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
-from http.client import HTTPConnection, HTTPException
 from importlib import metadata
-from threading import Timer
 
 from packaging.requirements import Requirement
 
 from contexthall import __version__
-from contexthall.core import limits
-from contexthall.core.wire import parse
 from contexthall.faces.cli.diagnostics.findings import DoctorFinding, Mark, command
 from contexthall.faces.web.address import LOOPBACK
+from contexthall.faces.web.neighbour import UNTOLD, hall_at
 
 _REPORTED = ("mcp", "pydantic", "starlette")
 """The packages that a bug report should name."""
-_WANTS_TOKEN = b"This hall wants its token"
 
 
 def requirements() -> tuple[Requirement, ...] | None:
@@ -108,41 +103,11 @@ def _state_of_port(port: int) -> tuple[Mark, str, str]:
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             return "note", "refused", f"cannot be used: {error.strerror}"
-    answer = _health_at(port)
-    version = _version_of_hall(answer)
+    version = hall_at(port)
     if version == __version__:
         return "ok", "hall", f"a Context Hall {version} listens"
+    if version == UNTOLD:
+        return "ok", "hall", "a Context Hall listens that wants its token"
     if version:
         return "note", "hall", f"a Context Hall {version} listens, and this is {__version__}: start that one again"
-    if _WANTS_TOKEN in answer:
-        return "ok", "hall", "a Context Hall listens that wants its token"
     return "note", "taken", "something else listens"
-
-
-def _version_of_hall(answer: bytes) -> str:
-    with suppress(ValueError):
-        health = parse(answer)
-        if isinstance(health, dict) and health.get("status") == "ok" and isinstance(health.get("version"), str):
-            return str(health["version"])
-    return ""
-
-
-def _health_at(port: int) -> bytes:
-    """Return the body of the answer to `GET /healthz`, as far as it came within the time."""
-    connection = HTTPConnection(LOOPBACK, port, timeout=limits.DOCTOR_PROBE_SECONDS)
-    with suppress(OSError, HTTPException), closing(connection) as asking:
-        asking.connect()
-        # The time-out of a socket bounds each read; a peer that sends a byte a second would keep us waiting.
-        deadline = Timer(limits.DOCTOR_PROBE_SECONDS, _hang_up, [asking.sock])
-        deadline.start()
-        try:
-            asking.request("GET", "/healthz", headers={"Connection": "close"})
-            return asking.getresponse().read(limits.DOCTOR_PROBE_BYTES)
-        finally:
-            deadline.cancel()
-    return b""
-
-
-def _hang_up(connected: socket.socket) -> None:
-    with suppress(OSError):  # closed meanwhile
-        connected.shutdown(socket.SHUT_RDWR)

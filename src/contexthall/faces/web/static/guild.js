@@ -130,7 +130,7 @@ function unnamed() {
 function vacant() {
   return empty(
     "Nobody is in the guild yet",
-    ["A member is a directory with a `plugin.json`. `context guild add` writes one for any server that a command starts; then start the hall again."],
+    ["A member is a directory with a `plugin.json`. `context guild add` writes one for any server that a command starts."],
     [["write a member", "context guild add time -- uvx mcp-server-time"]],
   );
 }

@@ -1,0 +1,72 @@
+"""Which folders of a project hold documents, so that each is worth a cache?
+
+Pure. A folder counts if it is called as such folders are, or if most of what is in it and below it are documents. Of
+two that lie in each other the upper one is taken; if there is none, the project itself is.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from contexthall.caches.build.convert.registry import converter_of, ending_of
+from contexthall.core import limits
+
+_NAMES = frozenset(
+    {"adr", "adrs", "book", "doc", "docs", "documentation", "guide", "guides", "handbook", "manual", "notes", "rfcs"}
+    | {"runbook", "runbooks", "specs", "wiki"}
+)
+_TESTS = frozenset({"fixtures", "spec", "test", "testdata", "tests", "vectors"})
+_BESIDE = frozenset({".css", ".gif", ".ico", ".jpeg", ".jpg", ".js", ".json", ".png", ".svg", ".webp", ".yaml", ".yml"})
+"""Pictures and the like, which stand beside documents and beside code."""
+_FEWEST = 2
+ROOT = "."
+
+
+class DocumentFolder(NamedTuple):
+    """A folder of documents."""
+
+    scope: str
+    """Its path from the project root; `.` for that itself."""
+    documents: int
+
+    @property
+    def cache(self) -> str:
+        """A name for its cache."""
+        return "documents" if self.scope == ROOT else self.scope.replace("/", "-").strip("-. ") or "documents"
+
+
+def find_folders(files: Mapping[str, Sequence[str]]) -> list[DocumentFolder]:
+    """Return the folders of documents of a project, by the names of the files in each of its directories."""
+    documents, others = Counter[str](), Counter[str]()
+    for scope, names in files.items():
+        texts = sum(map(is_document, names))
+        rest = sum(not is_document(name) and ending_of(name) not in _BESIDE for name in names)
+        for above in _and_above(scope):
+            documents[above] += texts
+            others[above] += rest
+    chosen = [scope for scope in sorted(files) if scope != ROOT and _is_chosen(scope, documents[scope], others[scope])]
+    topmost = [scope for scope in chosen if not any(above in chosen for above in [*_and_above(scope)][1:])]
+    largest = sorted(topmost, key=lambda scope: (-documents[scope], scope))[: limits.SETUP_CACHES]
+    if not largest and documents[ROOT]:
+        largest = [ROOT]
+    return [DocumentFolder(scope, documents[scope]) for scope in sorted(largest)]
+
+
+def is_document(name: str) -> bool:
+    """Return whether a file is a document by its name; plain text is more often data."""
+    return ending_of(name) != ".txt" and converter_of(name) is not None
+
+
+def _and_above(scope: str) -> Iterable[str]:
+    """Yield a directory, those above it, and the root."""
+    while scope not in {"", ROOT}:
+        yield scope
+        scope = scope.rpartition("/")[0]
+    yield ROOT
+
+
+def _is_chosen(scope: str, documents: int, others: int) -> bool:
+    parts = scope.lower().split("/")
+    if _TESTS & set(parts):
+        return False
+    return (parts[-1] in _NAMES and documents > 0) or (documents >= _FEWEST and documents > others)

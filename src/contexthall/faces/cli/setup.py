@@ -1,0 +1,304 @@
+"""`context setup`: find what is here, say what would be done, ask once, do it; and undo all of it.
+
+What it does are the steps that `build`, `init`, `guild import` and `connect` do. Before each of them, what is there is
+recorded in the user's journal.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from contexthall.clients.register import CLIENTS, NAME, Client, ImportedServer, Reach
+from contexthall.config.settings import user_directory
+from contexthall.contexts.project import MISSING
+from contexthall.core.errors import HallError, UsageError
+from contexthall.faces.cli.connect import serving_command
+from contexthall.faces.cli.importing import written
+from contexthall.faces.cli.options import HallChoice, setup_options
+from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_error, print_lines, say
+from contexthall.faces.web.address import DEFAULT_PORT
+from contexthall.hall import Hall
+
+if TYPE_CHECKING:
+    from contexthall.caches.library import DocumentFolder
+
+PARTS = ("caches", "contexts", "guild", "clients")
+_USUAL = frozenset({"caches", "contexts", "clients"})
+"""Members of a guild are executed, so there is one only if it is asked for."""
+_CONTEXT_FILE, _AGENTS_FILE = ".context.yaml", "AGENTS.md"
+_HOME = ".context"
+
+
+class SetupPlan(NamedTuple):
+    """What would be done."""
+
+    folders: "Sequence[DocumentFolder]" = ()
+    built_already: Sequence[str] = ()
+    contexts: int = 0
+    members: Sequence[ImportedServer] = ()
+    others: int = 0
+    """Servers that could become members, if a guild were asked for."""
+    clients: Sequence[Client] = ()
+    knowing: Sequence[str] = ()
+    """Clients that know this hall already, or another one by its name, each with the reason why it is left alone."""
+
+    def is_empty(self) -> bool:
+        return not (self.folders or self.contexts or self.members or self.clients)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  context setup                      in a project: look, ask, do it
+  context setup --dry-run            only say what would be done
+  context setup --yes --only caches,contexts
+  context setup --undo               take all of it back"""
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--only", metavar="PARTS", help="Some of caches,contexts,guild,clients.  [default: all but guild]")
+@click.option("--undo", is_flag=True, help="Take back what was done before.")
+@setup_options
+def setup(yes: bool, dry_run: bool, only: str | None, undo: bool, hall: HallChoice) -> None:
+    """Set the hall up for this project, in one go; or undo that.
+
+    Finds folders of documents, the agents of this machine and the servers they have; says what it would do: build
+    caches, draft contexts, connect the agents; asks once; and does it. A guild is made only with --only guild, because
+    its members are executed. Whatever is there already stays. It can be run again, and undone.
+    """
+    if undo:
+        _undo(hall.open(), dry_run=dry_run)
+        return
+    parts = _parts(only)
+    if "guild" in parts and hall.guild is None:
+        hall = hall._replace(guild=_usual_guild())
+    opened = hall.open()
+    plan = _plan(opened, parts)
+    print_lines(_plan_lines(opened, plan))
+    if plan.is_empty():
+        say("\nnothing is left to do\n\nhint: `context doctor` says how all is")
+        return
+    if dry_run:
+        say("\nnothing was done\n\nhint: the same command without --dry-run does it")
+        return
+    if not yes and not _is_agreed():
+        say("nothing was done")
+        return
+    _do(hall, opened, plan)
+
+
+def _parts(only: str | None) -> frozenset[str]:
+    if only is None:
+        return _USUAL
+    parts = frozenset(part.strip() for part in only.split(","))
+    for unknown in sorted(parts - set(PARTS)):
+        raise UsageError(f"{unknown!r} is no part of a setup", hint=f"such as --only {','.join(PARTS)}").about(
+            unknown, PARTS
+        )
+    return parts
+
+
+def _usual_guild() -> str:
+    own = user_directory(os.environ, "XDG_CONFIG_HOME", ".config")
+    if not own:
+        raise UsageError("there is no home directory for a guild", hint="name one with --guild DIR")
+    return os.path.join(own, "guild")
+
+
+def _is_agreed() -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError("nobody can be asked here, so nothing was done", hint="the same command with --yes does it")
+    return click.confirm("\nShall I?", default=True, err=True)
+
+
+def _plan(hall: Hall, parts: frozenset[str]) -> SetupPlan:
+    folders = hall.document_folders() if "caches" in parts else []
+    built = {os.path.basename(each.path) for each in hall.caches.list_caches()} if folders else set()
+    clients, knowing = _clients(hall) if "clients" in parts else ([], [])
+    members = [each for each in _members(hall) if not each.reason] if "guild" in parts else []
+    return SetupPlan(
+        [each for each in folders if each.cache not in built],
+        [each.cache for each in folders if each.cache in built],
+        _missing_contexts(hall) if "contexts" in parts else 0,
+        members,
+        hall.clients.count_servers() if "guild" not in parts and "clients" in parts else 0,
+        clients,
+        knowing,
+    )
+
+
+def _missing_contexts(hall: Hall) -> int:
+    overview = hall.project.overview()
+    if not any(each.files or each.subdirectories for each in overview.directories):
+        return 0
+    return sum(entry.state == MISSING for entry in overview.entries)
+
+
+def _clients(hall: Hall) -> tuple[list[Client], list[str]]:
+    """Return the clients to connect, and why the others that are here are left alone."""
+    here = hall.clients.found(hall.machine.find_command)
+    known = [each for each in hall.clients.known(port=DEFAULT_PORT) if each.client in here]
+    reasons = {"this": "knows this hall already", "other": "has {} under that name", "broken": "cannot be read: {}"}
+    connectable = [CLIENTS[each.client] for each in known if each.state in {"absent", "gone"}]
+    left = [f"{each.title} {reasons[each.state].format(each.detail)}" for each in known if each.state in reasons]
+    return connectable, left
+
+
+def _members(hall: Hall) -> list[ImportedServer]:
+    """Return the servers of all clients' files; of two with one name the first."""
+    found: dict[str, ImportedServer] = {}
+    for file in hall.clients.files():
+        try:
+            found = {each.name: each for each in hall.members_in(file)} | found
+        except HallError as error:  # a file of others that cannot be read hides no other
+            say(on_one_line(f"left out: {error.detail}"))
+    return list(found.values())
+
+
+def _plan_lines(hall: Hall, plan: SetupPlan) -> Iterator[str]:
+    yield f"The hall of {hall.settings.project_root}"
+    for folder in plan.folders:
+        yield f"  build    {folder.scope}, {counted(folder.documents, 'document')}, as the cache {folder.cache}"
+    for name in plan.built_already:
+        yield f"  -        the cache {name} is there already"
+    if plan.contexts:
+        yield f"  draft    {counted(plan.contexts, 'context')} ({_CONTEXT_FILE}), and {_AGENTS_FILE}"
+    for member in plan.members:
+        yield f"  enrol    {member.name} in {hall.settings.guild}"
+    for client in plan.clients:
+        yield f"  connect  {client.title}, in {hall.clients.place(client)}"
+    for reason in plan.knowing:
+        yield f"  -        {reason}"
+    if plan.others:
+        servers = counted(plan.others, "other server")
+        yield f"  -        {servers} of your agents could become members of a guild: `--only guild`"
+
+
+def _do(choice: HallChoice, hall: Hall, plan: SetupPlan) -> None:
+    """Do what was planned; what fails hides nothing else, and the first failure is the end's."""
+    failures: list[HallError] = []
+    for step in _steps(choice, hall, plan):
+        if isinstance(step, HallError):
+            failures.append(step)
+            print_error(step)
+        else:
+            say(on_one_line(step))
+    say("")
+    if question := _question(hall, plan):
+        say(on_one_line(f"try it: `context ask {question}`, or ask your agent the same"))
+    say("undo all of it: `context setup --undo`")
+    if failures:
+        raise failures[0]
+
+
+def _steps(choice: HallChoice, hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
+    """Yield what is said of each step once it is done. Contexts come last: a client's file may be one of the root's."""
+    yield from chain(_build(hall, plan), _enrol(hall, plan), _connect(choice, hall, plan), _draft(hall, plan))
+
+
+def _build(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
+    root, caches = hall.settings.project_root, hall.settings.cache_root
+    for folder in plan.folders:
+        cache = os.path.join(caches, folder.cache)
+        _hide_caches(hall)
+        hall.setup_journal.before_folder(cache, whole=True)
+        try:
+            with ProgressBar(f"building {folder.cache}") as bar:
+                built = hall.build_cache(os.path.join(root, folder.scope), cache, progress=bar.show)
+            yield f"built {folder.cache}: {counted(built.document_count, 'document')}"
+        except HallError as error:
+            yield error
+
+
+def _hide_caches(hall: Hall) -> None:
+    """Keep what can be built again out of git, unless somebody has seen to that."""
+    home = os.path.join(hall.settings.project_root, _HOME)
+    if os.path.dirname(hall.settings.cache_root) == home:
+        hall.setup_journal.write_new(os.path.join(home, ".gitignore"), b"*\n")
+
+
+def _draft(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
+    if not plan.contexts:
+        return
+    files = [os.path.join(each.path, _CONTEXT_FILE) for each in hall.project.look_around()]
+    files.append(os.path.join(hall.project.base, _AGENTS_FILE))
+    hall.setup_journal.before_files(files)
+    try:
+        with ProgressBar("drafting") as bar:
+            outcome = hall.init_contexts(full=False, dry_run=False, agents=True, progress=bar.show)
+        failed = f", {len(outcome.failed)} failed: `context init` says why" if outcome.failed else ""
+        yield f"drafted {counted(len(outcome.written), 'context')}{failed}"
+    except HallError as error:
+        yield error
+    finally:
+        hall.setup_journal.after_files(files)
+
+
+def _enrol(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
+    for member in plan.members:
+        hall.setup_journal.before_folder(os.path.join(hall.settings.guild, member.name), whole=True)
+        done = written(hall, member)
+        needs = f"; it needs {', '.join(done.needs)} in the environment" if done.needs else ""
+        yield UsageError(f"{done.name}: {done.reason}") if done.reason else f"enrolled {done.name}{needs}"
+
+
+def _connect(choice: HallChoice, hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
+    command, *arguments = serving_command(choice, hall.settings)
+    for client in plan.clients:
+        file = hall.clients.place(client)
+        hall.setup_journal.before_folder(os.path.dirname(file), whole=False)
+        hall.setup_journal.record([{"client": client.name}])
+        try:
+            change = hall.clients.connect(client, Reach(command, tuple(arguments)))
+            yield f"connected {client.title}: {change.file}; {client.next_step}"
+        except HallError as error:
+            yield error
+
+
+def _question(hall: Hall, plan: SetupPlan) -> str:
+    """Return what can be asked of the first cache: one of its headings, as an argument of a command."""
+    for folder in plan.folders:
+        try:
+            pages = hall.caches.outline(hall.caches.locate(folder.cache)).pages
+        except HallError:
+            continue
+        headings = [each.heading for page in pages for each in page.sections if each.level > 1 and " " in each.heading]
+        headings += [page.title for page in pages]
+        plain = (each for each in headings if each.isprintable() and not set('"`$\\!') & set(each))
+        if heading := next(plain, ""):
+            return f'"{heading}"'
+    return ""
+
+
+def _undo(hall: Hall, *, dry_run: bool) -> None:
+    journal = hall.setup_journal
+    records = journal.records()
+    if not records:
+        say("there is nothing to undo: `context setup` has written nothing for this project")
+        return
+    clients = list(dict.fromkeys(str(each["client"]) for each in records if each.get("client") in CLIENTS))
+    if dry_run:
+        named = (each.get("file") or each.get("folder") or each.get("client") for each in records)
+        print_lines(dict.fromkeys(str(name) for name in named if name))
+        return
+    failures: list[HallError] = []
+    for name in clients:
+        try:
+            change = hall.clients.disconnect(CLIENTS[name])
+            hall.clients.remove_backup(change)
+            say(on_one_line(f"took {NAME} out of {change.file}"))
+        except HallError as error:
+            failures.append(error)
+            print_error(error)
+    undone = journal.undo_files_and_folders()
+    for each in undone:
+        if each.kept:
+            say(on_one_line(f"kept {each.path}: {each.kept}"))
+    say(f"took back {sum(not each.kept for each in undone):,} files and folders")
+    if failures:
+        raise failures[0]
+    journal.forget()

@@ -1,0 +1,164 @@
+"""What was there before something was written, so that it can be undone?
+
+Every write is recorded, and on the disk, before it is made: whoever is killed on the way leaves nothing that cannot be
+undone. What was written is recorded afterwards, by its digest: what somebody has changed since stays as it is.
+
+The journal is kept in the user's own state directory, because undoing removes files: none of a project's files may say
+which.
+"""
+
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from typing import NamedTuple, TypeAlias
+
+from contexthall.core.errors import DiskError, HallError, PathMissingError
+from contexthall.core.wire import compact, parse
+from contexthall.system import safe_write
+from contexthall.system.disk import TEMPORARY_PREFIX, Disk
+
+Record: TypeAlias = Mapping[str, object]
+
+SET_ASIDE = ".undone"
+"""The end of the name that a file gets which was written by us or by somebody else, and nobody knows by whom."""
+
+
+class Undone(NamedTuple):
+    """What became of one thing that had been written."""
+
+    path: str
+    kept: str = ""
+    """Why it is still there; empty if it is not."""
+
+
+class UndoJournal:
+    """A file of records, one a line."""
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk = disk
+        self.path = path
+
+    def records(self) -> list[Record]:
+        """Return what was recorded, in that order; a line that was cut off is left out, as nothing was written yet."""
+        try:
+            lines = self._disk.read(self.path).splitlines()
+        except PathMissingError:
+            return []
+        found: list[Record] = []
+        for line in lines:
+            with suppress(ValueError):
+                if isinstance(record := parse(line), dict):
+                    found.append(record)
+        return found
+
+    def record(self, records: Iterable[Record]) -> None:
+        """Write records to the disk itself."""
+        data = "".join(f"{compact(record)}\n" for record in records).encode()
+        folder, name = os.path.split(self.path)
+        self._disk.make_directories(folder)
+        with self._disk.enter(folder) as opened, opened.append(name) as file:
+            file.write_all(data)
+            file.sync()
+            opened.sync()
+
+    def before_files(self, paths: Iterable[str]) -> None:
+        """Record files as they are, before they are written."""
+        contents = ((path, self._content(path)) for path in paths)
+        self.record({"file": path, "before": None if data is None else _text(data)} for path, data in contents)
+
+    def after_files(self, paths: Iterable[str]) -> None:
+        """Record what files are now, so that later changes can be told from ours."""
+        contents = ((path, self._content(path)) for path in paths)
+        self.record({"wrote": path, "sha256": sha256(data).hexdigest()} for path, data in contents if data is not None)
+
+    def before_folder(self, path: str, *, whole: bool) -> None:
+        """Record a folder that is going to be made, and those above it that are missing.
+
+        If `whole`, all that comes to be in it is ours.
+        """
+        path = self._disk.real(path)
+        above = path
+        missing = []
+        while not self._disk.is_there(above):
+            missing.append(above)
+            above = os.path.dirname(above)
+        folders = {each: whole and each == path for each in reversed(missing)}
+        if folders.get(path):  # whoever is killed while it is made leaves what is made first
+            folders[os.path.join(os.path.dirname(path), TEMPORARY_PREFIX + os.path.basename(path))] = True
+        self.record({"folder": each, "whole": is_whole} for each, is_whole in folders.items())
+
+    def write_new(self, path: str, data: bytes) -> None:
+        """Write a file, unless one is there, and record that."""
+        folder, name = os.path.split(self._disk.real(path))
+        self.before_folder(folder, whole=False)
+        if self._disk.is_there(path):
+            return
+        self.before_files([path])
+        with self._disk.making_directories(folder), self._disk.enter(folder) as opened:
+            opened.put(name, data)
+        self.after_files([path])
+
+    def undo_files_and_folders(self) -> list[Undone]:
+        """Undo what was written, the last first."""
+        records = self.records()
+        digests = {str(each["wrote"]): str(each["sha256"]) for each in records if "wrote" in each}
+        # Of a file that was written twice, the first record has what was there before all of it.
+        files = {str(each["file"]): each["before"] for each in reversed(records) if "file" in each}
+        undone = [self._undo_file(path, before, digests.get(path)) for path, before in files.items()]
+        folders = {str(each["folder"]): bool(each["whole"]) for each in records if "folder" in each}
+        undone += [self._undo_folder(path, whole=whole) for path, whole in reversed(folders.items())]
+        return [each for each in undone if each is not None]
+
+    def forget(self) -> None:
+        """Remove the journal, once all of it is undone."""
+        folder, name = os.path.split(self.path)
+        with suppress(PathMissingError), self._disk.enter(folder) as opened:
+            opened.remove_if_there(name)
+
+    def _content(self, path: str) -> bytes | None:
+        try:
+            return self._disk.read(path)
+        except PathMissingError:
+            return None
+
+    def _undo_file(self, path: str, recorded: object, digest: str | None) -> Undone | None:
+        before = b64decode(recorded) if isinstance(recorded, str) else None
+        try:
+            now = self._content(path)
+            if now is None or now == before:
+                return None
+            if digest is not None and sha256(now).hexdigest() != digest:
+                return Undone(path, kept="somebody has changed it since")
+            self._put_back(path, before, now, is_ours=digest is not None)
+        except HallError as error:
+            return Undone(path, kept=error.detail)
+        return Undone(path)
+
+    def _put_back(self, path: str, before: bytes | None, now: bytes, *, is_ours: bool) -> None:
+        folder, name = os.path.split(path)
+        with self._disk.enter(folder, follow=False) as opened:
+            if before is not None:
+                safe_write.rewrite(opened, name, now, before)
+            elif is_ours:
+                safe_write.remove(opened, name, now)
+            else:  # we were killed before we could tell what we had written
+                opened.rename(name, name + SET_ASIDE)
+
+    def _undo_folder(self, path: str, *, whole: bool) -> Undone | None:
+        try:
+            if self._disk.kind(path, follow=False) != "directory" or self._disk.real(path) != path:
+                return None
+            if whole:
+                self._disk.clear(path)
+            elif self._disk.list(path):
+                return Undone(path, kept="there is something in it")
+            self._disk.remove_directory(path)
+        except DiskError as error:
+            return Undone(path, kept=error.cause or error.detail)
+        return Undone(path)
+
+
+def _text(data: bytes) -> str:
+    return b64encode(data).decode()

@@ -1,0 +1,141 @@
+"""What a newcomer types wrong, and what the hall answers."""
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import TypeAlias
+
+import pytest
+from tests.guild.making import make_member
+
+from contexthall.core.errors import UsageError
+from contexthall.faces.cli.meant import SAME, nearest, question
+from contexthall.faces.cli.table import COMMANDS, run
+from contexthall.faces.web.address import LOOPBACK, Address
+from contexthall.faces.web.listener import bind
+
+Typed: TypeAlias = Callable[..., str]
+
+
+@pytest.fixture
+def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Typed:
+    """Type `context …` in an empty project, where it must fail; give what it says."""
+    for variable in list(os.environ):
+        if variable.startswith(("CONTEXT_", "XDG_")):
+            monkeypatch.delenv(variable)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "shop").mkdir()
+    monkeypatch.chdir(tmp_path / "shop")
+
+    def typed(*arguments: str) -> str:
+        capfd.readouterr()
+        assert run(arguments) != 0
+        return capfd.readouterr().err
+
+    return typed
+
+
+@pytest.mark.parametrize(
+    ("words", "guess"),
+    [
+        (("biuld",), "Did you mean 'build'?"),
+        (("search", "keys"), "Did you mean 'ask'?"),
+        (("help", "biuld"), "Did you mean 'build'?"),
+        (("connect", "claude"), "Did you mean `claude-code` or `claude-desktop`?"),
+        (("connect", "vs-code"), "Did you mean `vscode`"),
+        (("connect", "VSCode"), "Did you mean `vscode`"),
+        (("call", "resolve"), "hint: did you mean `context.resolve`? list the tools"),
+        (("call", "list_context"), "hint: did you mean `list_contexts`"),
+    ],
+)
+def test_what_is_near_is_asked_for(typed: Typed, words: tuple[str, ...], guess: str) -> None:
+    assert guess in typed(*words)
+
+
+@pytest.mark.parametrize("words", [("xyzzy",), ("connect", "xyzzy"), ("call", "xyzzy"), ("",), ("connect", "")])
+def test_what_is_near_to_nothing_is_not_guessed_at(typed: Typed, words: tuple[str, ...]) -> None:
+    assert "id you mean" not in typed(*words)
+
+
+def test_a_cache_is_asked_for_by_its_name(typed: Typed) -> None:
+    Path("docs").mkdir()
+    Path("docs/keys.md").write_text("# Keys\n")
+    assert run(("build", "--sources", "docs", "--cache", ".context/caches/handbook")) == 0
+    for words in (("resolve", "--query", "x", "--cache"), ("verify", "--cache"), ("refresh",)):
+        assert "hint: did you mean `handbook`? list what is there" in typed(*words, "handbok")
+
+
+def test_a_member_is_asked_for_by_its_name(typed: Typed, tmp_path: Path) -> None:
+    make_member(tmp_path / "guild", "echo")
+    assert "hint: did you mean `echo`? the guild has echo" in typed("guild", "tools", "ecco", "--guild", "../guild")
+
+
+def test_a_directory_that_is_missing_is_called_so(typed: Typed) -> None:
+    Path("src").mkdir()
+    Path("src/a.py").write_text("x = 1\n" * 100)
+    assert run(("init",)) == 0
+    said = typed("show", "scr")
+    assert "the project has no directory scr\n" in said
+    assert "did you mean `src`?" in said
+    Path("empty").mkdir()
+    assert "No .context.yaml found" in typed("show", "empty")
+    assert "path traversal" in typed("show", "../other")
+
+
+def test_init_writes_nothing_where_there_is_nothing(typed: Typed, capfd: pytest.CaptureFixture[str]) -> None:
+    assert typed("xyzzy")
+    assert run(("init",)) == 0
+    assert capfd.readouterr().err == "nothing to draft; AGENTS.md: unchanged\n"
+    assert os.listdir() == []
+
+
+def test_help_is_a_command_too(typed: Typed, capfd: pytest.CaptureFixture[str]) -> None:
+    assert typed("xyzzy")
+    assert run(("help",)) == 0
+    assert capfd.readouterr().out.startswith("Usage: context COMMAND")
+    assert run(("help", "build")) == 0
+    assert capfd.readouterr().out.startswith("Usage: context build")
+
+
+def test_names_of_other_programs_lead_to_commands_of_ours() -> None:
+    assert set(SAME.values()) <= set(COMMANDS)
+    assert not set(SAME) & set(COMMANDS)
+
+
+def test_of_many_near_names_three_are_asked_for() -> None:
+    names = [f"docs-{number}" for number in range(9)]
+    assert len(nearest("docs", names)) == 3
+    assert question("docs", names).count("`") == 6
+    assert question("", names) == ""
+    assert question("docs", []) == ""
+
+
+@pytest.fixture
+def taken() -> socket.socket:
+    return socket.create_server((LOOPBACK, 0))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (json.dumps({"status": "ok", "version": "9.9"}), "another Context Hall listens there, 9.9"),
+        ("This hall wants its token", "another Context Hall listens there, of an unknown version"),
+        ("<h1>It works!</h1>", "something else listens there"),
+    ],
+)
+def test_a_port_that_another_hall_has_says_so(taken: socket.socket, body: str, said: str) -> None:
+    def answer() -> None:
+        connected, _ = taken.accept()
+        with connected:
+            connected.recv(4096)
+            connected.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+
+    answering = Thread(target=answer)
+    answering.start()
+    with taken, pytest.raises(UsageError, match=said) as refused:
+        bind(Address(LOOPBACK, taken.getsockname()[1]), has_token=False)
+    answering.join()
+    assert "0 for a free one" in refused.value.hint

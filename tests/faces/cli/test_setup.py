@@ -1,0 +1,274 @@
+"""`context setup`, as a newcomer types it: one command, and one to undo it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from contexthall.caches.build.document_folders import find_folders
+from contexthall.faces.cli.table import run
+from contexthall.hall import open_hall
+from contexthall.system.undo_journal import SET_ASIDE
+
+Typed: TypeAlias = Callable[..., tuple[int, str, str]]
+CURSOR = '{"mcpServers": {"other": {"command": "other-server"}}}\n'
+
+
+@pytest.fixture(autouse=True)
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with documents and code, whose user has Cursor and Codex."""
+    for variable in list(os.environ):
+        if variable.startswith(("CONTEXT_", "XDG_", "CODEX_", "COPILOT_")):
+            monkeypatch.delenv(variable)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "/nowhere")
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "config.toml").write_text('model = "best"\n')
+    shop = tmp_path / "shop"
+    (shop / "docs").mkdir(parents=True)
+    (shop / "docs" / "keys.md").write_text("# Keys\n\n## How to rotate\n\nRotate the keys every month.\n")
+    (shop / "docs" / "people.md").write_text("# People\n\nAsk Ada.\n")
+    (shop / "src").mkdir()
+    (shop / "src" / "prices.py").write_text(
+        '"""Prices, without floats."""\n\n\ndef total() -> int:\n    return 1\n' * 9
+    )
+    monkeypatch.chdir(shop)
+    return shop
+
+
+@pytest.fixture
+def typed(capfd: pytest.CaptureFixture[str]) -> Typed:
+    def typed(*arguments: str) -> tuple[int, str, str]:
+        capfd.readouterr()
+        code = run(arguments)
+        return code, *capfd.readouterr()
+
+    return typed
+
+
+def everything(root: Path) -> dict[str, bytes | None]:
+    """Give every file and folder, but for what the hall remembers for its user."""
+    paths = [path for path in root.rglob("*") if not {".cache", ".local"} & set(path.relative_to(root).parts)]
+    return {str(path.relative_to(root)): path.read_bytes() if path.is_file() else None for path in paths}
+
+
+def test_it_says_what_it_would_do_and_does_nothing(typed: Typed, tmp_path: Path, shop: Path) -> None:
+    before = everything(tmp_path)
+    code, out, err = typed("setup", "--dry-run")
+    assert code == 0
+    assert out.splitlines() == [
+        f"The hall of {shop}",
+        "  build    docs, 2 documents, as the cache docs",
+        "  draft    3 contexts (.context.yaml), and AGENTS.md",
+        f"  connect  Cursor, in {shop}/.cursor/mcp.json",
+        f"  connect  Codex, in {tmp_path}/.codex/config.toml",
+    ]
+    assert "nothing was done" in err
+    assert everything(tmp_path) == before
+
+
+def test_where_nobody_can_be_asked_nothing_is_done(typed: Typed, tmp_path: Path) -> None:
+    before = everything(tmp_path)
+    code, _, err = typed("setup")
+    assert (code, everything(tmp_path)) == (1, before)
+    assert "hint: the same command with --yes does it" in err
+
+
+def test_everything_is_done_and_is_fresh_and_can_be_asked(typed: Typed, shop: Path) -> None:
+    code, _, err = typed("setup", "--yes")
+    assert code == 0
+    assert 'try it: `context ask "How to rotate"`' in err
+    assert "undo all of it: `context setup --undo`" in err
+    assert "Rotate the keys every month." in typed("ask", "How to rotate")[1]
+    assert typed("status", "--check")[0] == 0
+    entry = json.loads((shop / ".cursor" / "mcp.json").read_text())["mcpServers"]["context-hall"]
+    assert entry["args"][-2:] == ["--reply", "text"]
+    assert (shop / ".context" / ".gitignore").read_text() == "*\n"
+
+
+def test_undoing_leaves_everything_as_it_was(typed: Typed, tmp_path: Path) -> None:
+    before = everything(tmp_path)
+    assert typed("setup", "--yes")[0] == 0
+    assert everything(tmp_path) != before
+    named = typed("setup", "--undo", "--dry-run")[1].splitlines()
+    assert str(tmp_path / "shop" / "AGENTS.md") in named
+    assert typed("setup", "--undo")[0] == 0
+    assert everything(tmp_path) == before
+    assert "there is nothing to undo" in typed("setup", "--undo")[2]
+
+
+def test_what_was_there_before_comes_back(typed: Typed, tmp_path: Path, shop: Path) -> None:
+    (shop / ".cursor").mkdir()
+    (shop / ".cursor" / "mcp.json").write_text(CURSOR)
+    (shop / "AGENTS.md").write_text("# Be kind\n")
+    run(("init",))
+    (shop / "new").mkdir()
+    (shop / "new" / "a.py").write_text('"""New."""\n' + "x = 1\n" * 99)
+    before = everything(tmp_path)
+    assert typed("setup", "--yes")[0] == 0
+    assert typed("setup", "--undo")[0] == 0
+    assert everything(tmp_path) == before
+
+
+def test_a_second_run_does_nothing_and_a_third_only_what_is_new(typed: Typed, tmp_path: Path, shop: Path) -> None:
+    before = everything(tmp_path)
+    typed("setup", "--yes")
+    done = everything(tmp_path)
+    code, out, err = typed("setup", "--yes")
+    assert (code, everything(tmp_path)) == (0, done)
+    assert "the cache docs is there already" in out
+    assert "Cursor knows this hall already" in out
+    assert "nothing is left to do" in err
+    (shop / "wiki").mkdir()
+    (shop / "wiki" / "home.md").write_text("# Home\n")
+    assert "  build    wiki, 1 document, as the cache wiki" in typed("setup", "--yes", "--only", "caches")[1]
+    assert typed("setup", "--undo")[0] == 0
+    (shop / "wiki" / "home.md").unlink()
+    (shop / "wiki").rmdir()
+    assert everything(tmp_path) == before
+
+
+def test_what_somebody_changed_since_is_kept(typed: Typed, shop: Path) -> None:
+    typed("setup", "--yes")
+    context = shop / "src" / ".context.yaml"
+    context.write_text(context.read_text() + "# mine\n")
+    (shop / ".context" / "mine.txt").write_text("mine")
+    err = typed("setup", "--undo")[2]
+    assert f"kept {context}: somebody has changed it since" in err
+    assert "# mine" in context.read_text()
+    assert (shop / ".context" / "mine.txt").read_text() == "mine"
+    assert not (shop / "docs" / ".context.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("parts", "there"), [("caches", ".context"), ("contexts", "AGENTS.md"), ("clients", ".cursor")]
+)
+def test_a_part_can_be_done_alone(typed: Typed, shop: Path, parts: str, there: str) -> None:
+    before = set(os.listdir(shop))
+    assert typed("setup", "--yes", "--only", parts)[0] == 0
+    new = set(os.listdir(shop)) - before
+    assert there in new
+    assert len(new - {".context.yaml"}) == 1
+
+
+def test_a_guild_is_made_only_if_it_is_asked_for(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / ".cursor" / "mcp.json").write_text(CURSOR)
+    assert (
+        "1 other server of your agents could become members of a guild: `--only guild`"
+        in typed("setup", "--dry-run")[1]
+    )
+    before = everything(tmp_path)
+    code, out, _ = typed("setup", "--yes", "--only", "guild,clients")
+    guild = tmp_path / ".config" / "contexthall" / "guild"
+    assert code == 0
+    assert f"  enrol    other in {guild}" in out
+    assert json.loads((guild / "other" / "plugin.json").read_text())["mcp"]["command"] == "other-server"
+    assert f'"{guild}"' in (tmp_path / ".codex" / "config.toml").read_text()
+    assert typed("setup", "--undo")[0] == 0
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--only", "cachs"), "hint: did you mean `caches`?"),
+        (("--only", ""), "is no part of a setup"),
+        (("--only", "caches,,guild"), "is no part of a setup"),
+        (("--path", "nowhere"), "nowhere"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(typed: Typed, words: tuple[str, ...], said: str) -> None:
+    code, _, err = typed("setup", "--yes", *words)
+    assert code != 0
+    assert said in err
+
+
+def test_without_a_home_nothing_is_written(typed: Typed, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    before = everything(shop)
+    assert typed("setup", "--yes")[0] != 0
+    assert everything(shop) == before
+
+
+def test_one_clients_broken_file_hides_nothing_else(typed: Typed, tmp_path: Path, shop: Path) -> None:
+    (tmp_path / ".codex" / "config.toml").write_text("[broken")
+    code, out, _ = typed("setup", "--yes")
+    assert code == 0
+    assert "Codex cannot be read" in out
+    assert (shop / ".cursor" / "mcp.json").exists()
+
+
+def test_in_an_empty_directory_only_agents_are_connected(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert typed("setup", "--yes", "--only", "caches,contexts")[2].startswith("\nnothing is left to do")
+    assert os.listdir(tmp_path / "empty") == []
+
+
+DYING = """
+import os, signal, sys
+from contexthall.faces.cli.table import run
+from contexthall.system.disk import Disk, perform
+
+left = int(sys.argv[1])
+
+def counting(call, *arguments, **options):
+    global left
+    left -= getattr(call, "__name__", "") in {"write", "rename", "link", "mkdir"}
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return perform(call, *arguments, **options)
+
+Disk.__init__.__defaults__ = (counting, os.open)
+sys.exit(run(["setup", "--yes"]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writes", [5, 20, 40, 55])
+def test_whoever_is_killed_on_the_way_leaves_nothing_that_cannot_be_undone(
+    typed: Typed, tmp_path: Path, writes: int
+) -> None:
+    before = everything(tmp_path)
+    killed = subprocess.run([sys.executable, "-c", DYING, str(writes)], capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert typed("setup", "--undo")[0] == 0
+    left = {name: data for name, data in everything(tmp_path).items() if not name.endswith(SET_ASIDE)}
+    assert left == before
+
+
+def test_a_journal_in_the_project_is_nobodys(shop: Path) -> None:
+    assert not open_hall().setup_journal.path.startswith(str(shop))
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"docs": ["a.md"]}, ["docs"]),
+        ({"docs": ["a.md"], "docs/api": ["b.md", "c.md"]}, ["docs"]),
+        ({".": ["README.md"], "src": ["a.py"]}, ["."]),
+        ({".": ["main.py"]}, []),
+        ({}, []),
+        ({"pages": ["a.md", "b.html", "x.png", "y.svg"], "src": ["a.py"]}, ["pages"]),
+        ({"src": ["a.py", "b.py", "README.md"]}, ["."]),
+        ({"tests/docs": ["a.md", "b.md"], ".": ["README.md"]}, ["."]),
+        ({"data": ["a.txt", "b.txt"]}, []),
+        ({f"d{number}": ["a.md", "b.md"] for number in range(9)}, [f"d{number}" for number in range(6)]),
+    ],
+)
+def test_folders_of_documents_are_found(files: dict[str, list[str]], found: list[str]) -> None:
+    assert [each.scope for each in find_folders(files)] == found
+
+
+def test_a_cache_is_named_after_its_folder() -> None:
+    [folder] = find_folders({"packages/web/docs": ["a.md"]})
+    assert folder.cache == "packages-web-docs"
