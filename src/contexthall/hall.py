@@ -165,6 +165,10 @@ class Hall:
             open_stores=self._open_stores,
         )
 
+    def store_traffic(self) -> tuple[int, int]:
+        """Return how many requests went to object stores, and how many bytes came."""
+        return self.caches.store_traffic()
+
     def _open_stores(self) -> "Stores":
         from contexthall.caches.store.stores import Stores
 

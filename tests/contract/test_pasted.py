@@ -17,6 +17,7 @@ ELSEWHERE = {
     r"\S+/pip install": "needs a package index; tests/release installs the wheel, `make members` the servers of others",
     "sha256sum dist/|/tmp/hall/": "looks at what `make dist` has built, as tests/release do",
     "git (commit|tag|push)|python3 -m (pip install twine|twine)": "publishes",
+    r"pip install 'contexthall\[store\]'|context \w+ .*s3://": "needs a store; tests/caches/test_stores.py has one",
     "docker": "needs a daemon; tests/release take the steps of the Containerfile",
 }
 """Commands that are not run here, by how they begin, and why."""

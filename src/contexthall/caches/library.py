@@ -223,6 +223,8 @@ class Library(CacheRoot):
     @_retried_if_replaced
     def doubts(self, cache: CacheRef) -> str:
         """Return why queries do not believe the term index of a cache and read every document; empty if they do."""
+        if is_url(cache.path):
+            return ""  # from a store, queries never read every document
         with self._enter(cache) as opened:
             return index_doubts(opened)
 
@@ -307,6 +309,10 @@ class Library(CacheRoot):
         if self._open_stores is None:
             raise CacheMissingError("there are no stores here")
         return self._open_stores()
+
+    def store_traffic(self) -> tuple[int, int]:
+        """Return how many requests went to object stores, and how many bytes came; nothing is loaded for that."""
+        return self.stores.traffic() if "stores" in self.__dict__ else (0, 0)
 
     def open_directory(self, cache: CacheRef) -> Directory:
         """Open the directory of a cache, which must be on this machine."""

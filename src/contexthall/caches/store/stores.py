@@ -108,6 +108,11 @@ class Stores:
 
         return publishing.pull(self._disk, self._objects(url), target, force=force, progress=progress)
 
+    def traffic(self) -> tuple[int, int]:
+        """Return how many requests were made for answers, and how many bytes came."""
+        found = [reached.objects.traffic for reached in self._known.values()]
+        return sum(each.requests for each in found), sum(each.bytes for each in found)
+
     @contextmanager
     def working_directory(self) -> Iterator[Directory]:
         """Make a folder for as long as it is needed."""
