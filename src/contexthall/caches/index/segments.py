@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from operator import lt
 from typing import Any, NamedTuple
 
@@ -142,9 +142,10 @@ class Segments:
         """Where each page stands by the ids of its sections; none if one page's may stand between another's."""
         paths = self.page_ids
         if odd := _UP_TO_HASH.findall("~".join(paths)):  # ids without these compare as their sections' do
-            if "#" in odd:
-                return array("I")
             paths = [f"{page_id}#" for page_id in paths]
+            # What begins with another path stands directly behind it, or behind one that does so too.
+            if "#" in odd and any(after.startswith(before) for before, after in pairwise(sorted(paths))):
+                return array("I")
         ranks = array("I", range(len(paths)))
         if all(map(lt, paths, paths[1:])):
             return ranks
