@@ -207,6 +207,6 @@ def test_more_segments_in_each_process_give_the_same_answers(tmp_path: Path, mon
     [(("a.md", "b.md"), True), (("c#/a.md", "c/a.md"), True), (("a", "a#b"), False), (("a", "a b", "a#b", "b"), False)],
 )
 def test_ties_are_broken_by_id_whichever_signs_paths_have(pages: tuple[str, ...], has_ranks: bool) -> None:
-    segments = counted({page: "# Same\n\n## Part\nword\n\n## Other\nword\n" for page in pages}, 2)
+    segments = counted(dict.fromkeys(pages, "# Same\n\n## Part\nword\n\n## Other\nword\n"), 2)
     assert bool(segments.page_ranks) is has_ranks
     assert sorted(range(segments.sections), key=segments.id_order) == sorted(range(segments.sections), key=segments.id)
