@@ -526,8 +526,8 @@ CHOSEN = (
     ),
     Mutant(
         module="contexts/scan/directories.py",
-        old="_source_bytes(each) >= least",
-        new="_source_bytes(each) > least",
+        old="source_bytes(each) >= least",
+        new="source_bytes(each) > least",
         breaks="a directory that holds exactly enough is skipped",
         tests=("tests/contexts/test_vectors.py",),
     ),

@@ -32,6 +32,17 @@ _ERROR = {
     "error.message": "its sentence, always the same",
 }
 _STATE = "`fresh`, `stale`, or `missing` where no context can be read"
+_DRIFT = "how far it is from the code: `content`, `interface` or `evidence`"
+_CLAIMS = "constraints and decisions whose evidence changed: field and digest of the text; only where there are some"
+_DRIFTED = {
+    "drift": f"{_DRIFT}; only where that is known, and the context is stale",
+    "claims": _CLAIMS,
+    "cited": "what became of the evidence; only where there are such claims",
+    "cited[].claim": "the claim, as `claims` names it",
+    "cited[].text": "the claim itself",
+    "cited[].path": "the file that it cites; with `symbol`, if it cites a definition in it",
+    "cited[].is": "`changed` or `gone`",
+}
 _FINGERPRINTS = {
     "fingerprint": "of the directory's files, eight hex digits each",
     "fingerprint.stored": "as the context has it",
@@ -165,6 +176,8 @@ CALLS: dict[str, Shown] = {
             "entries[].has_context": "whether it has a context that can be read",
             "entries[].last_updated": "when the context was written; only where there is one",
             "entries[].summary": "what the directory is for; only where the context says so",
+            "entries[].drift": f"{_DRIFT}; only of a stale one of which it is known",
+            "entries[].claims": _CLAIMS,
             "entries[].error": "what is wrong with the directory or its context; only where something is",
             "matching": "how many entries there are before `limit` and `offset`; only where some may be left out",
             "error": "why nothing could be listed",
@@ -177,13 +190,14 @@ CALLS: dict[str, Shown] = {
             "state": _STATE,
             **_FINGERPRINTS,
             "last_updated": "when the context was written",
+            **_DRIFTED,
             "error": "why there is no context to judge",
         },
     ),
     "query_context": Shown(
         calls=[
             {"scope": "shop"},
-            {"scope": "tests", "filter": ["summary"], "freshness": True},
+            {"scope": "tests", "filter": ["summary", "colour"], "freshness": True},
             {"scope": ".", "filter": ["dependencies", "subdirectories", "project", "structure"]},
             {"scope": "../elsewhere"},
         ],
@@ -195,6 +209,8 @@ CALLS: dict[str, Shown] = {
             "context.project": "the project as a whole; at the root only",
             "state": "as `check_freshness` gives it; this and the following only with `freshness`",
             **_FINGERPRINTS,
+            **_DRIFTED,
+            "unknown_fields": "names in `filter` that no field has; only where there are some",
             "error": "why there is nothing to tell",
         },
         schema={"properties": {"context": {"properties": FIELDS}}},

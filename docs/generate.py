@@ -75,6 +75,7 @@ def furnished(scratch: Path) -> Hall:
     hall = open_hall(str(scratch / "shop"), cache_root=str(scratch / "caches"), guild=guild)
     hall.build_cache(str(scratch / "handbook"), str(scratch / "caches" / "handbook"))
     hall.init_contexts(full=False, dry_run=False, agents=True, progress=lambda *_: None)
+    hall.note_claim("tests", "constraints", "Every price has an example.", ["tests/test_prices.py"])
     disturb(scratch / "shop")
     return hall
 

@@ -35,7 +35,19 @@ if TYPE_CHECKING:
     from contexthall.caches.store.stores import Stores
     from contexthall.clients.register import ImportedServer, Register
     from contexthall.contexts.draft.drafting import DraftProgress
-    from contexthall.contexts.project import Context, ContextEntry, Outcome, Project, Projects, Report, StateChange
+    from contexthall.contexts.files.note import Noted
+    from contexthall.contexts.files.rehashing import Rehashed
+    from contexthall.contexts.project import (
+        ChangedReport,
+        Context,
+        ContextEntry,
+        Outcome,
+        Project,
+        Projects,
+        Report,
+        StateChange,
+    )
+    from contexthall.contexts.scan.directories import ScannedDirectory
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, ServerFactory, Trial
@@ -114,6 +126,20 @@ class _LateConnector:
         return Connector(version=__version__, environment=os.environ, log_of=self._memory.log_of)
 
 
+class _LateCodeReader:
+    """Reads code; the parsers are loaded with the first file."""
+
+    def interface_of(self, disk: Disk, directory: "ScannedDirectory") -> str:
+        from contexthall.contexts.draft.interface import interface_of
+
+        return interface_of(disk, directory)
+
+    def find_definition(self, name: str, data: bytes, symbol: str) -> str | None:
+        from contexthall.contexts.draft.definitions import find_definition
+
+        return find_definition(name, data, symbol)
+
+
 class Hall:
     """The rooms of one hall, each opened on first use. From Python, `resolve`, `query` and `invoke` ask them."""
 
@@ -187,6 +213,7 @@ class Hall:
             working_directory=self.settings.working_directory,
             memory=os.path.join(user_cache, "contexts") if user_cache else "",
             clock=time.time_ns,
+            code=_LateCodeReader(),
         )
 
     @cached_property
@@ -405,11 +432,32 @@ class Hall:
         name = sha256(os.fsencode(self._disk.real(self.settings.project_root))).hexdigest()[:16]
         return UndoJournal(self._disk, os.path.join(self.settings.user_state, "setup", f"{name}.jsonl"))
 
-    def rehash_context(self, place: str) -> bool:
-        """Write the fingerprint of a directory into its context; False if it was there already."""
-        from contexthall.contexts.files.writing import rehash
+    def rehash_contexts(self, scopes: Sequence[str] | None = None) -> "Rehashed":
+        """Say that the contexts of some directories are true again; None for all of them."""
+        from contexthall.contexts.files.rehashing import rehash_contexts
 
-        return rehash(self.project, place)
+        return rehash_contexts(self.project, scopes)
+
+    def note_claim(self, scope: str, field: str, value: object, targets: Sequence[str]) -> "Noted":
+        """Add a claim to the context of a directory, which is drafted if it has none, and say what it rests on.
+
+        Without a field, `value` names a claim that is there already.
+        """
+        from contexthall.contexts.files.note import cite_for, note_claim
+
+        project = self.project
+        place = project.locate(scope)
+        if not field:
+            return cite_for(project, place, str(value), targets)
+        if project.look(place).context is None:
+            self.regen_contexts([place], full=False, dry_run=False, agents=False, progress=lambda _done, _all: None)
+        return note_claim(project, place, field, value, targets)
+
+    def check_changed(self, names: bytes) -> "ChangedReport":
+        """Judge the contexts and claims that a list of changed files concerns."""
+        from contexthall.contexts.freshness.changed import check_changed, read_names
+
+        return check_changed(self.project, read_names(names))
 
     def init_contexts(self, *, full: bool, dry_run: bool, agents: bool, progress: "DraftProgress") -> "Outcome":
         """Draft a context for every directory that lacks one, and AGENTS.md."""

@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from contexthall.contexts.draft.definitions import find_definition
+from contexthall.contexts.draft.interface import interface_of
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.freshness.verdict import read_contents
 from contexthall.contexts.project import Project
@@ -45,6 +47,13 @@ def make_project(root: Path, files: Mapping[str, str | bytes]) -> Project:
     return open_project(root)
 
 
+class Code:
+    """Reads code, as the hall does."""
+
+    interface_of = staticmethod(interface_of)
+    find_definition = staticmethod(find_definition)
+
+
 def quietly(_done: int, _total: int) -> None:
     """Tell nobody how far it has come."""
 
@@ -52,4 +61,4 @@ def quietly(_done: int, _total: int) -> None:
 def open_project(root: Path, memory: Path | None = None, clock: int | None = None) -> Project:
     """Open a project that remembers nothing, or in `memory`."""
     now = (lambda: clock) if clock is not None else (lambda: 0)
-    return Project(Disk(), str(root), Ledger(Disk(), str(memory) if memory else "", now))
+    return Project(Disk(), str(root), Ledger(Disk(), str(memory) if memory else "", now), code=Code())

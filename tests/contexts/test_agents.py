@@ -64,3 +64,13 @@ def test_it_is_bounded_and_says_so() -> None:
     text = with_section("", rows)
     assert len(text) < 15_000
     assert "And 4960 more: `context status` lists them all." in text
+
+
+def test_what_people_wrote_comes_first_and_then_what_is_large() -> None:
+    rows = [Row(f"d{number:02}", "x", size=number << 20) for number in range(60)]
+    rows += [Row("tiny", "x", has_words=True, size=1), Row("small", "x", size=2)]
+    listed = [line.split("`")[1] for line in with_section("", rows).splitlines() if line.startswith("| `")]
+    assert listed[0] == "tiny"
+    assert (len(listed), listed[1], "small" in listed, "d00" in listed) == (40, "d32", False, False)
+    few = [Row("b", "x", size=10), Row("a", "x", size=5)]
+    assert with_section("", few) == with_section("", [row._replace(size=row.size + 9) for row in few])

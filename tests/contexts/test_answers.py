@@ -11,6 +11,7 @@ import pytest
 from tests.contexts.making import WRITTEN, fingerprint_of, make_project, write_context, write_files
 
 from contexthall import open_hall
+from contexthall.core import limits
 from contexthall.core.catalog import ToolResult
 
 MISSING = (
@@ -280,6 +281,14 @@ def test_a_confined_caller_stays_in_the_project(root: Path, tmp_path: Path) -> N
         ({"limit": 2, "offset": 3}, ["tests"]),
         ({"offset": 2.0}, ["src/core", "tests"]),
         ({"under": "src", "states": ["missing"], "limit": 9}, ["src"]),
+        ({"limit": 0}, [".", "src", "src/core", "tests"]),
+        ({"limit": 0, "offset": 2}, ["src/core", "tests"]),
+        ({"depth": 0}, ["."]),
+        ({"depth": 1}, [".", "src", "tests"]),
+        ({"under": "src", "depth": 1}, ["src", "src/core"]),
+        ({"query": "CORE"}, ["src/core"]),
+        ({"query": "core nowhere"}, []),
+        ({"query": ""}, [".", "src", "src/core", "tests"]),
         ({"nobody": "knows this"}, [".", "src", "src/core", "tests"]),
     ],
 )
@@ -292,6 +301,34 @@ def test_a_list_can_be_shortened_and_its_counts_stay(root: Path, arguments: dict
 def test_a_shortened_list_says_how_many_match(root: Path) -> None:
     assert answer(root, "list_contexts", states=["missing"], limit=1)["matching"] == 2
     assert "matching" not in answer(root, "list_contexts")
+
+
+def test_a_long_list_is_cut_between_entries_and_says_where_it_goes_on(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, size = answer(root, "list_contexts", limit=0), len(call(root, "list_contexts", limit=0).text)
+    monkeypatch.setattr(limits, "LISTED_CONTEXTS_BYTES", size)
+    assert answer(root, "list_contexts") == whole
+    monkeypatch.setattr(limits, "LISTED_CONTEXTS_BYTES", size - 1)
+    assert len(call(root, "list_contexts").text) < size
+    first = answer(root, "list_contexts")
+    assert (first["truncated"], first["total_directories"]) == (True, 4)
+    seen, found = first["entries"], first
+    assert 0 < len(seen) < 4
+    while "next_offset" in found:
+        found = answer(root, "list_contexts", offset=found["next_offset"])
+        seen += found["entries"]
+    assert seen == whole["entries"]
+    assert "truncated" not in found
+    assert answer(root, "list_contexts", limit=0) == whole
+    monkeypatch.setattr(limits, "LISTED_CONTEXTS_BYTES", 1)
+    assert len(answer(root, "list_contexts")["entries"]) == 1
+
+
+def test_a_filter_that_names_no_field_is_said_and_is_no_error(root: Path) -> None:
+    found = answer(root, "query_context", scope=".", filter=["summary", "colour", "scope", "colour"])
+    assert (found["unknown_fields"], found["isError"]) == (["colour"], False)
+    assert "unknown_fields" not in answer(root, "query_context", scope=".", filter=["todos"])
 
 
 def test_a_list_under_what_leads_out_is_refused(root: Path) -> None:
@@ -308,7 +345,9 @@ def test_a_list_under_what_leads_out_is_refused(root: Path) -> None:
         ("query_context", {"scope": ".", "filter": [1]}, "filter"),
         ("query_context", {"scope": ".", "freshness": "yes"}, "freshness"),
         ("check_freshness", {"scope": ".", "path": 1}, "path"),
-        ("list_contexts", {"limit": 0}, "limit"),
+        ("list_contexts", {"limit": -1}, "limit"),
+        ("list_contexts", {"depth": -1}, "depth"),
+        ("list_contexts", {"query": 1}, "query"),
         ("list_contexts", {"states": ["rotten"]}, "states"),
     ],
 )

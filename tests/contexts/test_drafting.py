@@ -144,7 +144,7 @@ def test_regen_drafts_again_what_is_stale(shop: Project) -> None:
     found = context(root, "src/shop/core")
     assert (found["exports"], found["last_updated"]) == (["def earn() -> None"], LATER)
     assert set(states(shop).values()) == {"fresh"}
-    assert regen(shop) == Outcome([], [], [], [], "unchanged")
+    assert regen(shop) == Outcome([], [], [], [], "unchanged", {}, {})
 
 
 def test_a_persons_words_survive(shop: Project) -> None:
@@ -172,13 +172,15 @@ def test_a_drafted_field_that_a_person_edited_is_theirs(shop: Project) -> None:
 
 
 def test_a_draft_that_was_made_elsewhere_is_no_edit_of_a_person(shop: Project) -> None:
-    """Somebody else drafts the context again and hands it on; here it is only said to be true."""
+    """Somebody else drafts the context again and hands it on, with the lock."""
+    root, clone = Path(shop.root), Path(shop.root).parent / "clone"
     init(shop)
-    path = Path(shop.root) / "src/shop/.context.yaml"
-    elsewhere = path.read_text().replace("The shop itself.", "Drafted elsewhere.").replace(NOW, "2026-01-01T12:00:00Z")
-    path.write_text(elsewhere)
-    write_files(Path(shop.root), {"src/shop/more.py": "more = 1\n"})
-    rehash(shop, "src/shop")
+    shutil.copytree(root, clone)
+    write_files(clone, {"src/shop/__init__.py": '"""Drafted elsewhere."""\n'})
+    regen(open_project(clone))
+    for name in (".context.lock", "src/shop/.context.yaml"):
+        shutil.copy(clone / name, root / name)
+    assert context(root, "src/shop")["summary"] == "Drafted elsewhere."
     regen(shop, ["src/shop"])
     found = context(Path(shop.root), "src/shop")
     assert found["summary"] == "The shop itself."

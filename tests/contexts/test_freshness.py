@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.contexts.making import fingerprint_of, make_project, open_project, write_context, write_files
 
+from contexthall.clients.config_file import BACKUP_SUFFIX
 from contexthall.contexts.files.writing import rehash
 from contexthall.contexts.freshness import heads
 from contexthall.contexts.freshness.heads import Head
@@ -217,7 +218,7 @@ def test_the_fingerprint_of_another_tool_is_accepted(tmp_path: Path) -> None:
 def test_a_stale_context_says_what_changed_where_that_is_known(tmp_path: Path) -> None:
     make_project(tmp_path / "p", FILES)
     project = open_project(tmp_path / "p", tmp_path / "memory")
-    assert not rehash(project, ".")
+    assert not rehash(project, ".").is_other
     edit_with_size_and_time_kept(tmp_path / "p")
     delete(tmp_path / "p")
     add(tmp_path / "p")
@@ -289,7 +290,7 @@ def test_where_nothing_can_be_remembered_everything_works(tmp_path: Path) -> Non
     (tmp_path / "memory").write_text("a file in the way")
     project = open_project(tmp_path / "p", tmp_path / "memory", time.time_ns() + 10**12)
     assert [entry["state"] for entry in project.list_contexts().to_json()["entries"]] == ["fresh", "fresh"]
-    assert not rehash(project, ".")
+    assert not rehash(project, ".").is_other
 
 
 def test_what_is_learnt_is_learnt_of_the_files_that_were_read(tmp_path: Path) -> None:
@@ -371,3 +372,25 @@ def test_a_context_in_an_ignored_directory_is_judged_by_its_files(tmp_path: Path
     assert state(project, "out") == "fresh"
     write_files(tmp_path / "p", {"out/x.py": "2"})
     assert state(project, "out") == "stale"
+
+
+UNCOUNTED = [".context.lock", ".mcp.json", ".mcp.json" + BACKUP_SUFFIX]
+
+
+@pytest.mark.parametrize("name", UNCOUNTED)
+def test_files_about_the_hall_do_not_count(tmp_path: Path, name: str) -> None:
+    project = make_project(tmp_path / "p", FILES)
+    write_files(tmp_path / "p", {name: "{}\n"})
+    assert state(project) == "fresh"
+
+
+@pytest.mark.parametrize("counted", [UNCOUNTED[:1], UNCOUNTED[1:2], UNCOUNTED[1:], UNCOUNTED])
+def test_a_stored_fingerprint_that_counts_them_is_fresh_until_they_change(tmp_path: Path, counted: list[str]) -> None:
+    project = make_project(tmp_path / "p", FILES)
+    write_files(tmp_path / "p", dict.fromkeys(UNCOUNTED, "{}\n"))
+    names = sorted(["a.py", "b.md", *counted])
+    lines = [f"{name}:{sha256((tmp_path / 'p' / name).read_bytes()).hexdigest()}" for name in names]
+    write_context(tmp_path / "p", ".", sha256("\n".join(lines).encode()).hexdigest()[:8])
+    assert [state(project), state(project)] == ["fresh", "fresh"]
+    write_files(tmp_path / "p", {counted[0]: "{ }\n"})
+    assert state(project) == "stale"

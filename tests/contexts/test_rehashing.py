@@ -69,14 +69,14 @@ def test_a_stale_context_becomes_fresh_and_keeps_its_permissions(tmp_path: Path)
     context.chmod(0o640)
     write_files(tmp_path / "p", {"a/x.py": "2"})
     before = context.read_text()
-    assert rehash(project, "a")
+    assert rehash(project, "a").is_other
     stored = before.split('"')[3]
     assert context.read_text() == before.replace(stored, fingerprint_of(tmp_path / "p/a"))
     assert context.stat().st_mode & 0o777 == 0o640
     assert project.check_freshness("a").to_json()["state"] == "fresh"
     assert sorted(path.name for path in (tmp_path / "p/a").iterdir()) == [".context.yaml", "x.py"]
     written = context.stat()
-    assert not rehash(project, "a")
+    assert not rehash(project, "a").is_other
     assert context.stat() == written
 
 
@@ -172,7 +172,7 @@ def test_where_names_cannot_be_exchanged_one_takes_the_others_place(tmp_path: Pa
         return call(*arguments, **options)
 
     project.disk = Disk(unable)
-    assert rehash(project, ".")
+    assert rehash(project, ".").is_other
     assert project.check_freshness(".").to_json()["state"] == "fresh"
 
 
@@ -183,7 +183,7 @@ def test_a_context_keeps_its_owner(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", {"x.py": "1"})
     write_files(tmp_path / "p", {"x.py": "2"})
     os.chown(tmp_path / "p/.context.yaml", *owner)
-    assert rehash(project, ".")
+    assert rehash(project, ".").is_other
     found = (tmp_path / "p/.context.yaml").stat()
     assert (found.st_uid, found.st_gid) == owner
 
@@ -226,5 +226,5 @@ def test_what_is_remembered_of_a_project_is_one_whatever_link_leads_to_it(tmp_pa
         Disk(), home=str(tmp_path / "p"), working_directory=str(tmp_path), memory=str(memory), clock=lambda: 0
     )
     for root in ("p", "link"):
-        assert not rehash(projects.at(str(tmp_path / root)), ".")
+        assert not rehash(projects.at(str(tmp_path / root)), ".").is_other
     assert len(list(memory.iterdir())) == 1

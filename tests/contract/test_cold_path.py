@@ -38,6 +38,8 @@ ARGUMENTS = {
     "regen": ["regen"],
     "status": ["status"],
     "show": ["show", "."],
+    "note": ["note", ".", "--constraint", "Never."],
+    "check": ["check", "--changed", "-"],
     "rehash": ["rehash"],
     "validate": ["validate"],
 }
@@ -142,11 +144,11 @@ def test_a_command_of_the_caches_loads_nothing_heavy_and_no_other_room(name: str
     assert not others & loaded
 
 
-@pytest.mark.parametrize("name", ["status --json", "show", "rehash"])
+@pytest.mark.parametrize("name", ["status --json", "show", "rehash", "note", "check"])
 def test_a_command_of_the_contexts_loads_nothing_heavy_and_no_other_room(name: str, project: Path) -> None:
     name, *more = name.split()
     loaded = modules_loaded_by([*ARGUMENTS[name], *more], project)
-    writing = {"ctypes"} if name == "rehash" else set()
+    writing = {"rehash": {"ctypes", "tree_sitter", "tomllib"}, "note": {"ctypes"}}.get(name, set())
     assert not (HEAVY | {"watchfiles", "tree_sitter"}) & loaded - writing
     others = {
         "contexthall.caches",

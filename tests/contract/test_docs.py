@@ -155,7 +155,7 @@ def test_every_command_and_option_named_in_passing_is_there(document: str) -> No
 def is_a_command(passage: str) -> bool:
     """Say whether `context` knows the command that this begins with, and each of its options."""
     words = [word.strip("[]") for word in passage.partition(" -- ")[0].split()]
-    options = {word.partition("=")[0] for word in words if word.startswith("-")}
+    options = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
     commands = every_command()
     name = next((name for name in (" ".join(words[:2]), words[0]) if name in commands), None)
     if name is None:

@@ -212,8 +212,8 @@ def test_no_trap_makes_a_command_write_outside_or_run_anything(name: str, tmp_pa
 DEEDS: tuple[Callable[[Hall], object], ...] = (
     lambda hall: hall.init_contexts(full=True, dry_run=False, agents=True, progress=quietly),
     lambda hall: hall.regen_contexts(hall.project.places(), full=True, dry_run=False, agents=True, progress=quietly),
-    lambda hall: [hall.rehash_context(place) for place in hall.project.places()],
-    lambda hall: [hall.rehash_context(place) for place in ("lib", "src/again", "src/core/deep", "lib/outside")],
+    lambda hall: hall.rehash_contexts(),
+    lambda hall: hall.rehash_contexts(["lib", "src/again", "src/core/deep", "lib/outside"]),
     lambda hall: hall.validate_contexts(strict=True),
     lambda hall: hall.project.list_contexts().to_json(),
     lambda hall: [

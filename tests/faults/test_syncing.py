@@ -84,18 +84,28 @@ def drafted(folder: str) -> list[str]:
 
 TOOLS = replaced("guild/echo", "tools-cache.json", synced=False)
 APPROVED = replaced("state/guild", "echo-DIGEST.json")
+NEW_LOCK, LOCK = put("project", ".context.lock"), rewritten("project", ".context.lock")
 JOURNALS = {
-    "init": [*drafted("project/src"), *put("project", "AGENTS.md"), *drafted("project")],
-    "init beside AGENTS.md": [*drafted("project/src"), *rewritten("project", "AGENTS.md"), *drafted("project")],
+    "init": [*NEW_LOCK, *drafted("project/src"), *put("project", "AGENTS.md"), *drafted("project")],
+    "init beside AGENTS.md": [
+        *NEW_LOCK,
+        *drafted("project/src"),
+        *rewritten("project", "AGENTS.md"),
+        *drafted("project"),
+    ],
     "init of a new directory": [
+        *LOCK,
         *drafted("project/web"),
         *rewritten("project", "AGENTS.md"),
         *rewritten("project", ".context.yaml"),
+        *LOCK,
     ],
     "regen": [
+        *LOCK,
         *rewritten("project/src", ".context.yaml"),
         *rewritten("project", "AGENTS.md"),
         *rewritten("project", ".context.yaml"),
+        *LOCK,
     ],
     "rehash": rewritten("project", ".context.yaml"),
     "first refresh": [*TOOLS, *APPROVED],

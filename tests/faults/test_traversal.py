@@ -333,7 +333,7 @@ DEEDS = (
     Deed("check", lambda hall: hall.project.check_freshness("src/core").to_json(), _FOLDERS, 5),
     Deed("list", lambda hall: hall.project.list_contexts().to_json(), _FOLDERS, 5),
     Deed("validate", lambda hall: hall.validate_contexts(strict=True), _FOLDERS, 7),
-    Deed("rehash", lambda hall: hall.rehash_context("src/core"), _WRITTEN, 7),
+    Deed("rehash", lambda hall: hall.rehash_contexts(["src/core"]), _WRITTEN, 7),
     Deed("init", _init, _WRITTEN, 31),
     Deed("regen", _regen, _WRITTEN, 31),
     Deed("resolve", lambda hall: _cached(hall, "rotate"), _CACHE, 5),

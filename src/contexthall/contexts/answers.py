@@ -5,8 +5,12 @@ Pure. A fault of one directory is part of an answer, not an exception.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate, takewhile
 from typing import Any, Literal, NamedTuple, Self
 
+from contexthall.contexts.files.claims import JudgedCitation
+from contexthall.contexts.freshness.drift import DRIFTS, NO_DRIFT, Drift
+from contexthall.contexts.freshness.verdict import FRESH, STALE
 from contexthall.contexts.scan.directories import ROOT, UNREADABLE, Census
 from contexthall.core.errors import (
     ContextCorruptError,
@@ -42,6 +46,16 @@ class Selection(NamedTuple):
     states: Collection[str] = ()
     offset: int = 0
     limit: int | None = None
+    query: str = ""
+    """Words, all of which stand in the scope or in the summary."""
+    depth: int | None = None
+    """At most so many levels below `under`, or below the root."""
+    most_bytes: int | None = None
+    """Of the answer as JSON; whole entries, and at least one."""
+
+    @property
+    def is_filter(self) -> bool:
+        return self._replace(most_bytes=None) != Selection()
 
 
 EVERYTHING = Selection()
@@ -58,18 +72,29 @@ class ContextEntry(NamedTuple):
     summary: Any = None
     has_summary: bool = False
     error: str = ""
+    has_words: bool = False
+    """Whether people wrote some of it; no part of an answer."""
+    drift: str = ""
+    """How far a stale one has drifted: content, interface or evidence; empty if that is not known."""
+    claims: Sequence[str] = ()
+    """The claims whose evidence is not what it was."""
     cause: str = ""
     """What the system said if it would not let the context be read: for people, and no part of an answer."""
 
     def to_json(self) -> dict[str, Any]:
-        entry = {"scope": self.scope, "state": self.state, "has_context": self.has_context}
+        entry: dict[str, Any] = {"scope": self.scope, "state": self.state, "has_context": self.has_context}
         if self.has_context:
             entry["last_updated"] = self.last_updated
         if self.has_summary:
             entry["summary"] = self.summary
+        if self.drift or self.claims:
+            entry |= drifted(self.state, self.drift, self.claims)
         if self.error:
             entry["error"] = self.error
         return entry
+
+
+_COUNTS = ("total_directories", "skipped_directories", "tracked")
 
 
 class ContextListing(NamedTuple):
@@ -81,16 +106,19 @@ class ContextListing(NamedTuple):
     tracked: int = 0
     entries: Sequence[ContextEntry] = ()
     matching: int | None = None
-    """How many entries were wanted, if not all are shown."""
+    """How many entries were wanted, if not all were."""
+    next_offset: int | None = None
+    """Where the list goes on, if it was cut because the answer would be too long."""
     error: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        answer = self._asdict() | {"entries": [entry.to_json() for entry in self.entries]}
-        if self.matching is None:
-            del answer["matching"]
-        if not self.error:
-            del answer["error"]
-        return answer
+        counts = {name: getattr(self, name) for name in _COUNTS}
+        answer = {"root": self.root, **counts, "entries": [entry.to_json() for entry in self.entries]}
+        if self.matching is not None:
+            answer["matching"] = self.matching
+        if self.next_offset is not None:
+            answer |= {"truncated": True, "next_offset": self.next_offset}
+        return answer | ({"error": self.error} if self.error else {})
 
 
 class FreshnessReport(NamedTuple):
@@ -104,6 +132,7 @@ class FreshnessReport(NamedTuple):
     changed: Mapping[str, list[str]] = {}
     """Which files were added, removed and modified, where that is known."""
     error: str = ""
+    drift: Drift = NO_DRIFT
 
     def to_json(self) -> dict[str, Any]:
         answer: dict[str, Any] = {"scope": self.scope, "state": self.state}
@@ -112,6 +141,9 @@ class FreshnessReport(NamedTuple):
             answer["last_updated"] = self.last_updated
         if self.changed:
             answer["changed"] = self.changed
+        answer |= drifted(self.state, self.drift.level, self.drift.claims)
+        if self.drift.failing:
+            answer["cited"] = [_cited(each) for each in self.drift.failing]
         if self.error:
             answer["error"] = self.error
         return answer
@@ -125,13 +157,16 @@ class ContextReading(NamedTuple):
     """What the context says; None if there is an error instead."""
     freshness: FreshnessReport | None = None
     error: str = ""
+    unknown: Sequence[str] = ()
+    """Names that were asked for, and that no field has."""
 
     def to_json(self) -> dict[str, Any]:
         if self.fields is None:
             return {"found": False, "scope": self.scope, "error": self.error}
         freshness = self.freshness.to_json() if self.freshness else {}
         freshness.pop("last_updated", None)  # which the context itself says
-        return {"found": True, "scope": self.scope, "context": self.fields} | freshness
+        unknown = {"unknown_fields": [*self.unknown]} if self.unknown else {}
+        return {"found": True, "scope": self.scope, "context": self.fields} | freshness | unknown
 
 
 class ContextFinding(NamedTuple):
@@ -153,11 +188,41 @@ class Report(NamedTuple):
 
 
 class StateChange(NamedTuple):
-    """A directory whose state is another one now; None for one that is not, or no longer, there."""
+    """A directory whose state or drift is another one now; None for one that is not, or no longer, there."""
 
     scope: str
     was: str | None
     state: str | None
+    drift: str = ""
+    """How far a stale one has drifted, as far as that is known; `evidence` of one with claims that do not hold."""
+
+
+class FailingClaim(NamedTuple):
+    """A claim of a context that rests on something that is not what it was."""
+
+    scope: str
+    judged: JudgedCitation
+
+    def to_json(self) -> dict[str, str]:
+        return {"scope": self.scope, **_cited(self.judged)}
+
+
+class ChangedReport(NamedTuple):
+    """What does not hold, of what changed files concern."""
+
+    contexts: Sequence[FreshnessReport]
+    """Those that are stale."""
+    claims: Sequence[FailingClaim]
+
+    def is_beyond(self, level: str) -> bool:
+        """Return whether something has drifted so far, or further, or nobody knows how far."""
+        return bool(self.claims) or any(is_beyond(each.state, each.drift.level, level) for each in self.contexts)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "contexts": [each.to_json() for each in self.contexts],
+            "claims": [each.to_json() for each in self.claims],
+        }
 
 
 class Outcome(NamedTuple):
@@ -169,6 +234,10 @@ class Outcome(NamedTuple):
     failed: list[tuple[str, str]]
     agents: str
     """What became of AGENTS.md: created, updated, unchanged, or why it was left alone."""
+    replaced: dict[str, list[str]]
+    """Scope → the drafted fields that have another value now, or none."""
+    kept: dict[str, list[str]]
+    """Scope → the drafted fields that a person has changed: they are the person's, and stay."""
 
 
 class Context(NamedTuple):
@@ -206,11 +275,51 @@ def listing(root: str, census: Census, entries: Sequence[ContextEntry], selectio
     """Return the wanted `entries`."""
     tracked = sum(entry.has_context for entry in entries)
     whole = ContextListing(shown(root), len(census.kept), census.skipped, tracked, entries)
-    if selection == EVERYTHING:
+    if selection.is_filter:
+        wanted = [entry for entry in entries if _is_wanted(entry, selection)]
+        end = None if selection.limit is None else selection.offset + selection.limit
+        whole = whole._replace(entries=wanted[selection.offset : end], matching=len(wanted))
+    return whole if selection.most_bytes is None else _bounded(whole, selection.offset, selection.most_bytes)
+
+
+def _bounded(whole: ContextListing, offset: int, most_bytes: int) -> ContextListing:
+    """Leave out the entries at the end that would make the answer too long, but never all of them."""
+    rest = most_bytes - _size(whole._replace(entries=()).to_json()) + 1  # there is a comma less than entries
+    fitting = [*takewhile(lambda left: left >= 0, accumulate(whole.entries, _take, initial=rest))][1:]
+    if len(fitting) == len(whole.entries):
         return whole
-    wanted = [entry for entry in entries if _is_wanted(entry, selection)]
-    end = None if selection.limit is None else selection.offset + selection.limit
-    return whole._replace(entries=wanted[selection.offset : end], matching=len(wanted))
+    marks = _size({"truncated": True, "next_offset": offset + len(fitting)}) - 1
+    number = max(1, sum(left >= marks for left in fitting))
+    return whole._replace(entries=whole.entries[:number], next_offset=offset + number)
+
+
+def _take(rest: int, entry: ContextEntry) -> int:
+    """Return how many bytes are left once an entry is in the answer."""
+    return rest - _size(entry.to_json()) - 1
+
+
+def _size(value: object) -> int:
+    return len(compact(value).encode("utf-8", "surrogatepass"))
+
+
+def is_beyond(state: str, drift: str, level: str) -> bool:
+    """Return whether a context has drifted as far as `level`, or further; if nobody knows how far, it has."""
+    if not drift:
+        return state != FRESH
+    return DRIFTS.index(drift) >= DRIFTS.index(level)
+
+
+def drifted(state: str, drift: str, claims: Sequence[str]) -> dict[str, Any]:
+    """Return what is said of drift: of a stale context how far, of any context which claims do not hold."""
+    level = {"drift": drift} if state == STALE and drift else {}
+    return level | ({"claims": [*claims]} if claims else {})
+
+
+def _cited(judged: JudgedCitation) -> dict[str, str]:
+    """Return what does not hold any more: the claim in its own words, and what became of its evidence."""
+    claim, citation = judged.claim, judged.citation
+    symbol = {"symbol": citation.symbol} if citation.symbol else {}
+    return {"claim": claim.name, "text": claim.text, "path": citation.path, **symbol, "is": judged.verdict}
 
 
 def failed_listing(root: str, reason: str = "") -> ContextListing:
@@ -222,4 +331,13 @@ def failed_listing(root: str, reason: str = "") -> ContextListing:
 def _is_wanted(entry: ContextEntry, selection: Selection) -> bool:
     scope, under = entry.scope, selection.under
     is_under = under in {None, ROOT, scope} or scope.startswith(f"{under}/")
-    return is_under and (not selection.states or entry.state in selection.states)
+    if not is_under or (selection.states and entry.state not in selection.states):
+        return False
+    if selection.depth is not None and _levels(scope) - _levels(under or ROOT) > selection.depth:
+        return False
+    text = f"{scope} {entry.summary if isinstance(entry.summary, str) else ''}".casefold()
+    return all(word in text for word in selection.query.casefold().split())
+
+
+def _levels(scope: str) -> int:
+    return 0 if scope == ROOT else scope.count("/") + 1

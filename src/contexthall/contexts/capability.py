@@ -39,8 +39,14 @@ LIST_INPUT: JsonObject = {
             "items": {"type": "string", "enum": [*STATES]},
             "description": "List only directories in these states",
         },
-        "limit": {"type": "integer", "minimum": 1, "description": "List at most so many directories"},
+        "limit": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "List at most so many directories; 0 for all, however long the answer gets",
+        },
         "offset": {"type": "integer", "minimum": 0, "description": "Leave out so many directories at the beginning"},
+        "query": {"type": "string", "description": "List only those whose scope and summary have all these words"},
+        "depth": {"type": "integer", "minimum": 0, "description": "List at most so many levels below `under`"},
     },
 }
 CHECK_INPUT: JsonObject = {"type": "object", "required": ["scope"], "properties": {"scope": _SCOPE, "path": _PATH}}
@@ -69,8 +75,10 @@ def contexts_capability(projects: Projects) -> Capability:
             title="List contexts",
             description=(
                 "List the directories of the project, what each is for, and whether what is said about it is fresh, "
-                "stale or missing. The counts are those of the whole project; `under`, `states`, `limit` and `offset` "
-                "shorten the list, and `matching` then tells how many there are."
+                "stale or missing. The counts are those of the whole project; `under`, `depth`, `states`, `query`, "
+                "`limit` and `offset` shorten the list, and `matching` then tells how many there are. A list that is "
+                "`truncated` goes on at `next_offset`. Of a stale one, `drift` says how far it is from the code: "
+                "content (bytes only), interface or evidence; `claims` are those whose evidence changed."
             ),
             input_schema=LIST_INPUT,
             annotations=READ_ONLY,
@@ -82,7 +90,9 @@ def contexts_capability(projects: Projects) -> Capability:
             description=(
                 "Say whether the context of a directory is fresh: written for the files that are there now. A stale "
                 "one is no error; where it is known, `changed` names the files that were added, removed or modified "
-                "since."
+                "since, and `drift` says how far it is from the code: content (bytes only), interface (public "
+                "signatures, source files) or evidence. `claims` names the constraints and decisions whose evidence "
+                "changed, and `cited` what became of it."
             ),
             input_schema=CHECK_INPUT,
             annotations=READ_ONLY,
@@ -93,7 +103,8 @@ def contexts_capability(projects: Projects) -> Capability:
             title="Query a context",
             description=(
                 "Tell what is known of a directory: summary, decisions, constraints, exports and more. `filter` gives "
-                "only some fields, `freshness` says in the same call whether they are still true."
+                "only some fields, `freshness` says in the same call whether they are still true. `unknown_fields` are "
+                "names in `filter` that no field has."
             ),
             input_schema=QUERY_INPUT,
             annotations=READ_ONLY,
@@ -120,8 +131,16 @@ def _list(project: Project | None, root: str, arguments: JsonObject) -> ContextL
     if project is None:
         return failed_listing(root)
     under = replace_lone_surrogates(arguments["under"]) if "under" in arguments else None
-    limit = int(arguments["limit"]) if "limit" in arguments else None
-    selection = Selection(under, tuple(arguments.get("states", ())), int(arguments.get("offset", 0)), limit)
+    limit, depth = arguments.get("limit"), arguments.get("depth")
+    selection = Selection(
+        under,
+        tuple(arguments.get("states", ())),
+        int(arguments.get("offset", 0)),
+        int(limit) if limit else None,
+        str(arguments.get("query", "")),
+        None if depth is None else int(depth),
+        None if limit == 0 else limits.LISTED_CONTEXTS_BYTES,
+    )
     return project.list_contexts(selection)
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from contexthall.contexts.answers import (
     EVERYTHING,
+    ChangedReport,
     Context,
     ContextEntry,
     ContextListing,
@@ -22,15 +23,36 @@ from contexthall.contexts.answers import (
     Selection,
     StateChange,
     failed_listing,
+    is_beyond,
     listing,
     sentence,
 )
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
-from contexthall.contexts.files.schema import FILTERABLE, chosen
+from contexthall.contexts.files.lock import Lock
+from contexthall.contexts.files.schema import FILTERABLE, METADATA, chosen
 from contexthall.contexts.files.yaml_text import Value, finite, write
+from contexthall.contexts.freshness.drift import (
+    CONTENT,
+    DRIFTS,
+    NO_CODE,
+    NO_DRIFT,
+    CodeReader,
+    Drift,
+    DriftJudge,
+)
 from contexthall.contexts.freshness.heads import FAULTS, Head, SecondReader, read_context_of, read_head
 from contexthall.contexts.freshness.ledger import Ledger
-from contexthall.contexts.freshness.verdict import FRESH, MISSING, STALE, STATES, add_up, changes, judge, read_contents
+from contexthall.contexts.freshness.verdict import (
+    FRESH,
+    MISSING,
+    STALE,
+    STATES,
+    Verdict,
+    add_up,
+    changes,
+    judge,
+    read_contents,
+)
 from contexthall.contexts.scan.directories import ROOT, Census, ScannedDirectory, count, look_at_one, walk
 from contexthall.core import limits
 from contexthall.core.errors import (
@@ -47,11 +69,14 @@ from contexthall.system.disk import Disk
 from contexthall.system.kernel import open_straight
 
 __all__ = [
+    "CONTENT",
+    "DRIFTS",
     "FIELDS",
     "FRESH",
     "MISSING",
     "STALE",
     "STATES",
+    "ChangedReport",
     "Context",
     "ContextEntry",
     "ContextListing",
@@ -63,6 +88,7 @@ __all__ = [
     "Selection",
     "StateChange",
     "as_yaml",
+    "is_beyond",
 ]
 
 FIELDS = FILTERABLE
@@ -83,8 +109,18 @@ class Overview(NamedTuple):
 class Projects:
     """The projects whose contexts are served; `home` is the one that is meant unless another is named."""
 
-    def __init__(self, disk: Disk, *, home: str, working_directory: str, memory: str, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        *,
+        home: str,
+        working_directory: str,
+        memory: str,
+        clock: Callable[[], int],
+        code: CodeReader = NO_CODE,
+    ) -> None:
         self.home = home
+        self._code = code
         self._disk = disk
         self._working_directory = working_directory
         self._memory = memory
@@ -109,7 +145,7 @@ class Projects:
         # By where it really is: a root has as many spellings as symlinks lead to it.
         name = sha256(os.fsencode(base)).hexdigest()[:16] if "\0" not in base else ""
         ledger = Ledger(self._disk, os.path.join(self._memory, name) if self._memory else "", self._clock)
-        return Project(self._disk, root, ledger, base)
+        return Project(self._disk, root, ledger, base, self._code)
 
 
 def real_root(disk: Disk, root: str) -> str:
@@ -123,12 +159,15 @@ def real_root(disk: Disk, root: str) -> str:
 class Project:
     """One project, below one directory: what is opened lies there, whatever symlinks are put on the way meanwhile."""
 
-    def __init__(self, disk: Disk, root: str, ledger: Ledger, base: str | None = None) -> None:
+    def __init__(
+        self, disk: Disk, root: str, ledger: Ledger, base: str | None = None, code: CodeReader = NO_CODE
+    ) -> None:
         self.root = root
         self.base = real_root(disk, root) if base is None else base
         """Where the root really is. All that is opened is opened from here, and no symlink is followed to it."""
         self.disk = disk.opened_by(open_straight)
         self.ledger = ledger
+        self.drift = DriftJudge(self.disk, self.base, ledger, code)
         self._known: dict[str, ScannedDirectory] = {}
         """The directories that were seen at last, as far as they can be told from what comes after."""
 
@@ -226,7 +265,8 @@ class Project:
         seen_at, config = self.ledger.now(), self.config()
         directories = self._look_at_all(config, seen_at)
         census = count(directories, config)
-        entries = [self._entry(directory, seen_at) for directory in census.kept]
+        lock = self.drift.lock()
+        entries = [self._entry(directory, lock, seen_at) for directory in census.kept]
         self.ledger.keep([directory.scope for directory in directories])
         in_order = sorted(entries, key=lambda entry: entry.scope)
         refused = {entry.scope: entry.cause for entry in entries if entry.cause}
@@ -271,11 +311,12 @@ class Project:
         for path, (context, head) in second.answers().items():
             self.ledger.learn_head(unknown[path].scope, context, head, seen_at)
 
-    def _entry(self, directory: ScannedDirectory, seen_at: int) -> ContextEntry:
+    def _entry(self, directory: ScannedDirectory, lock: Lock, seen_at: int) -> ContextEntry:
         scope = shown(directory.scope)
         try:
             head = self.head(directory, seen_at)
             verdict = judge(self.disk, self.ledger, directory, head.fingerprint, seen_at)
+            drift = self._drift(directory, lock, verdict)
         except ContextMissingError:
             return ContextEntry(scope, MISSING, error=directory.error)
         except HallError as error:
@@ -289,13 +330,29 @@ class Project:
             summary=head.summary,
             has_summary=head.has_summary,
             error=verdict.error,
+            has_words=head.has_words,
+            drift=drift.level,
+            claims=drift.claims if drift.failing else (),
         )
+
+    def _drift(self, directory: ScannedDirectory, lock: Lock, verdict: Verdict) -> Drift:
+        """Return how far a directory has drifted; its context is read again only if it has citations."""
+        is_stale = verdict.state == STALE
+        if not is_stale and not lock.citing:  # by far the most of them
+            return NO_DRIFT
+        scope = shown(directory.scope)
+        if not is_stale and not lock.may_cite(scope):
+            return NO_DRIFT
+        entry = lock.entry(scope)
+        values = self.read(directory.scope) if entry is not None and entry.citations else {}
+        return self.drift.judge(entry, directory, values, verdict.computed if is_stale else None)
 
     def _reading(self, scope: str, fields: Sequence[str], *, with_freshness: bool) -> ContextReading:
         place = self.locate(scope)
         values = self.read(place)
         freshness = self._freshness(scope, place) if with_freshness else None
-        return ContextReading(scope, finite(chosen(values, fields)), freshness)
+        unknown = [*dict.fromkeys(name for name in fields if name not in FILTERABLE and name not in METADATA)]
+        return ContextReading(scope, finite(chosen(values, fields)), freshness, unknown=unknown)
 
     def _freshness(self, scope: str, place: str) -> FreshnessReport:
         """Return whether the context at a place is fresh, in the words of whoever called it `scope`."""
@@ -307,8 +364,9 @@ class Project:
         changed = {}
         if written is not None and written.fingerprint == head.fingerprint:
             changed = changes(written.files, read_contents(self.disk, directory).digests)
+        drift = self._drift(directory, self.drift.lock(), verdict)
         return FreshnessReport(
-            scope, verdict.state, head.fingerprint, verdict.computed, head.last_updated, changed, verdict.error
+            scope, verdict.state, head.fingerprint, verdict.computed, head.last_updated, changed, verdict.error, drift
         )
 
     def head(self, directory: ScannedDirectory, seen_at: int) -> Head:

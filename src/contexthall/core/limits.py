@@ -227,6 +227,14 @@ REPEATED_HEADING_CHARACTERS: Final = 200
 # Contexts
 CONTEXT_FILE_BYTES: Final = 1 << 20
 """Of a `.context.yaml`; nobody writes a larger one."""
+LOCK_BYTES: Final = 16 << 20
+"""Of a `.context.lock`: ten thousand directories need a quarter of it. A larger one is not read, and not replaced."""
+LOCK_FILE_TRIES: Final = 5
+"""Of a run to write `.context.lock` while others do; each reads it again."""
+CHANGED_NAMES_BYTES: Final = 16 << 20
+"""Of the names that `context check` is given."""
+LISTED_CONTEXTS_BYTES: Final = 80_000
+"""Of an answer of `list_contexts`, that is 20,000 tokens; `limit: 0` asks for all."""
 YAML_LEVELS: Final = 64
 """With those that aliases add: aliases in aliases would nest without end."""
 YAML_EXPANDED_CHARACTERS: Final = 4 << 20

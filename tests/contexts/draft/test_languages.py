@@ -71,12 +71,12 @@ def test_marks_and_line_ends_change_nothing(name: str, marked: bytes) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_too_large_says_nothing(name: str) -> None:
-    assert read(name, GOOD[name] + b"\n" * limits.DRAFTED_FILE_BYTES) == SourceOutline()
+    assert read(name, GOOD[name] + b"\n" * limits.DRAFTED_FILE_BYTES) == SourceOutline(is_parsed=False)
 
 
 def test_a_file_that_keeps_the_parser_busy_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "SOURCE_PROCESSOR_SECONDS", -1.0)
-    assert read("a.py", GOOD["a.py"] + b"x = 1\n" * 20_000) == SourceOutline()
+    assert read("a.py", GOOD["a.py"] + b"x = 1\n" * 20_000) == SourceOutline(is_parsed=False)
 
 
 def test_a_language_is_known_by_the_end_of_the_name() -> None:
@@ -92,7 +92,7 @@ def test_a_reader_that_fails_says_nothing(monkeypatch: pytest.MonkeyPatch) -> No
         raise RecursionError
 
     monkeypatch.setitem(BY_EXTENSION, "py", python.PYTHON._replace(outline=fail))
-    assert read("a.py", GOOD["a.py"]) == SourceOutline()
+    assert read("a.py", GOOD["a.py"]) == SourceOutline(is_parsed=False)
     assert python.PYTHON.read(GOOD["a.py"]) != SourceOutline()
 
 

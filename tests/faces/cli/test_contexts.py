@@ -38,10 +38,10 @@ def test_status_shows_a_tree(project: Path, capfd: pytest.CaptureFixture[str]) -
     assert out.splitlines() == [
         "fresh    .           About ..",
         "missing    src/",
-        f"stale        core/   Long {'x' * 74}… (added b.py; modified a.py)",
+        f"stale        core/   Long {'x' * 74}… (interface; added b.py; modified a.py)",
         "missing    src-old/",
     ]
-    assert err == "4 directories: 1 fresh, 1 stale, 2 missing; 0 too small to count\n"
+    assert err == "4 directories: 1 fresh, 1 stale (1 interface), 2 missing; 0 too small to count\n"
 
 
 def test_status_marks_what_is_wrong(project: Path, capfd: pytest.CaptureFixture[str]) -> None:

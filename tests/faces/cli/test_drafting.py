@@ -33,6 +33,8 @@ def test_init_as_json(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
         "unchanged": [],
         "failed": [],
         "agents": "left alone",
+        "replaced": {},
+        "kept": {},
         "dry_run": True,
     }
     assert not [*project.rglob(".context.yaml")]
@@ -45,7 +47,7 @@ def test_regen_takes_scopes_or_all_or_what_is_stale(project: Path, capfd: pytest
     assert run(["regen", "--dry-run"]) == 0
     out, err = capfd.readouterr()
     assert out == "src\n"
-    assert err.startswith("nothing was written; it would be 0 written, 1 updated")
+    assert err.startswith("src: would replace summary\nnothing was written; it would be 0 written, 1 updated")
     assert run(["regen"]) == 0
     assert capfd.readouterr().out.splitlines()[0] == "src"
     assert run(["regen", "--all", "--full", "--json"]) == 0

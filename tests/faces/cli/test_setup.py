@@ -155,7 +155,7 @@ def test_a_part_can_be_done_alone(typed: Typed, shop: Path, parts: str, there: s
     assert typed("setup", "--yes", "--only", parts)[0] == 0
     new = set(os.listdir(shop)) - before
     assert there in new
-    assert len(new - {".context.yaml"}) == 1
+    assert len(new - {".context.yaml", ".context.lock"}) == 1
 
 
 def test_a_guild_is_made_only_if_it_is_asked_for(typed: Typed, tmp_path: Path) -> None:

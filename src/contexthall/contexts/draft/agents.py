@@ -17,6 +17,7 @@ _SECTION = re.compile(
     rf"^{re.escape(_BEGIN)}\r?\n(?:(?!{re.escape(_BEGIN)}).)*?^{re.escape(_END)}\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
 """Both comments on lines of their own, and no other beginning in between: else it is somebody's text about it."""
+_SMALL = 4096
 _HEADING = "# AGENTS.md\n\n"
 _GUIDE = """## Contexts
 
@@ -35,6 +36,10 @@ class Row(NamedTuple):
 
     scope: str
     summary: str
+    has_words: bool = False
+    """Whether people wrote some of its context."""
+    size: int = 0
+    """Of its source files, in bytes."""
 
 
 def with_section(text: str, rows: Sequence[Row]) -> str:
@@ -50,16 +55,24 @@ def with_section(text: str, rows: Sequence[Row]) -> str:
 
 
 def _section(rows: Sequence[Row]) -> str:
-    chosen = sorted(rows, key=lambda row: (row.scope.count("/"), row.scope))[: limits.AGENTS_ROWS]
+    chosen = sorted(rows, key=_weight)[: limits.AGENTS_ROWS]
     lines = [
         f"| `{_cell(row.scope, limits.AGENTS_SCOPE_CHARACTERS)}` "
         f"| {_cell(row.summary, limits.AGENTS_SUMMARY_CHARACTERS)} |\n"
-        for row in sorted(chosen)
+        for row in chosen
     ]
     more = len(rows) - len(chosen)
     rest = f"\nAnd {more} more: `context status` lists them all.\n" if more else ""
     table = "".join(["\n| directory | what it is for |\n| --- | --- |\n", *lines]) if lines else ""
     return f"{_BEGIN}\n{_GUIDE}{table}{rest}{_END}\n"
+
+
+def _weight(row: Row) -> tuple[bool, int, str]:
+    """Order directories: what people wrote about first, then the large ones.
+
+    Size counts by doublings of 4 KiB: few edits change the order, and branches that both draft merge.
+    """
+    return not row.has_words, 0 if row.has_words else -(row.size // _SMALL).bit_length(), row.scope
 
 
 def _cell(text: str, longest: int) -> str:

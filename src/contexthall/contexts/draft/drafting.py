@@ -12,9 +12,10 @@ from itertools import accumulate, count
 from typing import Literal, TypeAlias, TypeVar
 
 from contexthall.contexts.answers import Outcome
-from contexthall.contexts.draft.agents import Row
+from contexthall.contexts.draft.agents import AGENTS_FILE, Row
 from contexthall.contexts.draft.agents_file import CHANGES, LEFT_ALONE, write_agents
-from contexthall.contexts.draft.apply import lacks_context, move_context, write_draft
+from contexthall.contexts.draft.apply import WrittenDraft, fields_of, lacks_context, move_context, write_draft
+from contexthall.contexts.draft.interface import interface_of
 from contexthall.contexts.draft.plan import (
     Draft,
     DraftPlan,
@@ -26,11 +27,13 @@ from contexthall.contexts.draft.plan import (
     values_of,
 )
 from contexthall.contexts.draft.syntax.prose import first_sentence
-from contexthall.contexts.files.merge import derived_fields
+from contexthall.contexts.files.lock import LOCK_FILE, Lock, LockEntry, either
+from contexthall.contexts.files.lock_file import Decision, gone, settled, update_lock
+from contexthall.contexts.files.merge import derived_fields, digests
 from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.project import FRESH, STALE, Overview, Project
-from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
+from contexthall.contexts.scan.directories import ROOT, ScannedDirectory, source_bytes
 from contexthall.core.errors import ContextError, DiskError, HallError
 from contexthall.core.paths import shown
 from contexthall.system.processes import run_parallel
@@ -48,7 +51,7 @@ def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Ou
     """Draft a context for every directory that lacks one, and give those that were moved their new scope."""
     overview = project.overview()
     if not any(each.every_file or each.subdirectories or each.error for each in overview.directories):
-        return Outcome([], [], [], [], "unchanged")  # an empty project has nothing to say
+        return Outcome([], [], [], [], "unchanged", {}, {})  # an empty project has nothing to say
     missing = [each.scope for each in overview.census.kept if lacks_context(each) and not each.error]
     moved = [each.scope for each in overview.census.kept if not lacks_context(each) and _is_moved(project, each)]
     run = _Drafting(project, overview, order)
@@ -68,7 +71,7 @@ def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, pr
         stale = {entry.scope for entry in overview.entries if entry.state == STALE}
         scopes = [each.scope for each in overview.census.kept if shown(each.scope) in stale]
     run = _Drafting(project, overview, order)
-    return run.run(scopes, [], progress) if scopes else run.only_tidy()
+    return run.run(scopes, [], progress) if scopes else run.only_mend()
 
 
 def _is_moved(project: Project, directory: ScannedDirectory) -> bool:
@@ -88,7 +91,8 @@ class _Drafting:
         self._directories = {each.scope: each for each in overview.directories}
         self._below = below_each(overview)
         self._summaries = {entry.scope: first_sentence(str(entry.summary or "")) for entry in overview.entries}
-        self._outcome = Outcome([], [], [], [], "unchanged")
+        self._outcome = Outcome([], [], [], [], "unchanged", {}, {})
+        self._written: dict[str, WrittenDraft] = {}
         self.refused: set[str] = set()
         for directory in overview.directories:
             reason = overview.refused.get(shown(directory.scope))
@@ -104,20 +108,69 @@ class _Drafting:
         drafted = _share(self._clear(scopes), partial(draft_directory, project, plan), progress)
         drafts = {scope: each for scope, (each, reason) in drafted.items() if each or self._refuse(scope, reason)}
         self._summaries |= {shown(scope): each.summary for scope, each in drafts.items()}
+        self._write_lock(partial(self._decide_ahead, plan, drafts))
         write = partial(write_draft, project, plan, drafts, {**self._summaries})
-        for scope, (kind, reason) in _share([each for each in drafts if each != ROOT], write).items():
-            self.note(scope, kind, reason)
+        for scope, (written, reason) in _share([each for each in drafts if each != ROOT], write).items():
+            self._note_written(scope, written, reason)
         for scope in self._clear(moved):
             move = partial(move_context, project, self._directories[scope], is_dry=self._order.is_dry)
-            self.note(scope, *_attempt(move))
+            self._note_written(scope, *_attempt(move))
         # The root is last: AGENTS.md, which tells of all the others, is one of its files.
         if ROOT in drafts:
-            self.note(ROOT, *_attempt(partial(self._write_root, plan, drafts)))
+            self._note_written(ROOT, *_attempt(partial(self._write_root, plan, drafts)))
         else:
             self._write_agents_alone()
+        self._write_lock(self._decide)
         return self._outcome
 
-    def _write_root(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> str:
+    def _write_lock(self, decide: Decision) -> None:
+        reason = "" if self._order.is_dry else _attempt(partial(update_lock, self._project, decide))[1]
+        if reason and (LOCK_FILE, reason) not in self._outcome.failed:
+            self.note(LOCK_FILE, "", reason)
+
+    def _decide_ahead(self, plan: DraftPlan, drafts: Mapping[str, Draft], lock: Lock) -> dict[str, LockEntry | None]:
+        """Return entries that hold whether or not a draft is written: who is killed on the way leaves nobody's words.
+
+        Else what was drafted would differ from what the lock has, and pass for what a person wrote.
+        """
+        entries: dict[str, LockEntry | None] = {}
+        for scope, each in drafts.items():
+            before, told = lock.entry(shown(scope)), fields_of(plan, drafts, self._summaries, scope)
+            drafted = LockEntry(each.interface, digests(told))
+            entries[shown(scope)] = drafted if before is None else either(before, drafted)
+        return entries
+
+    def _decide(self, lock: Lock) -> dict[str, LockEntry | None]:
+        """Return the entries for what was written; what people cite stays."""
+        entries: dict[str, LockEntry | None] = {**self._settled(lock)}
+        for scope, written in self._written.items():
+            before = lock.entry(scope) or lock.entry(written.moved_from) or LockEntry()
+            after = written.entry or before
+            entries[scope] = after._replace(citations=before.citations) if after != LockEntry() else None
+        there = {shown(each.scope) for each in self._overview.directories if each.context}
+        return gone(self._project, lock.scopes, {*there, *entries}) | entries
+
+    def _settled(self, lock: Lock) -> dict[str, LockEntry]:
+        """Settle what merges and killed runs have left, of contexts that are fresh."""
+        fresh = {entry.scope for entry in self._overview.entries if entry.state == FRESH}
+        places = {shown(scope): scope for scope in self._directories}
+        settled_entries = {}
+        for scope, entry in lock.unsettled.items():
+            if scope in fresh and scope not in self._written:
+                directory = self._directories[places[scope]]
+                values, told = values_of(self._project, directory), interface_of(self._project.disk, directory)
+                settled_entries[scope] = settled(entry, values, told)
+        return settled_entries
+
+    def _note_written(self, scope: str, written: WrittenDraft | None, reason: str) -> None:
+        self.note(scope, written.kind if written else "", reason)
+        if written is not None and not reason:
+            self._written[shown(scope)] = written
+            for name in ("replaced", "kept"):
+                if fields := getattr(written, name):
+                    getattr(self._outcome, name)[shown(scope)] = [*fields]
+
+    def _write_root(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> WrittenDraft:
         self._write_agents()  # the root stays as it is if AGENTS.md must, so that both are written the next time
         plan = plan._replace(directories={ROOT: look_at_itself(self._project, ROOT)})
         return write_draft(self._project, plan, drafts, self._summaries, ROOT)
@@ -128,6 +181,13 @@ class _Drafting:
         with suppress(DiskError):
             if self._write_agents() and was_fresh and not self._order.is_dry:
                 self.note(ROOT, "updated", _attempt(partial(rehash, self._project, ROOT))[1])
+
+    def only_mend(self) -> Outcome:
+        """Clear away what runs that were killed have left, and settle the lock."""
+        self.only_tidy()
+        if self._project.drift.lock().unsettled:
+            self._write_lock(self._decide)
+        return self._outcome
 
     def only_tidy(self) -> Outcome:
         """Clear away what runs that were killed have left."""
@@ -180,8 +240,10 @@ class _Drafting:
     def _write_agents(self) -> bool:
         """Write our section of AGENTS.md; return whether that changed the file."""
         what = LEFT_ALONE
-        kept = [shown(each.scope) for each in self._overview.census.kept]
-        rows = [Row(scope, self._summaries[scope]) for scope in kept if self._summaries.get(scope)]
+        sizes = {shown(each.scope): _size(each) for each in self._overview.census.kept}
+        with_words = {entry.scope for entry in self._overview.entries if entry.has_words}
+        told = {scope: summary for scope in sizes if (summary := self._summaries.get(scope))}
+        rows = [Row(scope, summary, scope in with_words, sizes[scope]) for scope, summary in told.items()]
         try:
             if self._order.with_agents:
                 what = write_agents(self._project, rows, is_dry=self._order.is_dry)
@@ -191,6 +253,11 @@ class _Drafting:
         finally:
             self._outcome = self._outcome._replace(agents=what)
         return what in CHANGES
+
+
+def _size(directory: ScannedDirectory) -> int:
+    """Return how large the sources of a directory are, without the file that tells of them."""
+    return source_bytes(directory._replace(files=[each for each in directory.files if each.name != AGENTS_FILE]))
 
 
 def _subdirectories(values: Mapping[str, Value]) -> list[dict[str, Value]]:

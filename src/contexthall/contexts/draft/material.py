@@ -43,13 +43,29 @@ class Material(NamedTuple):
 def gather(disk: Disk, directory: ScannedDirectory, manifests: tuple[ProjectManifest, ...]) -> Material:
     """Read a directory, but for its manifests."""
     every_name = sorted(file.name for file in directory.files)
-    # AGENTS.md is made of the summaries: it cannot be what one is made of.
-    names = tuple(name for name in every_name if is_source(name) and name != AGENTS_FILE)
-    sources = {shown(name): read(name, _read(disk, directory, name)) for name in names if language_of(name)}
+    names = source_names(directory)
+    sources = read_sources(disk, directory, names)
     readmes = [name for wanted in _READMES for name in every_name if name.lower() == wanted]
     readme = next((readme_sentence(_read(disk, directory, name), name) for name in readmes), "")
     told = tuple(map(shown, names))
     return Material(shown(directory.scope), told, sources, manifests, readme, package_manager(every_name))
+
+
+def source_names(directory: ScannedDirectory) -> tuple[str, ...]:
+    """Return the names of the source files of a directory, sorted."""
+    # AGENTS.md is made of the summaries: it cannot be what one is made of.
+    names = sorted(file.name for file in directory.files)
+    return tuple(name for name in names if is_source(name) and name != AGENTS_FILE)
+
+
+def read_sources(disk: Disk, directory: ScannedDirectory, names: Iterable[str]) -> dict[str, SourceOutline]:
+    """Read those of the named files whose language is understood."""
+    return {shown(name): _read_source(disk, directory, name) for name in names if language_of(name)}
+
+
+def _read_source(disk: Disk, directory: ScannedDirectory, name: str) -> SourceOutline:
+    data = _read_whole(disk, directory, name)
+    return SourceOutline(is_parsed=False) if data is None else read(name, data)
 
 
 def read_manifests(disk: Disk, directory: ScannedDirectory) -> dict[str, bytes]:
@@ -75,8 +91,13 @@ def language_sizes(directories: Iterable[ScannedDirectory]) -> Mapping[str, int]
 
 
 def _read(disk: Disk, directory: ScannedDirectory, name: str) -> bytes:
+    return _read_whole(disk, directory, name) or b""
+
+
+def _read_whole(disk: Disk, directory: ScannedDirectory, name: str) -> bytes | None:
+    """Read a file; None if it is larger than what people write."""
     try:
         _, data = disk.read_small(os.path.join(directory.path, name), limits.DRAFTED_FILE_BYTES)
     except PathMissingError:
         return b""
-    return data if len(data) <= limits.DRAFTED_FILE_BYTES else b""
+    return data if len(data) <= limits.DRAFTED_FILE_BYTES else None

@@ -40,7 +40,7 @@ def draft(
         "files": _files(material) if is_full else [],
         "interfaces": _interfaces(material) if is_full else [],
         "dependencies": _dependencies(material, layout),
-        "exports": _signatures([] if _is_test_directory(material.scope) else _exports(material)),
+        "exports": _signatures([] if is_test_directory(material.scope) else _exports(material)),
         "project": _project(material, name, language, told_by_people) if language and told_by_people else {},
     }
     return {name: value for name, value in fields.items() if value}
@@ -60,7 +60,7 @@ def with_below(fields: Mapping[str, Value], scope: str, below: Mapping[str, str]
 def _words_about(material: Material) -> str:
     """Return in a sentence what a directory is for, in the words of those who wrote it; empty if they did not."""
     fronts = [material.sources[name].doc for name in FRONT_FILES if name in material.sources]
-    docs = [source.doc for name, source in material.sources.items() if not _is_test(name) and source.doc]
+    docs = [source.doc for name, source in material.sources.items() if not is_test(name) and source.doc]
     languages = [language for name in material.sources if (language := language_of(name))]
     # One file speaks for its directory, as does any file of a package whose comment may stand in any of them.
     others = docs if len(languages) == 1 or all(language.has_package_doc for language in languages) else []
@@ -74,12 +74,12 @@ def _sentence(text: str) -> str:
     return "" if is_boilerplate(sentence) or may_be_key(sentence) else sentence
 
 
-def _is_test(name: str) -> bool:
+def is_test(name: str) -> bool:
     """Return whether a file holds tests, by its name."""
     return _TEST.search(name) is not None
 
 
-def _is_test_directory(scope: str) -> bool:
+def is_test_directory(scope: str) -> bool:
     """Return whether a directory is one of tests, by its path."""
     return any(part.lower().strip("_") in _TEST_DIRECTORIES for part in scope.split("/"))
 
@@ -90,7 +90,7 @@ def _inventory(material: Material, below: Sequence[str]) -> str:
         return f"Holds {_listed([f'{name}/' for name in below])}." if below else "Holds no source files."
     kinds = {language.title if (language := language_of(name)) else "" for name in material.names}
     kind = kinds.pop() if len(kinds) == 1 else ""
-    noun = "tests" if all(_is_test(name) for name in material.names) else "files"
+    noun = "tests" if all(is_test(name) for name in material.names) else "files"
     noun = noun[:-1] if len(material.names) == 1 else noun
     label = f"{len(material.names)} {kind} {noun}" if kind else f"{len(material.names)} {noun}"
     return f"{label}: {_listed(sorted(material.names, key=lambda name: (name.startswith('_'), name)))}."
@@ -110,7 +110,7 @@ def _sources(material: Material) -> Iterable[SourceOutline]:
     """
     suffixes = {name: language.stub_suffix for name in material.sources if (language := language_of(name))}
     stubbed = {name for name, suffix in suffixes.items() if suffix and name + suffix in material.sources}
-    names = [name for name in material.sources if not _is_test(name) and name not in stubbed]
+    names = [name for name in material.sources if not is_test(name) and name not in stubbed]
     names.sort(key=lambda name: (name not in FRONT_FILES, name.startswith("_"), name))
     return (material.sources[name] for name in names)
 

@@ -8,12 +8,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from contexthall.contexts.draft.interface import interface
 from contexthall.contexts.draft.languages.language import Layout
 from contexthall.contexts.draft.languages.table import MANIFESTS
 from contexthall.contexts.draft.material import gather, language_sizes, parse_manifests, read_manifests
 from contexthall.contexts.draft.outline import draft
 from contexthall.contexts.draft.syntax.prose import first_sentence
-from contexthall.contexts.files.merge import FULL, derived_fields, digests
+from contexthall.contexts.files.claims import edited_fields
+from contexthall.contexts.files.lock import Lock
+from contexthall.contexts.files.merge import DIGITS, FULL, derived_fields, digests
 from contexthall.contexts.files.writing import look_at_itself
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.heads import read_context_of
@@ -48,6 +51,8 @@ class DraftPlan(NamedTuple):
     faults: Mapping[str, str]
     """Scope → why it could not be looked at, or its manifests not be read."""
     layout: Layout
+    lock: Lock
+    """As it was when the run began."""
 
 
 class Draft(NamedTuple):
@@ -55,6 +60,8 @@ class Draft(NamedTuple):
 
     fields: dict[str, Value]
     summary: str
+    interface: str
+    """What others may use of it, in digits; empty if that is not known."""
 
 
 def make_plan(project: Project, overview: Overview, order: Order, scopes: Sequence[str]) -> DraftPlan:
@@ -80,6 +87,7 @@ def make_plan(project: Project, overview: Overview, order: Order, scopes: Sequen
         manifests=manifests,
         faults=faults,
         layout=Layout(files, packages, name),
+        lock=project.drift.lock(),
     )
 
 
@@ -107,8 +115,9 @@ def draft_directory(project: Project, plan: DraftPlan, scope: str) -> Draft:
         name=plan.name,
         language=plan.language if scope == ROOT else "",
     )
-    is_ours = not values or ("summary" in derived and "summary" not in edited(project, scope, values))
-    return Draft(fields, first_of(fields if is_ours else values))
+    is_ours = not values or ("summary" in derived and "summary" not in edited(project, plan, scope, values))
+    told = interface(material.scope, material.names, material.sources)
+    return Draft(fields, first_of(fields if is_ours else values), told)
 
 
 def values_of(project: Project, directory: ScannedDirectory) -> Mapping[str, Value]:
@@ -121,12 +130,22 @@ def values_of(project: Project, directory: ScannedDirectory) -> Mapping[str, Val
         return {}
 
 
-def edited(project: Project, scope: str, values: Mapping[str, Value]) -> set[str]:
-    """Return the machine's fields that a person has changed since this machine wrote them."""
+def edited(project: Project, plan: DraftPlan, scope: str, values: Mapping[str, Value]) -> set[str]:
+    """Return the machine's fields that a person has changed since they were drafted, on whatever machine.
+
+    Without a lock, the ledger knows what this machine drafted.
+    """
+    entry = plan.lock.entry(shown(scope))
+    if entry is not None:
+        return edited_fields(values, entry)
     written = project.ledger.written(scope)
     if written is None or written.last_updated != values["last_updated"]:
         return set()
-    return {name for name, each in digests(values).items() if name in written.fields and written.fields[name] != each}
+    return {
+        name
+        for name, each in digests(values).items()
+        if name in written.fields and written.fields[name][:DIGITS] != each
+    }
 
 
 def first_of(values: Mapping[str, Value]) -> str:

@@ -3,6 +3,7 @@
 Pure. Comments, order, quoting and white space outside of the fields that change are the same bytes afterwards.
 """
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from textwrap import indent
@@ -20,6 +21,7 @@ FieldPath: TypeAlias = tuple[str, ...]
 GONE: Final = object()
 """The value of a field that shall not be there."""
 _DEEPEST = 2
+_DASH = re.compile(r"^( *)-(?=\s)", re.MULTILINE)
 _LEAVES, _ENDS = {ScalarEvent, AliasEvent}, {MappingEndEvent, SequenceEndEvent}
 
 
@@ -39,6 +41,35 @@ def change_fields(text: str, changes: Mapping[str, Value]) -> str:
     for field, value in changes.items():
         text = _change(text, tuple(field.split(".")), value)
     return text
+
+
+def append_item(text: str, field: str, item: Value) -> str:
+    """Return a text that reads as a mapping one more item at the end of a list, which may not be there yet.
+
+    If its items stand on lines of their own, only lines are added. ContextCorruptError if it is no list.
+    """
+    before = yaml_text.read(text) or {}
+    items = before.get(field, [])
+    if not isinstance(items, list):
+        raise ContextCorruptError(f"`{field}` is no list")
+    expected = before | {field: [*items, item]}
+    with suppress(BadYamlError):
+        rewritten = _with_lines(text, field, item) if items else None
+        if rewritten is not None and yaml_text.read(rewritten) == expected:
+            return rewritten
+    return change_fields(text, {field: expected[field]})
+
+
+def _with_lines(text: str, field: str, item: Value) -> str | None:
+    """Add the lines of an item behind those of a list, set in as its first item is."""
+    block = _Blocks(text).found.get((field,))
+    dash = _DASH.search(text, block.start, block.end) if block else None
+    if block is None or dash is None:
+        return None
+    new = indent(yaml_text.write([item]), dash[1], lambda _: True)
+    joint = "" if text[block.end - 1] == "\n" else "\n"
+    lines = (joint + new).replace("\n", "\r\n") if "\r\n" in text else joint + new
+    return text[: block.end] + lines + text[block.end :]
 
 
 def _change(text: str, path: FieldPath, value: Value) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Collection, Mapping
 from hashlib import sha256
 
 from contexthall.contexts.files.edit import GONE, change_fields
-from contexthall.contexts.files.yaml_text import Value
+from contexthall.contexts.files.yaml_text import Value, finite
 from contexthall.core.wire import compact
 
+DIGITS = 8
 _ALWAYS = ("summary", "maintenance")
 """What every draft holds: where it is not there, somebody has taken it out."""
 FULL = ("files", "interfaces")
@@ -49,9 +50,9 @@ def merge(text: str, values: Mapping[str, Value], draft: Mapping[str, Value], ed
 
 
 def digests(fields: Mapping[str, Value]) -> dict[str, str]:
-    """Return a short text that stands for the value of each field that a draft may hold."""
-    spelt = {name: compact(value).encode("utf-8", "surrogatepass") for name, value in flatten(fields).items()}
-    return {name: sha256(data).hexdigest()[:16] for name, data in spelt.items()}
+    """Return eight hex digits for the value of each field that a draft may hold."""
+    spelt = {name: compact(finite(value)).encode("utf-8", "surrogatepass") for name, value in flatten(fields).items()}
+    return {name: sha256(data).hexdigest()[:DIGITS] for name, data in spelt.items()}
 
 
 def _has(values: Mapping[str, Value], name: str) -> bool:

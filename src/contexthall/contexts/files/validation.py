@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from jsonschema import Draft202012Validator, ValidationError
 
 from contexthall.contexts.answers import NOTE, VIOLATION, ContextEntry, ContextFinding, Report
+from contexthall.contexts.files.claims import orphans
 from contexthall.contexts.files.context_file import read_context, read_mapping
 from contexthall.contexts.files.schema import CONTEXT_FILE, JSON_SCHEMA
 from contexthall.contexts.files.yaml_text import Value, finite
 from contexthall.contexts.project import Project
 from contexthall.contexts.scan.directories import ScannedDirectory, is_source
 from contexthall.core import limits
-from contexthall.core.errors import ContextError, ContextVersionError, DiskError, PathMissingError
+from contexthall.core.errors import ContextError, ContextVersionError, DiskError, HallError, PathMissingError
 from contexthall.core.paths import native, shown
 from contexthall.core.text import escaped, known, quoted
 from contexthall.system.disk import Disk
@@ -43,7 +44,23 @@ _MANIFESTS = ("package.json", "pyproject.toml", "setup.cfg", "setup.py", "requir
 
 def validate_project(project: Project, *, is_strict: bool) -> Report:
     """Judge every context of a project by its schema, and if `is_strict` by the code as well."""
-    return validate(project.disk, project.base, project.overview().census.kept, is_strict=is_strict)
+    report = validate(project.disk, project.base, project.overview().census.kept, is_strict=is_strict)
+    return report._replace(findings=sorted([*report.findings, *_orphaned(project)]))
+
+
+def _orphaned(project: Project) -> Iterator[ContextFinding]:
+    """Yield the citations in the lock whose claim has another text now, or is gone."""
+    lock = project.drift.lock()
+    for scope in filter(lock.may_cite, lock.scopes):
+        entry = lock.entry(scope)
+        try:
+            values = project.read(project.locate(scope))
+        except HallError:  # which is said elsewhere, if there is such a directory
+            continue
+        for each in orphans(values, entry.citations if entry else ()):
+            field = each.claim.partition("/")[0]
+            message = f"{each.claim} cites {each.target}, and no claim has that text; `context note` cites again"
+            yield ContextFinding(scope, NOTE, field, message)
 
 
 def survey(project: Project) -> tuple[Sequence[ContextEntry], Report]:

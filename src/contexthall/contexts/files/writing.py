@@ -2,10 +2,13 @@
 
 from codecs import BOM_UTF8
 from contextlib import suppress
+from typing import NamedTuple
 
 from contexthall.contexts.draft.agents import AGENTS_FILE
 from contexthall.contexts.files.context_file import read_context, replace_fingerprint
+from contexthall.contexts.files.lock import LOCK_FILE
 from contexthall.contexts.files.schema import CONTEXT_FILE
+from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.heads import read_bytes_of
 from contexthall.contexts.freshness.ledger import Written
 from contexthall.contexts.freshness.verdict import Contents, read_contents
@@ -16,8 +19,17 @@ from contexthall.system import safe_write
 from contexthall.system.disk import Disk, is_temporary
 
 
-def rehash(project: Project, place: str) -> bool:
-    """Write the fingerprint of a directory as it is now into its context, and nothing else; False if it was there."""
+class RehashedContext(NamedTuple):
+    """A context that has the fingerprint of its directory."""
+
+    is_other: bool
+    """Whether it had another one before."""
+    directory: ScannedDirectory
+    values: dict[str, Value]
+
+
+def rehash(project: Project, place: str) -> RehashedContext:
+    """Write the fingerprint of a directory as it is now into its context, and nothing else."""
     directory = look_at_itself(project, place)
     tidy(project.disk, directory)
     _, data = read_bytes_of(project.disk, directory.path)
@@ -30,7 +42,7 @@ def rehash(project: Project, place: str) -> bool:
     drafted = before.fields if before and before.last_updated == values["last_updated"] else {}
     written = Written(contents.fingerprint, contents.digests, values["last_updated"], drafted)
     project.ledger.learn_written(place, written)
-    return is_other
+    return RehashedContext(is_other, directory, values | {"fingerprint": contents.fingerprint})
 
 
 def look_at_itself(project: Project, place: str) -> ScannedDirectory:
@@ -55,7 +67,7 @@ def tidy(disk: Disk, directory: ScannedDirectory) -> None:
     """Clear away what runs that were killed have left in a directory, unless another run is at work there."""
     if any(is_temporary(each.name) for each in directory.survey.seen):
         with suppress(DiskError), disk.enter(directory.path) as opened:
-            safe_write.tidy(opened, (CONTEXT_FILE, AGENTS_FILE))
+            safe_write.tidy(opened, (CONTEXT_FILE, AGENTS_FILE, LOCK_FILE))
 
 
 def put(disk: Disk, directory: ScannedDirectory, name: str, data: bytes, *, sync: bool = False) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple, Self
 
+from contexthall.contexts.files.claims import human_fields
 from contexthall.contexts.files.context_file import read_context
 from contexthall.contexts.files.schema import CONTEXT_FILE
 from contexthall.contexts.files.yaml_text import Value, finite
@@ -47,6 +48,8 @@ class Head(NamedTuple):
     has_summary: bool = False
     fault: str = ""
     detail: str = ""
+    has_words: bool = False
+    """Whether people wrote some of it."""
 
 
 def read_context_of(disk: Disk, directory: str) -> tuple[Seen, dict[str, Value]]:
@@ -73,7 +76,8 @@ def read_head(disk: Disk, directory: str) -> tuple[Seen | None, Head]:
     except (ContextCorruptError, ContextVersionError) as error:
         return context, Head(fault=type(error).__name__, detail=error.detail)
     metadata = (values["scope"], values["fingerprint"], values["last_updated"])
-    return context, Head(*metadata, finite(values.get("summary")), "summary" in values)
+    has_words = bool(human_fields(values))
+    return context, Head(*metadata, finite(values.get("summary")), "summary" in values, has_words=has_words)
 
 
 class SecondReader:

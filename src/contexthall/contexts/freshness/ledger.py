@@ -1,8 +1,9 @@
 """The ledger: what is remembered of a project between calls and runs. All of it could be found out again.
 
-Two things, in the user's cache directory: what the files of each directory added up to when they were last read, so
+Three things, in the user's cache directory: what the files of each directory added up to when they were last read, so
 that files whose times say that nothing changed need not be read again; and which files a context was written for, so
-that a stale one can say what changed. Where nothing can be kept, more is read and less is said.
+that a stale one can say what changed; and what interface a content has, so that it is parsed once. Where nothing can be
+kept, more is read and less is said.
 """
 
 import json
@@ -22,7 +23,7 @@ from contexthall.system.disk import Disk, Seen
 
 logger = logging.getLogger(__name__)
 
-_FORMAT = 2
+_FORMAT = 3
 _SEEN_FILE = "seen.json"
 _WRITTEN = "written"
 _FAULT = Head._fields.index("fault")
@@ -59,6 +60,8 @@ class Ledger:
         self._clock = clock
         self._sums: dict[str, Sum] = {}
         self._heads: dict[str, tuple[Seen, Head]] = {}
+        self._interfaces: dict[str, tuple[str, str]] = {}
+        """Scope → fingerprint of the content, and the interface that it has."""
         self._is_changed = False
         self._is_tidy = False
         self._load()
@@ -80,6 +83,15 @@ class Ledger:
         """Return the head of this very context, if it is known."""
         known, head = self._heads.get(scope, (None, None))
         return head if known == context else None
+
+    def interface(self, scope: str, fingerprint: str) -> str | None:
+        """Return the interface of a directory with this content, if it is known; an empty one cannot be told."""
+        known, interface = self._interfaces.get(scope, ("", ""))
+        return interface if known == fingerprint else None
+
+    def learn_interface(self, scope: str, fingerprint: str, interface: str) -> None:
+        self._interfaces[scope] = (fingerprint, interface)
+        self._is_changed = self._is_changed or bool(interface)
 
     def learn_fingerprint(self, scope: str, files: Sequence[Seen], fingerprint: str, seen_at: int) -> None:
         if all(file.is_settled(seen_at) for file in files):
@@ -117,23 +129,28 @@ class Ledger:
     def _row(self, scope: str) -> list[object]:
         known, (context, head) = self._sums.get(scope), self._heads.get(scope, (None, None))
         total = [known.signature or sign(known.files), known.fingerprint] if known else None
-        return [total, [context.size, *context.stamp] if context else None, head]
+        interface = self._interfaces.get(scope)
+        # What could not be told today may be told tomorrow: a parser may have run out of time.
+        kept = interface if interface and interface[1] else None
+        return [total, [context.size, *context.stamp] if context else None, head, kept]
 
     def _load(self) -> None:
         kept = self._read(_SEEN_FILE)
         if kept.get("format") != _FORMAT:
             return
         try:
-            for scope, (total, context, head) in kept["directories"].items():
+            for scope, (total, context, head, interface) in kept["directories"].items():
                 if total:
                     signature, fingerprint = total
                     self._sums[scope] = Sum(str(fingerprint), str(signature))
+                if interface:
+                    self._interfaces[scope] = (str(interface[0]), str(interface[1]))
                 if context and head and head[_FAULT] in ("", *FAULTS):
                     size, *stamp = context
                     self._heads[scope] = (Seen(CONTEXT_FILE, "file", size, tuple(stamp)), Head(*head))
         except (LookupError, TypeError, ValueError, AttributeError):
             logger.info("what was remembered of the project is no longer understood")
-            self._sums, self._heads = {}, {}
+            self._sums, self._heads, self._interfaces = {}, {}, {}
 
     def _read(self, name: str) -> dict[str, Value]:
         if not self._directory:

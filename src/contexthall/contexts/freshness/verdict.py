@@ -4,6 +4,7 @@ The disk and the ledger are arguments.
 """
 
 from collections.abc import Mapping
+from itertools import combinations
 from typing import NamedTuple
 
 from contexthall.contexts.freshness.fingerprint import content_fingerprint, stat_fingerprint
@@ -46,7 +47,27 @@ def judge(disk: Disk, ledger: Ledger, directory: ScannedDirectory, stored: str, 
         return Verdict(FRESH, stored, directory.error)
     if computed is None:
         computed, error = add_up(disk, ledger, directory, seen_at)
+    if computed != stored and _counts_more(disk, ledger, directory, stored, seen_at):
+        return Verdict(FRESH, stored, error or directory.error)
     return Verdict(FRESH if computed == stored else STALE, computed, error or directory.error)
+
+
+def _counts_more(disk: Disk, ledger: Ledger, directory: ScannedDirectory, stored: str, seen_at: int) -> bool:
+    """Return whether a fingerprint is that of the files as they are, and of some that do not count any more."""
+    more = [file.name for file in directory.uncounted]
+    if not more:
+        return False
+    # Remembered by this process only, under a name that no directory has.
+    key, files = f"{directory.scope}\0{stored}", sorted([*directory.files, *directory.uncounted])
+    known = ledger.fingerprint(key, files)
+    if known is None:
+        contents = read_contents(disk, directory._replace(files=files))
+        chosen = (names for number in range(len(more)) for names in combinations(more, number))
+        without = ({name: each for name, each in contents.digests.items() if name not in names} for names in chosen)
+        known = stored if any(content_fingerprint(each) == stored for each in without) else ""
+        if contents.are_as_seen:
+            ledger.learn_fingerprint(key, files, known, seen_at)
+    return known == stored
 
 
 def add_up(disk: Disk, ledger: Ledger, directory: ScannedDirectory, seen_at: int) -> tuple[str, str]:

@@ -11,7 +11,8 @@ from contexthall.system.watching import Pace, changed_paths
 
 logger = logging.getLogger(__name__)
 
-States: TypeAlias = dict[str, str]
+States: TypeAlias = dict[str, tuple[str, str]]
+"""Scope → state and drift."""
 Folders: TypeAlias = dict[str, tuple[int, ...]]
 
 _PACE = Pace(quiet=50, most=200, tick=500)
@@ -37,8 +38,9 @@ def state_changes(project: Project) -> Iterator[list[StateChange]]:
 
 def _difference(before: States, after: States) -> list[StateChange]:
     scopes = sorted(before.keys() | after.keys())
-    changed = [StateChange(scope, before.get(scope), after.get(scope)) for scope in scopes]
-    return [each for each in changed if each.was != each.state]
+    nothing = (None, "")
+    pairs = [(scope, before.get(scope, nothing), after.get(scope, nothing)) for scope in scopes]
+    return [StateChange(scope, was[0], *now) for scope, was, now in pairs if was != now]
 
 
 def _look(project: Project) -> tuple[States, Folders]:
@@ -47,7 +49,7 @@ def _look(project: Project) -> tuple[States, Folders]:
     if listing.error:
         raise DiskError(listing.error)
     folders = {each.path: each.survey.stamp[:1] for each in project.overview().directories if not each.error}
-    return {entry.scope: entry.state for entry in listing.entries}, folders
+    return {entry.scope: (entry.state, entry.drift) for entry in listing.entries}, folders
 
 
 def _look_if_possible(project: Project, states: States, folders: Folders) -> tuple[States, Folders]:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from contexthall.contexts.files.config import CONFIG_FILE, Config
+from contexthall.contexts.files.lock import LOCK_FILE
 from contexthall.contexts.files.schema import CONTEXT_FILE
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
@@ -27,6 +28,8 @@ SMALL_PROJECT = 64
 """In a project of up to this many directories each is worth a context, unless the project says otherwise."""
 MIN_TOKENS = 4096
 """How much a directory of a larger project must hold."""
+_UNCOUNTED = frozenset([LOCK_FILE, ".mcp.json", ".mcp.json.before-context-hall"])
+"""Files of the hall, and about it: they say nothing of their directory."""
 _rules = lru_cache(maxsize=256)(parse_rules)
 
 
@@ -34,11 +37,14 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_EXTENSIONS = _words(
-    "ts tsx mts cts js jsx mjs cjs vue svelte astro py pyi pyx ipynb rs go java kt kts scala groovy gradle clj cljs c "
-    "cc cpp cxx h hh hpp hxx m mm cu cs fs vb swift dart rb php pl pm lua r jl ex exs erl hs ml mli elm nim zig v sol "
-    "asm s sql sh bash zsh fish ps1 bat tf hcl nix cmake mk bzl dockerfile graphql gql proto thrift prisma html css "
-    "scss sass less yaml yml json jsonc json5 toml xml ini cfg conf properties md mdx txt rst adoc org tex"
+_CODE = _words(
+    "ts tsx mts cts js jsx mjs cjs vue svelte astro py pyi pyx rs go java kt kts scala groovy clj cljs c cc cpp cxx h "
+    "hh hpp hxx m mm cu cs fs vb swift dart rb php pl pm lua r jl ex exs erl hs ml mli elm nim zig v sol asm s sql sh "
+    "bash zsh fish ps1 bat graphql gql proto thrift prisma"
+)
+_OTHERS = _words(
+    "ipynb gradle tf hcl nix cmake mk bzl dockerfile html css scss sass less yaml yml json jsonc json5 toml xml ini "
+    "cfg conf properties md mdx txt rst adoc org tex"
 )
 _SOURCE_NAMES = _words("Dockerfile Makefile Rakefile Gemfile Procfile Justfile Jenkinsfile Vagrantfile go.mod")
 
@@ -65,6 +71,11 @@ class ScannedDirectory(NamedTuple):
     """What of it could not be read."""
     cause: str = ""
     """What the system said about that, for people; if it said something, nothing is written here."""
+
+    @property
+    def uncounted(self) -> list[Seen]:
+        """Files that count in no fingerprint; they did in those that earlier versions wrote."""
+        return [file for file in self.every_file if file.name in _UNCOUNTED]
 
     def must_be(self, found: Status) -> None:
         """Refuse whatever has taken its place since it was seen."""
@@ -93,7 +104,8 @@ def look(
     names = [each.name for each in seen if each.kind == "directory" and is_entered(each.name)]
     levels, error, cause = _with_own_rules(disk, path, scope, [each.name for each in every_file], above)
     # In a worktree `.git` is a file, which is another one in every clone and in nobody's commit.
-    files, base = [each for each in every_file if each.name != ".git"], _base(scope)
+    files = [each for each in every_file if each.name not in _UNCOUNTED and each.name != ".git"]
+    base = _base(scope)
     if levels:
         files = [each for each in files if not is_ignored(levels, base + each.name, each.name, is_directory=False)]
         names = [name for name in names if not is_ignored(levels, base + name, name, is_directory=True)]
@@ -141,7 +153,7 @@ def count(directories: Sequence[ScannedDirectory], config: Config) -> Census:
     if min_tokens == 0:
         return Census(qualifying, 0)
     least = min_tokens * BYTES_PER_TOKEN
-    kept = _with_parents(qualifying, [_is_noted(each) or _source_bytes(each) >= least for each in qualifying])
+    kept = _with_parents(qualifying, [_is_noted(each) or source_bytes(each) >= least for each in qualifying])
     return Census(kept, len(qualifying) - len(kept))
 
 
@@ -153,7 +165,14 @@ def is_entered(name: str) -> bool:
 def is_source(name: str) -> bool:
     """Return whether a file is source, configuration or prose, by its name."""
     _, dot, extension = name.rpartition(".")
-    return (bool(dot) and extension.lower() in _EXTENSIONS and name != CONFIG_FILE) or name in _SOURCE_NAMES
+    is_known = extension.lower() in _CODE or extension.lower() in _OTHERS
+    return (bool(dot) and is_known and name != CONFIG_FILE) or name in _SOURCE_NAMES
+
+
+def is_code(name: str) -> bool:
+    """Return whether a file is written in a programming language, by its name."""
+    _, dot, extension = name.rpartition(".")
+    return bool(dot) and extension.lower() in _CODE
 
 
 def _with_parents(directories: Sequence[ScannedDirectory], are_wanted: Sequence[bool]) -> list[ScannedDirectory]:
@@ -175,7 +194,8 @@ def _has_source(directory: ScannedDirectory) -> bool:
     return any(is_source(file.name) for file in directory.files)
 
 
-def _source_bytes(directory: ScannedDirectory) -> int:
+def source_bytes(directory: ScannedDirectory) -> int:
+    """Return how large the source files of a directory are together."""
     return sum(file.size for file in directory.files if is_source(file.name))
 
 

@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING
 import click
 
 from contexthall.contexts.project import (
+    CONTENT,
+    DRIFTS,
     FIELDS,
     FRESH,
+    MISSING,
     STALE,
     ContextEntry,
     ContextListing,
     FreshnessReport,
     Project,
     as_yaml,
+    is_beyond,
 )
 from contexthall.core.errors import CheckFailedError, DiskError, HallError, UsageError
-from contexthall.core.paths import shown
 from contexthall.core.wire import compact
 from contexthall.faces.cli.cache_report import count_states, status_rows
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, project_options, roots_options
@@ -31,11 +34,11 @@ from contexthall.faces.cli.output import (
     say,
     shortened,
 )
-from contexthall.hall import Hall
 
 if TYPE_CHECKING:
     from contexthall.caches.library import CacheReport, Library
 
+_BECAME = {"changed": "has changed", "gone": "is gone"}
 _WIDEST_NAME = 40
 _WIDEST_SUMMARY = 80
 _REMEDY = (
@@ -51,14 +54,21 @@ _CACHES_REMEDY = "`context refresh` for caches that are stale"
     is_flag=True,
     help="Exit with 8 unless every context is there and fresh, and no cache is stale.",
 )
+@click.option(
+    "--drift",
+    type=click.Choice(DRIFTS),
+    help="With --check: stale contexts fail only from this drift on; unknown drift fails.",
+)
 @JSON
 @roots_options
-def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
+def status(must_be_fresh: bool, drift: str | None, as_json: bool, hall: HallChoice) -> None:
     """Show which contexts and caches are stale.
 
     First the directories of the project, then the caches. With --json it prints the same JSON as the tool
     list_contexts; `context caches --long --json` has that of the caches.
     """
+    if drift and not must_be_fresh:
+        raise UsageError("--drift says what --check accepts", hint="context status --check --drift interface")
     opened = hall.open()
     project = opened.project
     project.config()  # raises if it is bad, which a listing would only mention
@@ -71,7 +81,7 @@ def status(must_be_fresh: bool, as_json: bool, hall: HallChoice) -> None:
     else:
         print_data(_overview(project, listing, status_rows(caches, opened.settings.working_directory)))
     counts = [_counts(listing), *([count_states(caches)] if caches else [])]
-    remedies = list(_remedies(listing, caches)) if must_be_fresh else []
+    remedies = list(_remedies(listing, caches, drift or CONTENT)) if must_be_fresh else []
     if remedies:
         raise CheckFailedError("; ".join(counts), hint="; ".join(remedies))
     if not as_json:
@@ -105,6 +115,8 @@ def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -
     else:
         print_data(escaped(as_yaml(reading.fields)))
         say(on_one_line(f"{reading.freshness.state}{_changed(reading.freshness)}"))
+        for words in _doubts(reading.freshness):
+            say(on_one_line(words))
 
 
 @click.command(epilog="\b\nExample:\n  context rehash src tests")
@@ -116,19 +128,18 @@ def rehash(context: click.Context, scopes: tuple[str, ...], as_json: bool, hall:
     """Say that contexts are true again, by a new fingerprint.
 
     A SCOPE is a directory, relative to the project root; without one, all contexts of the project. Nothing else in the
-    files is touched.
+    files is touched. In .context.lock, their claims cite what is there now; conflict marks of git are mended.
     """
-    opened = hall.open()
-    done, errors = _rehash(opened, scopes or opened.project.places())
+    rehashed, unchanged, errors = hall.open().rehash_contexts(scopes or None)
     for error in errors:
         print_error(error)
-    if errors and not any(done.values()):
+    if errors and not (rehashed or unchanged):
         context.exit(errors[0].exit_code)
     if as_json:
-        print_json(compact(done | {"failed": len(errors)}))
+        print_json(compact({"rehashed": rehashed, "unchanged": unchanged, "failed": len(errors)}))
     else:
-        print_lines(done["rehashed"])
-        say(f"{len(done['rehashed'])} rehashed, {len(done['unchanged'])} unchanged, {len(errors)} failed")
+        print_lines(rehashed)
+        say(f"{len(rehashed)} rehashed, {len(unchanged)} unchanged, {len(errors)} failed")
     if errors:
         context.exit(errors[0].exit_code)
 
@@ -167,8 +178,8 @@ def _reports(library: "Library") -> "dict[str, CacheReport]":
         return {}
 
 
-def _remedies(listing: ContextListing, caches: "Mapping[str, CacheReport]") -> Iterator[str]:
-    if any(entry.state != FRESH for entry in listing.entries):
+def _remedies(listing: ContextListing, caches: "Mapping[str, CacheReport]", level: str) -> Iterator[str]:
+    if any(is_beyond(entry.state, entry.drift, level) for entry in listing.entries):
         yield _REMEDY
     if any(report.freshness.state == "stale" for report in caches.values()):
         yield _CACHES_REMEDY
@@ -188,8 +199,18 @@ def _counts(listing: ContextListing) -> str:
     states = [entry.state for entry in listing.entries]
     if not _has_any(listing):
         return f"{counted(len(states), 'directory')}, none with a context yet; `context init` drafts them"
-    text = ", ".join(f"{states.count(state)} {state}" for state in ("fresh", "stale", "missing"))
-    return f"{counted(len(states), 'directory')}: {text}; {listing.skipped_directories} too small to count"
+    drifts = {STALE: _drifts(listing)}
+    text = ", ".join(f"{states.count(state)} {state}{drifts.get(state, '')}" for state in (FRESH, STALE, MISSING))
+    claims = sum(len(entry.claims) for entry in listing.entries)
+    doubt = f"; {counted(claims, 'claim')} in doubt" if claims else ""
+    return f"{counted(len(states), 'directory')}: {text}{doubt}; {listing.skipped_directories} too small to count"
+
+
+def _drifts(listing: ContextListing) -> str:
+    """Return how many of the stale contexts have drifted how far, if that is known of any."""
+    drifts = [entry.drift for entry in listing.entries if entry.state == STALE]
+    told = [f"{drifts.count(drift)} {drift or 'unknown'}" for drift in (*DRIFTS, "") if drift in drifts]
+    return f" ({', '.join(told)})" if any(drifts) else ""
 
 
 def _tree(project: Project, entries: Sequence[ContextEntry]) -> str:
@@ -204,23 +225,18 @@ def _row(project: Project, entry: ContextEntry) -> tuple[str, str, str]:
     name = scope if scope == "." else "  " * (scope.count("/") + 1) + scope.rpartition("/")[2] + "/"
     if entry.error:
         return state, name, f"! {entry.error}"
-    changed = _changed(project.check_freshness(scope)) if state == STALE else ""
+    changed = _changed(project.check_freshness(scope)) if state == STALE or entry.claims else ""
     summary = " ".join(str(entry.summary if entry.has_summary else "").split())
     return state, name, f"{shortened(summary, _WIDEST_SUMMARY)}{changed}"
 
 
 def _changed(freshness: FreshnessReport) -> str:
     names = [f"{kind} {', '.join(files)}" for kind, files in freshness.changed.items() if files]
-    return f" ({'; '.join(names)})" if names else ""
+    drift = [freshness.drift.level] if freshness.drift.level else []
+    return f" ({'; '.join([*drift, *names])})" if drift or names else ""
 
 
-def _rehash(hall: Hall, scopes: Sequence[str]) -> tuple[dict[str, list[str]], list[HallError]]:
-    done: dict[str, list[str]] = {"rehashed": [], "unchanged": []}
-    errors: list[HallError] = []
-    for scope in scopes:
-        try:
-            place = hall.project.locate(scope)
-            done["rehashed" if hall.rehash_context(place) else "unchanged"].append(shown(place))
-        except HallError as error:
-            errors.append(error)
-    return done, errors
+def _doubts(freshness: FreshnessReport) -> Iterator[str]:
+    """Yield each claim that does not hold beside what changed."""
+    for claim, citation, verdict in freshness.drift.failing:
+        yield f"{claim.place} in doubt: {claim.text} It cites {citation.target}, which {_BECAME[verdict]}."

@@ -1,6 +1,6 @@
 """`context init` and `context regen`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import click
@@ -73,9 +73,20 @@ def _draft(context: click.Context, draft: Callable[..., Outcome], flags: DraftFl
     for scope, reason in outcome.failed:
         say(on_one_line(f"{scope}: {reason}"))
     if not as_json:
+        for words in _whose_words(outcome, dry_run=dry_run):
+            say(on_one_line(words))
         say(on_one_line(f"{_counts(outcome, dry_run=dry_run)}; AGENTS.md: {outcome.agents}"))
     if outcome.failed:
         context.exit(DiskError.exit_code)
+
+
+def _whose_words(outcome: Outcome, *, dry_run: bool) -> Iterator[str]:
+    """Yield what was replaced in each context, and what was not because somebody has changed it."""
+    for scope in sorted({*outcome.replaced, *outcome.kept}):
+        replaced, kept = outcome.replaced.get(scope), outcome.kept.get(scope)
+        words = [f"{'would replace' if dry_run else 'replaced'} {', '.join(replaced)}"] if replaced else []
+        words += [f"kept {', '.join(kept)}, which somebody has changed"] if kept else []
+        yield f"{scope}: {'; '.join(words)}"
 
 
 def _counts(outcome: Outcome, *, dry_run: bool) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PARTS = ("caches", "contexts", "guild", "clients")
 _USUAL = frozenset({"caches", "contexts", "clients"})
 """Members of a guild are executed, so there is one only if it is asked for."""
-_CONTEXT_FILE, _AGENTS_FILE = ".context.yaml", "AGENTS.md"
+_CONTEXT_FILE, _AGENTS_FILE, _LOCK_FILE = ".context.yaml", "AGENTS.md", ".context.lock"
 _HOME = ".context"
 
 
@@ -225,7 +225,7 @@ def _draft(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
     if not plan.contexts:
         return
     files = [os.path.join(each.path, _CONTEXT_FILE) for each in hall.project.look_around()]
-    files.append(os.path.join(hall.project.base, _AGENTS_FILE))
+    files += [os.path.join(hall.project.base, name) for name in (_AGENTS_FILE, _LOCK_FILE)]
     hall.setup_journal.before_files(files)
     try:
         with ProgressBar("drafting") as bar:

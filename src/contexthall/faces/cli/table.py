@@ -58,6 +58,8 @@ COMMANDS = {
     "status": CommandEntry("contexts", CONTEXTS, "Show which contexts and caches are stale."),
     "show": CommandEntry("contexts", CONTEXTS, "Show what is known of a directory, and if it is still true."),
     "regen": CommandEntry("drafting", CONTEXTS, "Draft contexts again, and leave what people wrote as it is."),
+    "note": CommandEntry("claims", CONTEXTS, "Write down a constraint or a decision, and what it rests on."),
+    "check": CommandEntry("claims", CONTEXTS, "Check contexts and claims that changed files concern."),
     "rehash": CommandEntry("contexts", CONTEXTS, "Say that contexts are true again, by a new fingerprint."),
     "validate": CommandEntry("contexts", CONTEXTS, "Check contexts against their schema, and against the code."),
     "watch": CommandEntry("watching", CONTEXTS, "Tell which contexts and caches become stale, while people work."),

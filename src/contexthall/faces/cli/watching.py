@@ -59,10 +59,12 @@ def _in_parallel(*watches: Watch) -> Iterator[Sequence[AnyChange]]:
 
 def _print_change(change: AnyChange, *, as_json: bool) -> None:
     if as_json:
-        print_json(compact(change._asdict()))
+        told = {name: value for name, value in change._asdict().items() if name != "drift" or value}
+        print_json(compact(told))
         return
     what = change.scope if isinstance(change, StateChange) else f"cache {change.cache}"
     changed = f"{change.changed} changed" if not isinstance(change, StateChange) and change.changed else ""
     was = f"was {change.was}" if change.was else ""
-    more = ", ".join(filter(None, (changed, was)))
+    drift = change.drift if isinstance(change, StateChange) else ""
+    more = ", ".join(filter(None, (drift, changed, was)))
     print_data(on_one_line(f"{change.state or 'gone':<8} {what}" + (f" ({more})" if more else "")))

@@ -5,7 +5,8 @@ Pure: a file that does not parse costs its own lines, and what is where is an ar
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from codecs import BOM_UTF8
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -35,6 +36,8 @@ class SourceOutline(NamedTuple):
     """In the order of the file."""
     imports: tuple[str, ...] = ()
     """What it imports, as written, each once, in the order of the file."""
+    is_parsed: bool = True
+    """False if it was too large, took too long, or broke its reader: then what it says is not known."""
 
 
 def outline(doc: str, exports: Iterable[Export], imports: Iterable[str]) -> SourceOutline:
@@ -102,4 +105,13 @@ class Language(NamedTuple):
     def read(self, data: bytes, extension: str = "") -> SourceOutline:
         """Read a file whose name has this extension."""
         grammar = self.extensions.get(extension) or next(iter(self.extensions.values()))
-        return self.outline(pieces(grammar, data, self.keywords))
+        parsed: list[int] = []
+        found = self.outline(_counted(pieces(grammar, data, self.keywords), parsed))
+        return found._replace(is_parsed=sum(parsed) == len(data.removeprefix(BOM_UTF8)))
+
+
+def _counted(pieces: Iterable[Piece], sizes: list[int]) -> Iterator[Piece]:
+    """Yield pieces, and note how many bytes each has: a parser may give up before the end."""
+    for piece in pieces:
+        sizes.append(len(piece.data))
+        yield piece

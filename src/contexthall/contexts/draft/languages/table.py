@@ -3,6 +3,8 @@
 Pure. A file that cannot be read, for whatever reason, says nothing: a draft must not depend on any one file.
 """
 
+import re
+
 from contexthall.contexts.draft.languages.go import GO
 from contexthall.contexts.draft.languages.language import Language, SourceOutline
 from contexthall.contexts.draft.languages.project_manifest import ManifestFile, ProjectManifest
@@ -10,7 +12,9 @@ from contexthall.contexts.draft.languages.python import PYTHON
 from contexthall.contexts.draft.languages.rust import RUST
 from contexthall.contexts.draft.languages.typescript import JAVASCRIPT, TYPESCRIPT
 from contexthall.core import limits
+from contexthall.core.parsing import Grammar
 
+_NOTHING = re.compile(rb"(?!)")
 LANGUAGES: tuple[Language, ...] = (PYTHON, GO, RUST, TYPESCRIPT, JAVASCRIPT)
 """Where several have a front file in a directory, that of the first is asked first."""
 
@@ -28,6 +32,12 @@ def language_of(name: str) -> Language | None:
     return BY_EXTENSION.get(_extension(name))
 
 
+def grammar_of(name: str) -> tuple[Grammar | None, re.Pattern[bytes]]:
+    """Return how a file is parsed, by its name, and how its statements begin; None for a language that is not known."""
+    language = language_of(name)
+    return (language.extensions[_extension(name)], language.keywords) if language else (None, _NOTHING)
+
+
 def read(name: str, data: bytes) -> SourceOutline:
     """Return what a file says; nothing for a language that is not known."""
     language = language_of(name)
@@ -36,7 +46,7 @@ def read(name: str, data: bytes) -> SourceOutline:
     try:
         return language.read(data, _extension(name))
     except Exception:  # noqa: BLE001 - a file that breaks its reader costs its own lines
-        return SourceOutline()
+        return SourceOutline(is_parsed=False)
 
 
 def read_manifest(name: str, data: bytes, root: bytes = b"") -> ProjectManifest:

@@ -83,6 +83,7 @@ export function view(root, meeting) {
       h("span", { class: `dot ${node.state}`, "aria-hidden": "true" }),
       h("bdi", { class: "tree-label" }, ...said(node.name)),
       h("span", { class: `state ${node.state}` }, node.state),
+      node.drift ? h("span", { class: "drift" }, node.drift) : null,
       children.length ? h("span", { class: "below" }, ...tally(node)) : null);
     return h("li", {}, h("div", { class: "tree-row" }, toggle, head), below);
   }
@@ -183,10 +184,13 @@ function grown(entries, project) {
     return made;
   };
   const root = node(".");
-  for (const entry of entries) Object.assign(node(entry.scope), { state: entry.state, summary: entry.summary ?? entry.error ?? "" });
+  for (const entry of entries) Object.assign(node(entry.scope), { state: entry.state, drift: drift(entry), summary: entry.summary ?? entry.error ?? "" });
   total(root);
   return root;
 }
+
+/** How far a context has drifted; a fresh one may rest on evidence that changed elsewhere. */
+const drift = (told) => told.drift ?? (told.claims ? "evidence" : "");
 
 const none = () => ({ fresh: 0, stale: 0, missing: 0 });
 
@@ -226,7 +230,8 @@ function tally(node) {
 function portrait(scope, found) {
   const head = h("header", { class: "portrait-head" },
     h("h2", {}, h("bdi", {}, ...said(scope === "." ? "The project" : scope))),
-    found.state ? h("span", { class: `pill state-pill ${found.state}` }, found.state) : null);
+    found.state ? h("span", { class: `pill state-pill ${found.state}` }, found.state) : null,
+    drift(found) ? h("span", { class: "pill drift" }, drift(found)) : null);
   if (!found.found) return [head, absent(found.error)];
   const { context } = found;
   const derived = new Set(Array.isArray(context.derived_fields) ? context.derived_fields.map((each) => String(each).split(".")[0]) : []);
@@ -235,6 +240,7 @@ function portrait(scope, found) {
     head,
     h("p", { class: "dim" }, "Written ", ago(String(context.last_updated)), ...said(` · fingerprint ${context.fingerprint}`)),
     found.state === "stale" ? changed(scope, found) : null,
+    found.cited ? doubted(scope, found.cited) : null,
     h("dl", { class: "fields" }, fields.flatMap(([name, value]) => [
       h("dt", {}, ...said(titled(name)), derived.has(name) ? h("span", { class: "tag", title: "The machine drafted this field" }, "drafted") : null),
       h("dd", { "data-field": name }, drawn(value)),
@@ -262,6 +268,16 @@ function changed(scope, found) {
     kinds.length ? h("ul", { class: "changes" }, kinds) : null,
     copyable("draft it again", `context regen ${quoted(scope)}`),
     h("p", { class: "hint" }, ...worded("If it is still true as it stands, `context rehash` says so.")));
+}
+
+/** Each claim that does not hold, beside what became of its evidence. */
+function doubted(scope, cited) {
+  return h("section", { class: "note stale", "aria-label": "Claims in doubt" },
+    h("h3", {}, "Claims in doubt"),
+    h("ul", { class: "changes" }, cited.map((each) => h("li", {},
+      h("bdi", {}, ...said(each.text)),
+      h("span", { class: "dim" }, ...said(` cites ${each.path}${each.symbol ? `#${each.symbol}` : ""}, which ${each.is === "gone" ? "is gone" : "has changed"}`))))),
+    copyable("say that they hold", `context rehash ${quoted(scope)}`));
 }
 
 function titled(name) {

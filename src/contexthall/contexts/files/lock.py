@@ -1,0 +1,184 @@
+"""The lock: what is known of contexts beyond their schema. One line of JSON a scope, sorted, so that git merges it.
+
+Pure: bytes in, values out. A line that cannot be read is as good as none; one that did not change keeps its bytes.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from functools import cached_property, reduce
+from typing import Final, NamedTuple
+
+from contexthall.core import limits
+from contexthall.core.wire import compact, parse
+
+LOCK_FILE: Final = ".context.lock"
+
+_SCOPE = re.compile(rb'\{"scope":("(?:[^"\\]|\\.)*+")[,}]')
+_EITHER = re.compile(rb"[0-9a-f]{8} [0-9a-f]")
+_OURS, _BASE, _THEIRS, _END = b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>"
+
+
+class Citation(NamedTuple):
+    """What a claim rests on: a file of the project, or a definition in it, and what that was."""
+
+    claim: str
+    """Field and digest of the claim's text, such as `constraints/9c0ffee1`."""
+    path: str
+    symbol: str = ""
+    digest: str = ""
+
+    @property
+    def target(self) -> str:
+        """As people write it: `src/keys.py#rotate`."""
+        return f"{self.path}#{self.symbol}" if self.symbol else self.path
+
+    def to_json(self) -> dict[str, str]:
+        return {name: value for name, value in self._asdict().items() if value or name != "symbol"}
+
+
+class LockEntry(NamedTuple):
+    """What the lock has about one scope."""
+
+    interface: str = ""
+    """Scheme and digest; empty if it is not known, two with a blank between while it is either."""
+    drafted: Mapping[str, str] = {}
+    """Field → digest of the value that was drafted; two, with a blank between, while it is either."""
+    citations: tuple[Citation, ...] = ()
+
+    @property
+    def is_settled(self) -> bool:
+        """False after a merge of two branches, or a run that was killed: then either of two things is so."""
+        return not any(" " in each for each in (self.interface, *self.drafted.values()))
+
+    def to_json(self, scope: str) -> dict[str, object]:
+        entry: dict[str, object] = {"scope": scope}
+        if self.interface:
+            entry["interface"] = self.interface
+        if self.drafted:
+            entry["drafted"] = dict(sorted(self.drafted.items()))
+        if self.citations:
+            entry["citations"] = [each.to_json() for each in sorted(self.citations)]
+        return entry
+
+
+class Lock:
+    """The lines of a lock by scope. They are read when they are asked for: most never are."""
+
+    def __init__(self, lines: Mapping[str, Collection[bytes]], *, has_conflict: bool = False) -> None:
+        self._lines = lines
+        """More than one line of a scope if two branches both changed it."""
+        self.has_conflict = has_conflict
+        """Whether git has left conflict marks in it; `context rehash` mends it."""
+
+    def entry(self, scope: str) -> LockEntry | None:
+        """Return what the lock has about a scope; None if it has nothing that can be read."""
+        found = [entry for line in self._lines.get(scope, ()) if (entry := _read_entry(line)) is not None]
+        return reduce(either, found) if found else None
+
+    @property
+    def scopes(self) -> list[str]:
+        return sorted(self._lines)
+
+    @property
+    def unsettled(self) -> dict[str, LockEntry]:
+        """The entries of which either of two things is so."""
+        suspects = [scope for scope, lines in self._lines.items() if len(lines) > 1 or any(map(_EITHER.search, lines))]
+        found = {scope: entry for scope in suspects if (entry := self.entry(scope)) is not None}
+        return {scope: entry for scope, entry in found.items() if not entry.is_settled}
+
+    def may_cite(self, scope: str) -> bool:
+        """Return whether a scope may have citations; False if it surely has none."""
+        return scope in self.citing
+
+    @cached_property
+    def citing(self) -> frozenset[str]:
+        """The scopes that may have citations."""
+        return frozenset(scope for scope, lines in self._lines.items() if any(b'"citations"' in line for line in lines))
+
+    def with_entries(self, entries: Mapping[str, LockEntry | None]) -> bytes:
+        """Return the bytes of the lock with other entries for some scopes; None for a scope that is gone."""
+        lines = {scope: self._spelt(scope) for scope in self._lines if scope not in entries}
+        lines |= {scope: _spell(scope, entry) for scope, entry in entries.items() if entry is not None}
+        return b"".join(lines[scope] + b"\n" for scope in sorted(lines) if lines[scope])
+
+    def _spelt(self, scope: str) -> bytes:
+        """Return the line of a scope as it stands, unless there are two."""
+        lines = self._lines[scope]
+        if len(lines) == 1:
+            return next(iter(lines))
+        entry = self.entry(scope)
+        return _spell(scope, entry) if entry is not None else b""
+
+
+NO_LOCK: Final = Lock({})
+
+
+def read_lock(data: bytes) -> Lock:
+    """Read a lock; one that is larger than anybody's is as good as none."""
+    if len(data) > limits.LOCK_BYTES:
+        return NO_LOCK
+    lines: dict[str, dict[bytes, None]] = {}
+    has_conflict = is_base = False
+    for line in data.splitlines():
+        mark = line[:7]
+        if mark in {_OURS, _BASE, _THEIRS, _END}:
+            has_conflict, is_base = True, mark == _BASE
+        elif line and not is_base and (scope := _scope_of(line)) is not None:
+            lines.setdefault(scope, {})[line] = None
+    return Lock({scope: tuple(each) for scope, each in lines.items()}, has_conflict=has_conflict)
+
+
+def _scope_of(line: bytes) -> str | None:
+    found = _SCOPE.match(line)
+    try:
+        scope = parse(found[1]) if found else _mapping(line).get("scope")
+    except ValueError:
+        return None
+    return scope if isinstance(scope, str) else None
+
+
+def _read_entry(line: bytes) -> LockEntry | None:
+    try:
+        values = _mapping(line)
+    except ValueError:
+        return None
+    interface, drafted, citations = (values.get(name) for name in ("interface", "drafted", "citations"))
+    return LockEntry(
+        interface if isinstance(interface, str) else "",
+        _texts(drafted),
+        tuple(each for value in citations if (each := _citation(value))) if isinstance(citations, list) else (),
+    )
+
+
+def _mapping(line: bytes) -> dict[str, object]:
+    value = parse(line)
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: object) -> dict[str, str]:
+    return {name: text for name, text in value.items() if isinstance(text, str)} if isinstance(value, dict) else {}
+
+
+def _citation(value: object) -> Citation | None:
+    texts = _texts(value)
+    if not {"claim", "path", "digest"} <= texts.keys():
+        return None
+    return Citation(texts["claim"], texts["path"], texts.get("symbol", ""), texts["digest"])
+
+
+def either(one: LockEntry, other: LockEntry) -> LockEntry:
+    """Return what holds whichever of two entries is true: what either drafted is drafted, and what it cites cited."""
+    both = {*one.drafted, *other.drafted}
+    return LockEntry(
+        _either(one.interface, other.interface),
+        {name: _either(one.drafted.get(name, ""), other.drafted.get(name, "")) for name in both},
+        tuple(sorted({*one.citations, *other.citations})),
+    )
+
+
+def _either(one: str, other: str) -> str:
+    return " ".join(dict.fromkeys([*one.split(), *other.split()]))
+
+
+def _spell(scope: str, entry: LockEntry) -> bytes:
+    return compact(entry.to_json(scope)).encode("utf-8", "replace")

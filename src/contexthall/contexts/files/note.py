@@ -1,0 +1,99 @@
+"""Writing something down: one more claim in a context, and in the lock what it rests on. Nobody else's byte changes."""
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from contexthall.contexts.files.claims import CLAIM_FIELDS, Claim, claims_of
+from contexthall.contexts.files.context_file import read_context
+from contexthall.contexts.files.edit import append_item
+from contexthall.contexts.files.lock import Citation, Lock, LockEntry
+from contexthall.contexts.files.lock_file import update_lock
+from contexthall.contexts.files.schema import CONTEXT_FILE
+from contexthall.contexts.files.writing import as_bytes, as_text, look_at_itself, rewrite
+from contexthall.contexts.files.yaml_text import Value
+from contexthall.contexts.freshness.heads import read_bytes_of
+from contexthall.contexts.project import Project
+from contexthall.core import limits
+from contexthall.core.errors import DiskError, ScopeError, UsageError
+from contexthall.core.paths import shown
+
+_PLACE = re.compile(rf"({'|'.join(CLAIM_FIELDS)})/([0-9a-f]+)")
+
+
+class Noted(NamedTuple):
+    """What was written down."""
+
+    scope: str
+    claim: Claim
+    citations: tuple[Citation, ...]
+    is_new: bool
+    """False for a claim that was there already."""
+
+
+def note_claim(project: Project, place: str, field: str, value: Value, targets: Sequence[str]) -> Noted:
+    """Add a claim to the context of a directory, unless it is there; each target is PATH or PATH#SYMBOL."""
+    directory = look_at_itself(project, place)
+    _, before = read_bytes_of(project.disk, directory.path)
+    values = read_context(before)
+    [claim] = claims_of({field: [value]})
+    is_new = claim.name not in {each.name for each in claims_of(values)}
+    cited = [cite(project, place, claim, target) for target in targets]
+    if is_new:
+        after = as_bytes(append_item(as_text(before), field, value), like=before)
+        if len(after) > limits.CONTEXT_FILE_BYTES:
+            raise UsageError(f"{CONTEXT_FILE} would be larger than {limits.CONTEXT_FILE_BYTES} bytes")
+        values = read_context(after)
+        rewrite(project.disk, directory, CONTEXT_FILE, before, after)
+    add_citations(project, shown(place), cited)
+    return Noted(shown(place), find_claim(values, claim.name), tuple(cited), is_new)
+
+
+def cite_for(project: Project, place: str, name: str, targets: Sequence[str]) -> Noted:
+    """Say what a claim rests on that is there already; `name` is `decisions/1`, or as the lock has it."""
+    claim = find_claim(project.read(place), name)
+    cited = [cite(project, place, claim, target) for target in targets]
+    add_citations(project, shown(place), cited)
+    return Noted(shown(place), claim, tuple(cited), is_new=False)
+
+
+def find_claim(values: dict[str, Value], name: str) -> Claim:
+    """Return the claim that is meant by `decisions/1` or `decisions/9c0ffee1`."""
+    found = [each for each in claims_of(values) if name in {each.place, each.name}]
+    if not _PLACE.fullmatch(name) or not found:
+        raise UsageError(f"there is no claim {name}", hint="`decisions/1` is the first of the decisions")
+    return found[0]
+
+
+def cite(project: Project, place: str, claim: Claim, target: str) -> Citation:
+    """Return a citation of what is there now; a path is one from the root or, if nothing is there, from the scope."""
+    path, _, symbol = target.partition("#")
+    for base in dict.fromkeys((".", place)):
+        with suppress(ScopeError):
+            found = project.locate(os.path.join(base, path))
+            citation = Citation(claim.name, shown(found), symbol)
+            with suppress(DiskError):
+                digest = project.drift.digest(found, symbol)
+                if digest is not None:
+                    return citation._replace(digest=digest)
+    if symbol:
+        hint = "cite the file alone, or a definition by its name, such as `rotate` or `Keys.rotate`"
+        raise UsageError(f"{target} cannot be cited: there is no such definition", hint=hint)
+    hint = f"name a file of the project, no symlink, of at most {limits.DRAFTED_FILE_BYTES} bytes"
+    raise UsageError(f"{target} cannot be cited", hint=hint)
+
+
+def add_citations(project: Project, scope: str, cited: Sequence[Citation]) -> None:
+    """Write citations into the lock, in the place of those of the same claims and targets."""
+    if not cited:
+        return
+    new = {(each.claim, each.target) for each in cited}
+
+    def decide(lock: Lock) -> dict[str, LockEntry | None]:
+        before = lock.entry(scope) or LockEntry()
+        kept = [each for each in before.citations if (each.claim, each.target) not in new]
+        return {scope: before._replace(citations=tuple(sorted({*kept, *cited})))}
+
+    update_lock(project, decide)
