@@ -12,10 +12,10 @@ PACKAGE := $(shell find src -type f ! -name '*.pyc')
 unexport PYTHONDONTWRITEBYTECODE
 # Neighbours stay together, so that what the tests of a file share is made once.
 PARALLEL := --numprocesses auto --dist worksteal
-BENCHMARKS := startup stdio_calls caches sections packages refreshing contexts guild web
+BENCHMARKS := startup stdio_calls caches sections packages refreshing contexts hooks guild web
 
-.PHONY: help run quick test again check dist docs mutants torture clean
-.PHONY: installers members clients conformance model browser shells pythons locales
+.PHONY: help run quick test again check dist artefacts sbom audit docs mutants torture clean
+.PHONY: installers validators members clients conformance model browser shells pythons locales
 .PHONY: bench bench-large bench-quality bench-meaning bench-search $(BENCHMARKS:%=bench-%)
 
 help:
@@ -24,9 +24,10 @@ help:
 	@echo "make test     install what the tests need and run the tests but for the longest; CI=1 runs every one, in full, and measures coverage"
 	@echo "make again    run the tests that failed last time once more, one by one"
 	@echo "make installers  install uv and pipx, and what the wheel needs as files, with which tests install it as people do; without them these are skipped"
+	@echo "make validators  install what make artefacts and make sbom need, and axe, with which tests look at the page; without it these are skipped"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
 	@echo "make clients  install Claude Code, Codex and Gemini CLI, which some tests connect to the hall; without them these are skipped"
-	@echo "make conformance  install the official conformance suite, and the Node.js it wants, which some tests run; without it these are skipped"
+	@echo "make conformance  install the official conformance suites, the Inspector and the Node.js they want, which some tests run; without them these are skipped"
 	@echo "make model    install the embedding model that some tests and benchmarks want; without it these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
 	@echo "make shells   install Debian's bash, zsh and fish, which the tests of completion want; without one its test is skipped"
@@ -34,6 +35,9 @@ help:
 	@echo "make locales  compile the locales, Turkish among them, that some tests want"
 	@echo "make check    lint, types, import rules, documentation"
 	@echo "make dist     build the sdist, and the wheel from it, into dist; the same bytes every time"
+	@echo "make artefacts  write the bundle and the registry's entry into dist/artefacts, and have the plugin and both checked by the official validators"
+	@echo "make sbom     write the software bill of materials of the wheel, in CycloneDX's form, into dist"
+	@echo "make audit    look for known vulnerabilities in what constraints.txt names; asks a service on the network"
 	@echo "make docs     write the generated parts of docs/tools.md and docs/security.md anew"
 	@echo "make bench    run every benchmark against an installed wheel, and write the tables of docs/performance.md; bench-caches and so on run one"
 	@echo "make bench-quality  download public documentation, ask format 1, format 2 and two search engines what people ask of it, and write the table of docs/ranking.md"
@@ -60,6 +64,8 @@ again: .venv/installed-dev
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 installers: .installers/installed
+
+validators: .artefacts/installed
 
 members: .members/installed
 
@@ -132,8 +138,34 @@ dist: .venv/installed-dev
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git --git-dir=.git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md +%s)} \
 		$(BIN)/python -m build --no-isolation
 
+ARTEFACTS := dist/artefacts
+CLAUDE := DISABLE_AUTOUPDATER=1 CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 .clients/node_modules/.bin/claude
+
+# Twice, and compared: whoever makes them gets the same bytes.
+artefacts: .venv/installed-dev .artefacts/installed .clients/installed
+	@rm -rf $(ARTEFACTS) $(ARTEFACTS)-again
+	$(BIN)/python -m artefacts.make $(ARTEFACTS)
+	@TZ=Pacific/Kiritimati LC_ALL=C $(BIN)/python -m artefacts.make $(ARTEFACTS)-again
+	diff --recursive $(ARTEFACTS) $(ARTEFACTS)-again
+	@rm -rf $(ARTEFACTS)-again
+	.artefacts/npm/node_modules/.bin/mcpb validate $(ARTEFACTS)/bundle/manifest.json
+	.artefacts/npm/node_modules/.bin/mcpb info $(ARTEFACTS)/context-hall-*.mcpb
+	.artefacts/bin/check-jsonschema --schemafile artefacts/server.schema.json $(ARTEFACTS)/server.json
+	.artefacts/bin/agentskills validate plugin/skills/context-hall
+	$(CLAUDE) plugin validate .
+	$(CLAUDE) plugin validate plugin
+	$(BIN)/python -m artefacts.licences docs/licences.md
+
+sbom: .pythons/installed .artefacts/installed
+	@mkdir -p dist
+	.artefacts/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml --output-file dist/contexthall.cdx.json \
+		"$$(ls -d .pythons/*/bin/python | head -n 1)"
+
+audit: .artefacts/installed
+	.artefacts/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
 clean:
-	rm -rf .venv .installers .bench .bench-peers .bench-quality .members .clients .conformance .model .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .artefacts .venv .installers .bench .bench-peers .bench-quality .members .clients .conformance .model .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # Without Debian's python3-venv half of it would be made, and taken for the whole the next time.
 .venv/bin/python:
@@ -146,6 +178,17 @@ clean:
 .venv/installed-dev: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/python $(INSTALL) --editable '.[dev]'
 	@touch $@ .venv/installed
+
+NPM_ARTEFACTS := @anthropic-ai/mcpb@2.1.2 axe-core@4.14.0
+PYPI_ARTEFACTS := check-jsonschema==0.39.0 cyclonedx-bom==7.5.0 pip-audit==2.10.1 skills-ref==0.1.1
+
+.artefacts/installed: Makefile
+	@command -v npm >/dev/null || { echo "make artefacts needs npm, which comes with Node.js" >&2; exit 1; }
+	test -d .artefacts || $(PYTHON) -m venv .artefacts
+	.artefacts/bin/python $(PIP) install --quiet $(PYPI_ARTEFACTS)
+	@mkdir -p .artefacts/npm
+	npm install --no-audit --no-fund --no-progress --loglevel=error --save-exact --prefix .artefacts/npm $(NPM_ARTEFACTS)
+	@touch $@
 
 # Wheels, so that the tests install without a network. pipx and uv read where to find them from their environment.
 PYPI_INSTALLERS := uv==0.13.8 pipx==1.18.4
@@ -178,8 +221,9 @@ NPM_CLIENTS := @anthropic-ai/claude-code@2.1.197 @google/gemini-cli@0.61.0 @open
 	npm install --no-audit --no-fund --no-progress --loglevel=error --save-exact --prefix .clients $(NPM_CLIENTS)
 	@touch $@
 
-# The suite wants Node 22, which npm can bring.
-NPM_CONFORMANCE := @modelcontextprotocol/conformance@0.1.16 node@22.23.3
+# The suites of both eras, which want Node 22, which npm can bring, and the official clients that are no agents.
+NPM_CONFORMANCE := @modelcontextprotocol/conformance@0.1.16 conformance-2026@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12 node@22.23.3 \
+	@modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/sdk@1.32.2
 
 .conformance/installed: Makefile
 	@command -v npm >/dev/null || { echo "make conformance needs npm, which comes with Node.js" >&2; exit 1; }

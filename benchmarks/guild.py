@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.client import Client
 from benchmarks.report import Table, publish
-from benchmarks.runner import Measure, Sample, Show, _family, command_line, duration, process, take_turns
+from benchmarks.runner import Measure, Sample, Show, _family, command_line, duration, megabytes, process, take_turns
 from benchmarks.steps import choose_steps, take_steps
 
 PART = "benchmarks.guild"
@@ -38,7 +38,10 @@ create_proxy({"mcpServers": {"member": server}}).run(show_banner=False, log_leve
 """
 
 # What was promised, in seconds above what it stands next to.
-FIRST_LIST, WARM_P50, WARM_P99, FIRST_CALL = 0.030, 0.002, 0.005, 0.050
+FIRST_LIST, WARM_P50, WARM_P99, FIRST_CALL = 0.030, 0.0004, 0.005, 0.050
+# Times the direct call, and times the line.
+LARGE_TIME, LARGE_PEAK = 2.5, 3
+LARGE_BYTES = 10_000_000
 CACHED_MEMBERS, TOOLS = 100, 5
 CALLED_MEMBERS, IN_FLIGHT = 10, 33
 SLOW_MEMBERS, SLOW_START, STARTS_AT_A_TIME, SLACK = 50, 0.3, 4, 1.5
@@ -241,6 +244,41 @@ def _call(agent: Agent, tool: str) -> Measure:
     return measure
 
 
+def large_result(scratch: Path, rounds: int, _calls: int) -> Iterator[Excess]:
+    """Measure a result of many bytes until its client has parsed it, and what the hall holds of it at most."""
+    result = scratch / "result.json"
+    result.write_text(json.dumps({"content": [{"type": "text", "text": "x" * LARGE_BYTES}]}))
+    flags = ("--result-file", str(result))
+    guild = write_guild(scratch, 1, *flags)
+    with (
+        closing(Agent(*MEMBER, *flags, cwd=scratch)) as direct,
+        closing(Agent(*guild.serve(), cwd=scratch)) as hall,
+    ):
+        list(hall.tools())
+        before = _kilobytes(hall, "VmHWM")
+        peers = {"directly": _call(direct, "echo"), "hall": _call(hall, _echo(0))}
+        samples = take_turns(peers, rounds=rounds)
+        peak = 1024 * (_kilobytes(hall, "VmHWM") - before)
+    what, base = f"a result of {megabytes(LARGE_BYTES)}, parsed by its client", samples["directly"].median
+    at_most = (LARGE_TIME - 1) * base
+    yield Excess(measure=what, ours=samples["hall"].median, peer="directly", base=base, at_most=at_most)
+    peak_at_most = (LARGE_PEAK - 1) * LARGE_BYTES
+    yield Excess(
+        measure="the hall's peak of memory meanwhile, above its list",
+        ours=peak,
+        peer="the line",
+        base=LARGE_BYTES,
+        at_most=peak_at_most,
+        show=megabytes,
+    )
+
+
+def _kilobytes(agent: Agent, field: str) -> int:
+    """Read a figure of a server's process. Linux only."""
+    lines = Path(f"/proc/{agent.process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
+
+
 def first_call(scratch: Path, rounds: int, _calls: int) -> Iterator[Excess]:
     """Measure a call to a member that sleeps, next to starting it by hand, shaking hands and calling."""
     guild = write_guild(scratch, rounds + 1)
@@ -346,7 +384,7 @@ def _number(figure: float) -> str:
     return f"{figure:.0f}"
 
 
-STEPS = (first_list, warm_call, first_call, one_start, refresh)
+STEPS = (first_list, warm_call, large_result, first_call, one_start, refresh)
 
 
 def main() -> None:

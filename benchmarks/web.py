@@ -1,4 +1,4 @@
-"""Claim: the page is there at once, and fifty agents over HTTP get a good part of what the SDK can carry.
+"""Claim: the page is there at once, and fifty agents over HTTP get more out of the hall than the SDK can carry.
 
     python -m benchmarks.web [--rounds 9] [--calls 300] [--only page] [--write docs/performance.md]
 
@@ -48,7 +48,8 @@ CHROMIUM = os.environ.get("CONTEXT_CHROMIUM", "/usr/bin/chromium")
 PATIENCE_SECONDS = 60
 
 # What was promised: seconds, bytes, and times what it stands next to.
-PAINTED, PAGE_BYTES, TAIL, SHARE = 0.5, 150e3, 20, 2
+PAINTED, PAGE_BYTES, TAIL = 0.5, 150e3, 20
+CHEAP_SHARE, SHARE = 1 / 2.5, 1 / 0.4
 MEMBERS, TOOLS = 100, 10
 DOCUMENTS, SMALL_BUDGET = 10_000, 200
 CLIENTS = 50
@@ -243,7 +244,7 @@ def agents(scratch: Path, rounds: int, calls: int) -> Iterator[Claim]:
 
 def _judged(what: str, turns: Sequence[Turn], base: float, *, promised: bool) -> Iterator[Claim]:
     sample = Sample(tuple(latency for turn in turns for latency in turn.latencies))
-    share, tail = (SHARE, TAIL) if promised else (None, None)
+    share, tail = (SHARE, TAIL) if promised else (CHEAP_SHARE, None)
     yield next_to_peer(what, _seconds_per_call(turns), NO_OP, base, at_most=share, show=_rate)
     yield next_to_peer(f"{what}, p99", sample.percentile(99), "p50", sample.median, at_most=tail)
 

@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # typing's own, without the cost of importing typing
 if TYPE_CHECKING:
     from contexthall.caches.query.resolution import Resolution, ResolvedDocument
     from contexthall.config.settings import Settings
-    from contexthall.contexts.project import Context
+    from contexthall.contexts.project import Brief, Context
     from contexthall.core.catalog import ToolResult
     from contexthall.core.errors import (
         CacheInvalidError,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from contexthall.hall import GuildChoice, Hall, open_hall
 
 __all__ = [
+    "Brief",
     "CacheInvalidError",
     "CacheMissingError",
     "Context",
@@ -58,6 +59,7 @@ __all__ = [
 __version__ = "0.2.0"
 
 _HOMES = {
+    "Brief": "contexts.project",
     "Context": "contexts.project",
     "GuildAtWork": "guild.servers.blocking",
     "GuildChoice": "hall",

@@ -33,6 +33,11 @@ def _run(arguments: list[str]) -> int:
     if arguments == ["--version"]:
         # Scripts ask this all the time, and importing click alone would cost three bare interpreters.
         return _print_version()
+    if arguments[:1] == ["hook"] and not {"-h", "--help"} & set(arguments):
+        # An agent waits for this at every tool call.
+        from contexthall.faces.hooks.entry import run as run_hook
+
+        return run_hook(arguments[1:], os.environ)
     if arguments[:1] == ["serve"]:
         # A server told to stop while it still loads stops as quietly as one that serves. And while it loads there is
         # no garbage worth looking for: that would cost it a tenth of a second.

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from contexthall.contexts.files.note import Noted
     from contexthall.contexts.files.rehashing import Rehashed
     from contexthall.contexts.project import (
+        Brief,
         ChangedReport,
         Context,
         ContextEntry,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
         Report,
         StateChange,
     )
-    from contexthall.contexts.scan.directories import ScannedDirectory
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, ServerFactory, Trial
@@ -126,20 +126,6 @@ class _LateConnector:
         return Connector(version=__version__, environment=os.environ, log_of=self._memory.log_of)
 
 
-class _LateCodeReader:
-    """Reads code; the parsers are loaded with the first file."""
-
-    def interface_of(self, disk: Disk, directory: "ScannedDirectory") -> str:
-        from contexthall.contexts.draft.interface import interface_of
-
-        return interface_of(disk, directory)
-
-    def find_definition(self, name: str, data: bytes, symbol: str) -> str | None:
-        from contexthall.contexts.draft.definitions import find_definition
-
-        return find_definition(name, data, symbol)
-
-
 class Hall:
     """The rooms of one hall, each opened on first use. From Python, `resolve`, `query` and `invoke` ask them."""
 
@@ -163,6 +149,13 @@ class Hall:
         `scope` is a path from the project root. The answer is that of the tool `query_context`, with freshness.
         """
         return self.project.query(scope)
+
+    def brief(self, path: str = ".", budget: int = 2000) -> "Brief":
+        """Tell what people want known before somebody works on a file or directory of the project.
+
+        `path` is a path from the project root. The answer is that of the tool `context.brief`.
+        """
+        return self.project.brief(path, budget)
 
     def invoke(self, member: str, tool: str, arguments: "JsonObject | None" = None) -> "ToolResult":
         """Call a tool of a member of the guild, whose server is started for this call and then stopped."""
@@ -205,6 +198,7 @@ class Hall:
         return self._open_contexts(self.settings.user_cache)
 
     def _open_contexts(self, user_cache: str) -> "Projects":
+        from contexthall.contexts.freshness.late_code import CODE
         from contexthall.contexts.project import Projects
 
         return Projects(
@@ -213,7 +207,7 @@ class Hall:
             working_directory=self.settings.working_directory,
             memory=os.path.join(user_cache, "contexts") if user_cache else "",
             clock=time.time_ns,
-            code=_LateCodeReader(),
+            code=CODE,
         )
 
     @cached_property
@@ -298,7 +292,7 @@ class Hall:
             elif name == "contexts":
                 from contexthall.contexts.capability import contexts_capability
 
-                yield contexts_capability(self.contexts)
+                yield contexts_capability(self.contexts, self.settings.reply)
             elif name == "guild" and self.has_guild:
                 from contexthall.guild.capability import guild_capability
 

@@ -16,6 +16,14 @@ def test_the_project_is_a_tree_with_counts(hall: HttpHall, browser: Browser) -> 
         expect(page.get_by_role("button", name="stale 0")).to_be_visible()
 
 
+def test_rule_files_are_listed_with_what_they_name_in_vain(browser: Browser, tmp_path: Path) -> None:
+    grounds = examples(tmp_path)
+    (grounds.project / "CLAUDE.md").write_text("See `shop/old.py`.")
+    with grounds.served() as hall, visit(browser, f"{hall.url}/#/contexts") as page:
+        told = ["CLAUDE.md for the project names shop/old.py, not there", ".claude/rules/money.md for shop/prices.py, "]
+        expect(page.locator(".rule-files li")).to_contain_text(told)
+
+
 def test_a_context_is_shown_field_by_field(hall: HttpHall, browser: Browser) -> None:
     told = hall.get("/api/contexts/show", scope="shop")["context"]
     with visit(browser, f"{hall.url}/#/contexts") as page:

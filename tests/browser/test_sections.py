@@ -44,7 +44,10 @@ def ranked(page: Page) -> list[str | None]:
 def test_sections_are_shown_with_their_way_their_matches_and_what_they_cost(guides: HttpHall, browser: Browser) -> None:
     with visit(browser, f"{guides.url}/#/caches/guides") as page:
         expect(page.locator(".verdict")).to_have_text("Nothing is asked yet.")
+        expect(page.locator(".place")).to_have_count(0)
+        expect(page.get_by_role("region", name="What this cache holds").locator("ol > li")).to_have_count(3)
         ask(page, QUESTION, 200)
+        expect(page.get_by_role("region", name="What this cache holds")).to_be_hidden()
         told = guides.get("/api/caches/ranking", cache="guides", query=QUESTION, budget=200)
         expect(page.locator(".verdict")).to_have_text(
             f"{told['tokens_used']} of 200 tokens · 1 of 4 sections fits · 3 skipped"

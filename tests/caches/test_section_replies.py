@@ -18,8 +18,9 @@ from contexthall.caches.query.question import Question
 from contexthall.caches.query.section_cache import SectionCache
 from contexthall.caches.query.section_reader import OpenSections
 from contexthall.caches.query.section_reading import Outline, Reading
-from contexthall.caches.query.section_reply import SectionReply, mark_for
+from contexthall.caches.query.section_reply import SectionReply
 from contexthall.core.errors import HallError, SourcesError
+from contexthall.core.marks import mark_for
 from contexthall.system.disk import Disk
 
 UNKNOWN = ("unknown", 0)

@@ -27,9 +27,9 @@ from contexthall.caches.query.scorers import SECTIONS
 from contexthall.caches.query.section_ranking import SectionScorer
 from contexthall.caches.query.section_reader import MemoryFile
 from contexthall.caches.query.section_reading import Outline, Reading
-from contexthall.caches.query.section_reply import mark_for
 from contexthall.core import bm25, wire
 from contexthall.core.errors import HallError
+from contexthall.core.marks import mark_for
 
 FILES = sorted(path.name for path in writer.VECTORS.glob("*.json"))
 

@@ -9,15 +9,26 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA="
 IMAGE = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
-ADDRESS = {"type": "object", "properties": {"street": {"type": "string"}, "city": {"type": "string"}}}
+ADDRESS = {
+    "$anchor": "address",
+    "type": "object",
+    "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+}
 MODERN_SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
     "$defs": {"address": ADDRESS},
-    "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}},
+    "properties": {"name": {"type": "string"}, "address": {"$ref": "#address"}},
+    "allOf": [{"anyOf": [{"required": ["name"]}, {"required": ["address"]}, True]}],
+    "if": {"required": ["address"]},
+    "then": {"required": ["name"]},
+    "else": True,
     "additionalProperties": False,
 }
+MIRRORED_SCHEMA = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+SCHEMAS = {"json_schema_2020_12_tool": MODERN_SCHEMA, "test_custom_header": MIRRORED_SCHEMA}
 PROGRESS_TOOL = "test_tool_with_progress"
+CHANGING_TOOL = "test_trigger_tool_change"
 STEPS = (0, 50, 100)
 
 
@@ -44,14 +55,25 @@ RESULTS: Mapping[str, dict[str, Any]] = {
     "test_error_handling": {"isError": True, "content": [_text("It fails on purpose.")]},
     PROGRESS_TOOL: {"content": [_text("Done.")]},
     "json_schema_2020_12_tool": {"content": [_text("Any name will do.")]},
+    CHANGING_TOOL: {"content": [_text("The list has changed, if this is not another's.")]},
+    "test_custom_header": {"content": [_text("Head and body agree.")]},
+    "test_logging_tool": {"content": [_text("Nothing is logged.")]},
+    "test_streaming_elicitation": {"content": [_text("Nothing is asked.")]},
+}
+FAULTS: Mapping[str, dict[str, Any]] = {
+    "test_missing_capability": {
+        "code": -32021,
+        "message": "The client cannot sample",
+        "data": {"requiredCapabilities": {"sampling": {}}},
+    }
 }
 DEFINITIONS = [
     {
         "name": name,
         "description": "A tool of the conformance suite.",
-        "inputSchema": MODERN_SCHEMA if name.startswith("json_schema") else NOTHING,
+        "inputSchema": SCHEMAS.get(name, NOTHING),
     }
-    for name in RESULTS
+    for name in (*RESULTS, *FAULTS)
 ]
 
 
@@ -77,7 +99,9 @@ def main() -> None:
             for step in STEPS:
                 told = {"progressToken": token, "progress": step, "total": 100}
                 _say({"method": "notifications/progress", "params": told})
-        _say({"id": message["id"], "result": _answer(message["method"], params)})
+        fault = FAULTS.get(params.get("name"))
+        answer = {"result": _answer(message["method"], params)} if fault is None else {"error": fault}
+        _say({"id": message["id"], **answer})
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 from functools import cached_property
 
-from tests.conformance.fixture import DEFINITIONS, PROGRESS_TOOL, RESULTS, STEPS
+from tests.conformance.fixture import CHANGING_TOOL, DEFINITIONS, FAULTS, PROGRESS_TOOL, RESULTS, STEPS
 
 from contexthall.__main__ import main
 from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, Tool, ToolResult
@@ -23,14 +23,24 @@ def _native(definition: JsonObject) -> Tool:
     async def run(_arguments: JsonObject, caller: Caller) -> ToolResult:
         for step in STEPS if name == PROGRESS_TOOL else ():
             await caller.progress(step, 100, None)
-        return ToolResult.of_whole(RESULTS[name])
+        return ToolResult.of_fault(FAULTS[name]) if name in FAULTS else ToolResult.of_whole(RESULTS[name])
 
     shown = {"title": name, "description": definition["description"], "input_schema": definition["inputSchema"]}
     return Tool(name=name, run=run, **shown)
 
 
 def _catalog(_hall: Hall) -> Catalog:
-    return Catalog([Capability("conformance", tools=map(_native, DEFINITIONS))])
+    capability = Capability("conformance", tools=map(_native, DEFINITIONS))
+
+    async def change(_arguments: JsonObject, _caller: Caller) -> ToolResult:
+        *others, last = capability.tools
+        capability.replace_tools([*others, replace(last, description=f"{last.description} Changed.")])
+        return ToolResult.of_whole(RESULTS[CHANGING_TOOL])
+
+    capability.replace_tools(
+        [replace(each, run=change) if each.name == CHANGING_TOOL else each for each in capability.tools]
+    )
+    return Catalog([capability])
 
 
 def _member(hall: Hall) -> Catalog:

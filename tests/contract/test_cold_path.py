@@ -38,6 +38,8 @@ ARGUMENTS = {
     "regen": ["regen"],
     "status": ["status"],
     "show": ["show", "."],
+    "brief": ["brief", "."],
+    "hook": ["hook", "claude-code", "SessionStart"],
     "note": ["note", ".", "--constraint", "Never."],
     "check": ["check", "--changed", "-"],
     "rehash": ["rehash"],
@@ -144,7 +146,7 @@ def test_a_command_of_the_caches_loads_nothing_heavy_and_no_other_room(name: str
     assert not others & loaded
 
 
-@pytest.mark.parametrize("name", ["status --json", "show", "rehash", "note", "check"])
+@pytest.mark.parametrize("name", ["status --json", "show", "brief", "hook", "rehash", "note", "check"])
 def test_a_command_of_the_contexts_loads_nothing_heavy_and_no_other_room(name: str, project: Path) -> None:
     name, *more = name.split()
     loaded = modules_loaded_by([*ARGUMENTS[name], *more], project)

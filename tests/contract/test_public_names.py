@@ -13,6 +13,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "open_hall": contexthall.open_hall,
     "resolve": contexthall.Hall.resolve,
     "query": contexthall.Hall.query,
+    "brief": contexthall.Hall.brief,
     "invoke": contexthall.Hall.invoke,
     "guild_at_work": contexthall.Hall.guild_at_work,
     "GuildAtWork.invoke": contexthall.GuildAtWork.invoke,
@@ -22,6 +23,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 def test_the_public_names_are_these() -> None:
     assert contexthall.__all__ == [
+        "Brief",
         "CacheInvalidError",
         "CacheMissingError",
         "Context",
@@ -75,6 +77,7 @@ def test_what_is_called_takes_these_arguments() -> None:
         ],
         "resolve": ["self", "cache", "query", "budget"],
         "query": ["self", "scope"],
+        "brief": ["self", "path", "budget"],
         "invoke": ["self", "member", "tool", "arguments"],
         "guild_at_work": ["self"],
         "GuildAtWork.invoke": ["self", "member", "tool", "arguments"],

@@ -1,20 +1,19 @@
 """The tools that an agent sees of the caches, declared."""
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from contexthall.caches.library import DEFAULT_BUDGET, LARGEST_BUDGET, Library
+from contexthall.caches.library import DEFAULT_BUDGET, Library
 from contexthall.caches.model.items import on_one_line
 from contexthall.caches.query.question import ReplyFormat
 from contexthall.core import limits
-from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
+from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult, budget_as_number
 from contexthall.core.errors import CacheMissingError, DiskError, InvalidBudgetError, InvalidQueryError
 from contexthall.core.paths import native
+from contexthall.core.tokens import LARGEST_BUDGET
 
-_DIGITS = re.compile(r"[0-9]{1,19}")
 GUIDANCE = (
     "Documents: ask context.resolve a natural question about one of the caches that context.list_caches names. It "
     "answers with the sections that fit the budget. context.read gives the rest of a page, context.outline headings."
@@ -158,7 +157,7 @@ def _resolve_tool(asking: _Asking) -> Tool:
         input_schema=RESOLVE_INPUT,
         annotations=READ_ONLY,
         refusals={"query": InvalidQueryError, "budget": InvalidBudgetError},
-        accept=_budget_as_number,
+        accept=budget_as_number,
         run=run,
     )
 
@@ -179,7 +178,7 @@ def _read_tool(asking: _Asking) -> Tool:
         input_schema=READ_INPUT,
         annotations=READ_ONLY,
         refusals={"budget": InvalidBudgetError},
-        accept=_budget_as_number,
+        accept=budget_as_number,
         run=run,
     )
 
@@ -200,17 +199,9 @@ def _outline_tool(asking: _Asking) -> Tool:
         input_schema=OUTLINE_INPUT,
         annotations=READ_ONLY,
         refusals={"budget": InvalidBudgetError},
-        accept=_budget_as_number,
+        accept=budget_as_number,
         run=run,
     )
-
-
-def _budget_as_number(arguments: JsonObject) -> JsonObject:
-    """Return arguments in which a budget that is spelt as a string of digits is a number."""
-    budget = arguments.get("budget")
-    if not isinstance(budget, str) or not _DIGITS.fullmatch(budget):
-        return arguments
-    return {**arguments, "budget": int(budget)}
 
 
 def _list_tool(library: Library) -> Tool:

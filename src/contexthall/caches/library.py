@@ -27,7 +27,7 @@ from contexthall.core.errors import (
 )
 from contexthall.core.paths import native, shown
 from contexthall.core.store_url import is_url
-from contexthall.core.tokens import tokens
+from contexthall.core.tokens import LARGEST_BUDGET, tokens
 from contexthall.system.disk import Directory, Disk
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
-LARGEST_BUDGET = 2**63 - 1
 DEFAULT_BUDGET = 4_000
 
 

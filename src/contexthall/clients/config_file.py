@@ -5,7 +5,7 @@ somebody else between read and write is not lost.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
@@ -95,23 +95,49 @@ class ConfigFile:
             raise self._refused(error) from None
 
     def write(self, directory: Directory, before: ConfigText, after: str, server: str) -> FileChange:
-        """Replace what was read, and keep a backup; remove a file that would hold only what we once began it with."""
+        """Replace what was read by a text with or without that server."""
+        bare = self.without_server(self.with_server("", server, {}), server)
+        return self.replace(directory, before, after, bare=bare, was_in=server in self.servers_in(before.values))
+
+    def replace(self, directory: Directory, before: ConfigText, after: str, *, bare: str, was_in: bool) -> FileChange:
+        """Replace what was read, and keep a backup; remove a file that would hold only `bare`, what we once began with.
+
+        A backup from before the hall `was_in` the file is worth more than a copy that has the hall in it.
+        """
         name, data = before.name, after.encode("utf-8")
         if after == before.text:
             return FileChange(self.path, is_needed=False)
         if before.data is None:
             if not directory.put(name, data, sync=True):
                 raise UsageError(f"somebody else is writing {self.path}", hint="try again")
-        elif after == self.without_server(self.with_server("", server, {}), server):
+        elif after == bare:
             safe_write.remove(directory, name, before.data)
         else:
             backup = name + BACKUP_SUFFIX
-            # A backup from before the hall was in the file is worth more than a copy that has the hall in it.
-            if server not in self.servers_in(before.values) or backup not in directory.names():
+            if not was_in or backup not in directory.names():
                 directory.replace_like(name, backup, before.data)
             safe_write.rewrite(directory, name, before.data, data)
             return FileChange(self.path, is_needed=True, backup=os.path.join(directory.path, backup))
         return FileChange(self.path, is_needed=True)
+
+    def changed(self, change: Callable[[str], str], text: str) -> str:
+        """Return what a change makes of the text; what it cannot change is refused, and the file left as it is."""
+        try:
+            return change(text)
+        except ValueError as error:
+            raise self._refused(error) from None
+
+    def restore_layout(self) -> None:
+        """Put the copy from before in place of a file that says the same, but for an empty object around our entry."""
+        with self.opened() as (directory, now):
+            backup = now.name + BACKUP_SUFFIX
+            if now.data is None or backup not in directory.names():
+                return
+            data = directory.read(backup)
+            rest = {key: value for key, value in now.values.items() if value or key != self._keys[0]}
+            with suppress(ValueError):
+                if now.data != data and rest == self._language.parse(data.decode("utf-8")):
+                    safe_write.rewrite(directory, now.name, now.data, data)
 
     def has_directory(self) -> bool:
         return self._disk.kind(os.path.dirname(self._real())) is not None

@@ -6,7 +6,7 @@ the member is the same bytes afterwards. The result is read again, and must say 
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +18,7 @@ from contexthall.clients.change import (
     apply_edits,
     error_at,
     nested,
+    object_at,
     with_value,
     without_value,
 )
@@ -98,6 +99,28 @@ def without_member(text: str, path: tuple[str, ...], name: str) -> str:
     return document.edited(alternatives, without_value(document.values, path, name)) if alternatives else text
 
 
+def with_element(text: str, path: tuple[str, ...], name: str, element: Mapping[str, Any]) -> str:
+    """Return the text with that element at the end of a list in the object at `path`, which is made if missing."""
+    document = _JsoncText(text)
+    old, alternatives = document.list_at(path, name), document.edits_to_append(path, name, element)
+    new = [*old, _FAITHFUL_READER.decode(_dump(element))]
+    return document.edited(alternatives, with_value(document.values, path, name, new))
+
+
+def without_elements(text: str, path: tuple[str, ...], name: str, is_unwanted: Callable[[object], bool]) -> str:
+    """Return the text without some elements of a list in the object at `path`; a list that has no others goes too."""
+    document, plain = _JsoncText(text), parse(text)
+    values = object_at(plain, path).get(name)
+    unwanted = [at for at, each in enumerate(values if isinstance(values, list) else []) if is_unwanted(each)]
+    old = document.list_at(path, name) if unwanted else []
+    if not unwanted:
+        return text
+    if len(unwanted) == len(old):
+        return without_member(text, path, name)
+    kept = [each for at, each in enumerate(old) if at not in unwanted]
+    return document.edited(document.edits_to_drop(path, name, unwanted), with_value(document.values, path, name, kept))
+
+
 class _JsoncText:
     """A text that reads as an object, and where everything stands in it."""
 
@@ -134,6 +157,52 @@ class _JsoncText:
         """Return the alternative edits that remove a member; none if it is not there."""
         place, member, _ = self._find((*path, name)) if self.values else (None, None, ())
         return self._removed(place, member) if place and member else []
+
+    def list_at(self, path: tuple[str, ...], name: str) -> list[Any]:
+        """Return the elements of a list; none if it is missing."""
+        place = object_at(self.values, path)
+        found = place.get(name, [])
+        if not isinstance(found, list):
+            raise error_at(self._text, self._list_member(path, name).value, f"`{name}` is no list")
+        return found
+
+    def edits_to_append(self, path: tuple[str, ...], name: str, element: Mapping[str, Any]) -> list[Edits]:
+        """Return the alternative edits that add a last element to a list."""
+        if not self._bare.strip(_SPACE):
+            return [self._first_object(nested((*path, name), [element]))]
+        place, member, missing = self._find((*path, name))
+        if member is None:
+            return self._added(place, missing[0], nested(missing[1:], [element]))
+        spans = self._elements(member)
+        if not spans:
+            text = self._dump_indented([element], self._indent(member.start), self._unit(place))
+            return [[Edit(member.value, member.end, text)]]
+        start, end = spans[-1]
+        indent = self._indent(start)
+        on_lines = self._line_break + indent + self._dump_indented(element, indent, self._unit(place))
+        texts = [on_lines] if self._begins_line(start) else [f" {_dump(element)}"]
+        return [[Edit(end, end, "," + text)] for text in texts]
+
+    def edits_to_drop(self, path: tuple[str, ...], name: str, places: list[int]) -> list[Edits]:
+        """Return the edits that remove some elements of a list, not all, with what stands between them."""
+        spans = self._elements(self._list_member(path, name))
+        kept = [at for at in range(len(spans)) if at not in places]
+        edits = []
+        for at in places:
+            before = [each for each in kept if each < at]
+            start, end = (spans[at - 1][1], spans[at][1]) if before else (spans[at][0], spans[at + 1][0])
+            edits.append(Edit(start, end))
+        return [edits]
+
+    def _list_member(self, path: tuple[str, ...], name: str) -> _JsonMember:
+        _, member, _ = self._find((*path, name))
+        if member is None:
+            raise AssertionError("a list that was read is there")
+        return member
+
+    def _elements(self, member: _JsonMember) -> list[tuple[int, int]]:
+        """Return where the elements of a list begin and end."""
+        return [(begin, end) for begin, end in _spans(self._bare, member.value) if self._bare[begin] not in ",]"]
 
     def _find(self, path: tuple[str, ...]) -> tuple[_Object, _JsonMember | None, tuple[str, ...]]:
         """Return the last object on the path that is there, its member if that ends the path, and what is missing."""

@@ -7,10 +7,13 @@ import os
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import chain, count
 from typing import Any, Literal, NamedTuple
 
 from contexthall.clients.config_file import BACKUP_SUFFIX, ConfigFile, FileChange
+from contexthall.clients.hook_events import HOOK_CLIENTS, HookClient
+from contexthall.clients.hooks import has_hooks, with_hooks, without_hooks
 from contexthall.clients.importing import ImportedServer, Origin, as_members
 from contexthall.clients.links import LINKS
 from contexthall.clients.servers import ConfiguredServer, is_server, reached_by, servers_of
@@ -19,7 +22,17 @@ from contexthall.core.errors import DiskError, HallError, UsageError
 from contexthall.core.paths import absolute
 from contexthall.system.disk import Disk
 
-__all__ = ["CLIENTS", "NAME", "Client", "FileChange", "ImportedServer", "KnownClient", "Reach", "Register"]
+__all__ = [
+    "CLIENTS",
+    "HOOK_CLIENTS",
+    "NAME",
+    "Client",
+    "FileChange",
+    "ImportedServer",
+    "KnownClient",
+    "Reach",
+    "Register",
+]
 
 _PRECEDENCE = {"this": 0, "broken": 1, "gone": 2, "other": 3, "absent": 4}
 _SWITCHES = frozenset({"enabled", "disabled", "tools"})
@@ -97,14 +110,45 @@ class Register:
             change = config.write(directory, before, config.without_server(before.text, name), name)
             return change._replace(whose=self._other_project(there, config.within)) if change.is_needed else change
 
-    def remove_backup(self, change: FileChange) -> None:
-        """Remove the copy of a client's file from before, if the file says the same again."""
-        if not change.backup:
-            return
-        folder, name = os.path.split(change.backup)
-        with suppress(DiskError), self._disk.enter(folder, follow=False) as opened:
-            if opened.read(name) == opened.read(name.removesuffix(BACKUP_SUFFIX)):
-                opened.remove_if_there(name)
+    def connect_hooks(self, client: Client, command: str) -> FileChange:
+        """Write the hall's hooks into the project's file of a client, beside those that are there."""
+        hooks, config = self._hooks(client)
+        with config.opened() as (directory, before):
+            after = config.changed(partial(with_hooks, client=hooks, command=command), before.text)
+            return config.replace(directory, before, after, bare="", was_in=has_hooks(before.text, hooks))
+
+    def disconnect_hooks(self, client: Client) -> FileChange:
+        """Remove the hall's hooks from the project's file of a client."""
+        hooks, config = self._hooks(client)
+        if not config.has_directory():
+            return FileChange(config.path, is_needed=False)
+        with config.opened() as (directory, before):
+            after = config.changed(partial(without_hooks, client=hooks), before.text)
+            bare = without_hooks(with_hooks("", hooks, f"contexthall hook {hooks.name}"), hooks)
+            return config.replace(directory, before, after, bare=bare, was_in=has_hooks(before.text, hooks))
+
+    def _hooks(self, client: Client) -> tuple[HookClient, ConfigFile]:
+        hooks = HOOK_CLIENTS.get(client.name)
+        if hooks is None:
+            names = ", ".join(HOOK_CLIENTS)
+            raise UsageError(f"no hooks of {client.title} are known", hint=f"hooks are there for {names}")
+        root = self._project_root
+        return hooks, ConfigFile(self._disk, absolute(hooks.file, root), ("hooks",), root)
+
+    def restore_layout(self, client: Client) -> None:
+        """Give a client's file its bytes from before the hall was in it, if it says the same again."""
+        config = self._config(client, None)
+        if config.has_directory():
+            config.restore_layout()
+
+    def new_backups(self, *files: str) -> list[str]:
+        """Return where copies of files would be kept, as far as none is there yet."""
+        places = dict.fromkeys(self._disk.real(file) + BACKUP_SUFFIX for file in files)
+        return [place for place in places if not self._is_there(place)]
+
+    def hooks_place(self, client: Client) -> str:
+        """Return the path of the file with a client's hooks; empty if none of its hooks are known."""
+        return self._hooks(client)[1].path if client.name in HOOK_CLIENTS else ""
 
     def count_servers(self) -> int:
         """Return how many servers of the clients' files could become members of a guild."""

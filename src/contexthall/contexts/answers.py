@@ -8,10 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import Any, Literal, NamedTuple, Self
 
+from contexthall.contexts.brief.rule_files import RuleFile
 from contexthall.contexts.files.claims import JudgedCitation
 from contexthall.contexts.freshness.drift import DRIFTS, NO_DRIFT, Drift
 from contexthall.contexts.freshness.verdict import FRESH, STALE
 from contexthall.contexts.scan.directories import ROOT, UNREADABLE, Census
+from contexthall.core import limits
 from contexthall.core.errors import (
     ContextCorruptError,
     ContextMissingError,
@@ -110,6 +112,8 @@ class ContextListing(NamedTuple):
     next_offset: int | None = None
     """Where the list goes on, if it was cut because the answer would be too long."""
     error: str = ""
+    rules: Sequence[RuleFile] = ()
+    """The rule files that are there, unless only some entries were wanted."""
 
     def to_json(self) -> dict[str, Any]:
         counts = {name: getattr(self, name) for name in _COUNTS}
@@ -118,6 +122,8 @@ class ContextListing(NamedTuple):
             answer["matching"] = self.matching
         if self.next_offset is not None:
             answer |= {"truncated": True, "next_offset": self.next_offset}
+        if self.rules:
+            answer["rules"] = [rule.to_json() for rule in self.rules[: limits.RULE_LISTED]]
         return answer | ({"error": self.error} if self.error else {})
 
 
@@ -271,10 +277,13 @@ def sentence(error: HallError, scope: str) -> str:
     return _SENTENCES[kind].format(scope=scope, detail=error.detail)
 
 
-def listing(root: str, census: Census, entries: Sequence[ContextEntry], selection: Selection) -> ContextListing:
+def listing(
+    root: str, census: Census, entries: Sequence[ContextEntry], selection: Selection, rules: Sequence[RuleFile] = ()
+) -> ContextListing:
     """Return the wanted `entries`."""
     tracked = sum(entry.has_context for entry in entries)
-    whole = ContextListing(shown(root), len(census.kept), census.skipped, tracked, entries)
+    shown_rules = () if selection.is_filter else rules
+    whole = ContextListing(shown(root), len(census.kept), census.skipped, tracked, entries, rules=shown_rules)
     if selection.is_filter:
         wanted = [entry for entry in entries if _is_wanted(entry, selection)]
         end = None if selection.limit is None else selection.offset + selection.limit

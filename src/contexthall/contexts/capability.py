@@ -5,22 +5,25 @@ from functools import partial
 from typing import TypeAlias
 
 from contexthall.contexts.answers import ContextListing, ContextReading, FreshnessReport, failed_listing, sentence
+from contexthall.contexts.brief.brief import ReplyFormat
 from contexthall.contexts.files.schema import FILTERABLE
-from contexthall.contexts.project import MISSING, STATES, Project, Projects, Selection
+from contexthall.contexts.project import DEFAULT_BUDGET, MISSING, STATES, Project, Projects, Selection
 from contexthall.core import limits
-from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult
-from contexthall.core.errors import ScopeError
+from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult, budget_as_number
+from contexthall.core.errors import InvalidBudgetError, ScopeError
 from contexthall.core.paths import native
 from contexthall.core.text import quoted
+from contexthall.core.tokens import LARGEST_BUDGET
 from contexthall.core.wire import compact, replace_lone_surrogates
 
 Answer: TypeAlias = Callable[[Project | None, str, JsonObject], ContextListing | FreshnessReport | ContextReading]
 """From a project, None if the caller may not read it, its root as it was named, and arguments."""
 
 GUIDANCE = (
-    "Code: call list_contexts to see what the directories of the project are for, query_context for what is known of "
-    "one (decisions, constraints, exports), and check_freshness before you rely on it: a stale context describes the "
-    "directory as it was."
+    "Code: before you work on a file or directory, call context.brief with its path: the constraints, decisions and "
+    "rule files that people wrote for it. list_contexts says what the directories of the project are for, "
+    "query_context what is known of one (decisions, constraints, exports), and check_freshness whether you can rely on "
+    "it: a stale context describes the directory as it was."
 )
 
 _SCOPE: JsonObject = {
@@ -65,11 +68,44 @@ QUERY_INPUT: JsonObject = {
         "path": _PATH,
     },
 }
+BRIEF_INPUT: JsonObject = {
+    "type": "object",
+    "required": ["path"],
+    "properties": {
+        "path": {
+            "type": "string",
+            "description": "File or directory that you are about to work on, relative to the project root",
+        },
+        "budget": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": LARGEST_BUDGET,
+            "default": DEFAULT_BUDGET,
+            "description": "Most tokens that the whole reply may cost, at four bytes a token",
+        },
+        "format": {"type": "string", "enum": ["json", "text"], "description": "text costs less than json"},
+    },
+}
 
 
-def contexts_capability(projects: Projects) -> Capability:
-    """Offer `projects` to agents."""
+def contexts_capability(projects: Projects, reply: ReplyFormat = "json") -> Capability:
+    """Offer `projects` to agents; `reply` is the form of briefs where nobody asks for one."""
     tools = (
+        Tool(
+            name="context.brief",
+            title="Be briefed about a path",
+            description=(
+                "Tell what people want known before you read or change a file or directory: their constraints and "
+                "decisions from the root down to it, then the rule files that apply (AGENTS.md, CLAUDE.md and others). "
+                "Each with where it stands, why it applies, and whether what it cites or names still holds. Nothing "
+                "that a machine drafted."
+            ),
+            input_schema=BRIEF_INPUT,
+            annotations=READ_ONLY,
+            refusals={"budget": InvalidBudgetError},
+            accept=budget_as_number,
+            run=partial(_brief, projects, reply),
+        ),
         Tool(
             name="list_contexts",
             title="List contexts",
@@ -125,6 +161,19 @@ def _run(projects: Projects, answer: Answer, arguments: JsonObject, caller: Call
     told = answer(projects.open(root, caller.may_read), root, arguments).to_json()
     # A context that was read is an answer, even if its freshness could not be told.
     return ToolResult.of_text(compact(told), is_error="error" in told and "context" not in told)
+
+
+def _brief(projects: Projects, reply: ReplyFormat, arguments: JsonObject, caller: Caller) -> ToolResult:
+    path, form = native(replace_lone_surrogates(arguments["path"])), arguments.get("format", reply)
+    try:
+        project = None if len(path) > limits.PATH_CHARACTERS else projects.open(projects.home, caller.may_read)
+        found = project.brief(path, int(arguments.get("budget", DEFAULT_BUDGET)), form) if project else None
+    except ScopeError:
+        found = None
+    if found is None:
+        told = {"path": path[: limits.COMPLAINT_CHARACTERS], "error": sentence(ScopeError(), path)}
+        return ToolResult.of_text(compact(told), is_error=True)
+    return ToolResult.of_text(found.render(form))
 
 
 def _list(project: Project | None, root: str, arguments: JsonObject) -> ContextListing:

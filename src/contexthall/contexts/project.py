@@ -27,6 +27,9 @@ from contexthall.contexts.answers import (
     listing,
     sentence,
 )
+from contexthall.contexts.brief.brief import DEFAULT_BUDGET, Brief, ReplyFormat, pack
+from contexthall.contexts.brief.gathering import find_target, gather
+from contexthall.contexts.brief.rule_files import RuleFile, find_rules
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
 from contexthall.contexts.files.lock import Lock
 from contexthall.contexts.files.schema import FILTERABLE, METADATA, chosen
@@ -60,22 +63,26 @@ from contexthall.core.errors import (
     ContextMissingError,
     DiskError,
     HallError,
+    InvalidBudgetError,
     PathMissingError,
     ScopeError,
     SettingsError,
 )
 from contexthall.core.paths import absolute, native, shown
+from contexthall.core.tokens import LARGEST_BUDGET
 from contexthall.system.disk import Disk
 from contexthall.system.kernel import open_straight
 
 __all__ = [
     "CONTENT",
+    "DEFAULT_BUDGET",
     "DRIFTS",
     "FIELDS",
     "FRESH",
     "MISSING",
     "STALE",
     "STATES",
+    "Brief",
     "ChangedReport",
     "Context",
     "ContextEntry",
@@ -85,6 +92,7 @@ __all__ = [
     "Project",
     "Projects",
     "Report",
+    "RuleFile",
     "Selection",
     "StateChange",
     "as_yaml",
@@ -183,7 +191,7 @@ class Project:
             return failed_listing(self.root)
         except HallError as error:
             return ContextListing(shown(self.root), error=sentence(error, ""))
-        return listing(self.root, overview.census, overview.entries, selection)
+        return listing(self.root, overview.census, overview.entries, selection, self._rules(overview.directories))
 
     def check_freshness(self, scope: str) -> FreshnessReport:
         """Return what `check_freshness` answers."""
@@ -202,6 +210,16 @@ class Project:
     def query(self, scope: str) -> Context:
         """Return what is known of a directory, and whether it is still true; HallError says why nothing is."""
         return Context.of(self._reading(scope, (), with_freshness=True))
+
+    def brief(self, path: str = ROOT, budget: int = DEFAULT_BUDGET, form: ReplyFormat = "json") -> Brief:
+        """Return what `context.brief` answers about a file or directory; ScopeError if it is not in the project."""
+        if not 0 <= budget <= LARGEST_BUDGET:
+            raise InvalidBudgetError(f"{budget} is not between 0 and {LARGEST_BUDGET}")
+        place = self._real_place(self.locate(path))
+        target = find_target(self.disk, self.base, place)
+        return pack(
+            shown(place), budget, gather(self.disk, self.base, target, self.drift.lock(), self.drift.look_up), form
+        )
 
     def locate(self, scope: str) -> str:
         """Return which directory `scope` names, as a path from the root; ScopeError if it is not in the project."""
@@ -271,6 +289,9 @@ class Project:
         in_order = sorted(entries, key=lambda entry: entry.scope)
         refused = {entry.scope: entry.cause for entry in entries if entry.cause}
         return Overview(config, directories, census, in_order, refused)
+
+    def _rules(self, directories: Sequence[ScannedDirectory]) -> list[RuleFile]:
+        return find_rules(self.disk, self.base, [each.scope for each in directories if each.has_rules])
 
     def look(self, place: str) -> ScannedDirectory:
         """Look at one directory, wherever in the project that really is."""

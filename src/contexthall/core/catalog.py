@@ -7,6 +7,7 @@ validated, a tool is run and errors become results.
 
 import inspect
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +28,7 @@ JsonObject: TypeAlias = Mapping[str, Any]
 Listener: TypeAlias = Callable[[], None]
 Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 
+_DIGITS = re.compile(r"[0-9]{1,19}")
 _GREETING = (
     "Context Hall serves what an agent needs before it works. Everything is a snapshot on this machine, and answers "
     "the same way every time."
@@ -191,6 +193,14 @@ class Capability:
         self.replaced.send()
         if [tool.definition() for tool in self.tools] != [tool.definition() for tool in before]:
             self.changed.send()
+
+
+def budget_as_number(arguments: JsonObject) -> JsonObject:
+    """Return arguments in which a budget that is spelt as a string of digits is a number."""
+    budget = arguments.get("budget")
+    if not isinstance(budget, str) or not _DIGITS.fullmatch(budget):
+        return arguments
+    return {**arguments, "budget": int(budget)}
 
 
 class Catalog:

@@ -304,6 +304,36 @@ AGENTS_SCOPE_CHARACTERS: Final = 200
 AGENTS_SUMMARY_CHARACTERS: Final = 120
 """Of a summary in a row; a longer one is cut."""
 
+# Rule files, and briefs
+RULE_FILE_BYTES: Final = 256 << 10
+"""Of an AGENTS.md or another rule file: no agent reads a larger one, and neither does the hall."""
+RULE_FILES: Final = 256
+"""Of a project; the others are not looked at."""
+RULE_FOLDER_LEVELS: Final = 4
+"""Below `.claude/rules` and the like: nobody sorts rules deeper."""
+RULE_NAMES: Final = 200
+"""Paths that a rule file names, and that are looked for; each costs a call or more."""
+RULE_PATTERNS: Final = 100
+"""Of a rule file, braces written out."""
+RULE_SETTINGS: Final = 200
+"""Lines above a rule file that may be its front matter."""
+RULE_IMPORT_LEVELS: Final = 5
+"""From a CLAUDE.md to what it imports, and on; Claude Code follows no more."""
+RULE_LISTED: Final = 50
+"""Rule files in a listing; nobody's project has more that matter."""
+RULE_GONE: Final = 10
+"""Paths of one rule file that a listing calls gone."""
+RULE_PACKAGES: Final = 128
+"""Directories in which a path is looked for that a rule file names: in a monorepo it may mean one of its packages."""
+HOOK_EVENT_BYTES: Final = 16 << 20
+"""Of what a client's hook is given: it may hold a whole file. Of a longer one nothing is said."""
+HOOK_PATHS: Final = 32
+"""That a tool call names; nobody edits more files at once, and a shell command may have many words."""
+TOLD_SESSIONS: Final = 64
+"""Sessions of agents of which it is known what they were told; the oldest are forgotten."""
+TOLD_ITEMS: Final = 4096
+"""Of a session; whoever was told as much is told nothing more."""
+
 # Members and their lists
 MANIFEST_BYTES: Final = 1 << 20
 """Of a member's manifest; nobody writes a larger one."""
@@ -473,6 +503,8 @@ PAGE_BODY_BYTES: Final = 4 << 20
 """Of a request at `/api`: people type less."""
 PAGE_PLACES: Final = 200
 """Of a ranking, in one answer to the page."""
+PAGE_CONTENTS_TOKENS: Final = 8_000
+"""Of a cache's headings, in one answer to the page: some fifty pages of a handbook."""
 PAGE_LOG_LINES: Final = 10_000
 """Of a member's log in an answer to the page."""
 PAGE_ROSTER_SECONDS: Final = 0.25

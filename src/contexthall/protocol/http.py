@@ -26,6 +26,7 @@ from contexthall.protocol.messages import (
 )
 
 HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
 SESSION = "mcp-session-id"
 VERSION = "mcp-protocol-version"
 _METHOD = "mcp-method"
@@ -35,6 +36,7 @@ STATUSES = {
     INVALID_REQUEST: 400,
     INVALID_PARAMS: 400,
     HEADER_MISMATCH: 400,
+    MISSING_CAPABILITY: 400,
     UNSUPPORTED_VERSION: 400,
     METHOD_NOT_FOUND: 404,
 }

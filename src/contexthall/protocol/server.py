@@ -124,6 +124,8 @@ class ServerRole:
         era: Era | None = None,
     ) -> None:
         self.era = era
+        self._is_stateless = era is Era.CURRENT
+        """Whether there is nothing that a handshake could open."""
         self.info = info
         self.instructions = instructions
         """What a client of that name is told at the start."""
@@ -209,7 +211,7 @@ class ServerRole:
             self.era = Era.CURRENT if is_current and request.method != "initialize" else Era.HANDSHAKE
         method = self._methods.get(request.method)
         if self.era is Era.CURRENT:
-            if request.method == "initialize":
+            if request.method == "initialize" and not self._is_stateless:
                 raise current.no_handshake(params.get("protocolVersion"))
             current.check_envelope(params)
         elif is_current and request.method != "initialize":

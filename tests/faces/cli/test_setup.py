@@ -68,7 +68,7 @@ def test_it_says_what_it_would_do_and_does_nothing(typed: Typed, tmp_path: Path,
         "  build    docs, 2 documents, as the cache docs",
         "  draft    3 contexts (.context.yaml), and AGENTS.md",
         f"  connect  Cursor, in {shop}/.cursor/mcp.json",
-        f"  connect  Codex, in {tmp_path}/.codex/config.toml",
+        f"  connect  Codex, in {tmp_path}/.codex/config.toml, with hooks in {shop}/.codex/hooks.json",
     ]
     assert "nothing was done" in err
     assert everything(tmp_path) == before
@@ -117,6 +117,22 @@ def test_what_was_there_before_comes_back(typed: Typed, tmp_path: Path, shop: Pa
     assert everything(tmp_path) == before
 
 
+@pytest.mark.parametrize("client", [".claude", ".gemini"])
+def test_agents_get_hooks_and_lose_them_again(typed: Typed, tmp_path: Path, shop: Path, client: str) -> None:
+    (tmp_path / client).mkdir()
+    (shop / client).mkdir()
+    settings = shop / client / "settings.json"
+    settings.write_text('{"theme": "dark"}\n')
+    before = everything(tmp_path)
+    assert typed("setup", "--yes", "--only", "clients")[0] == 0
+    assert f"hook {'claude-code' if client == '.claude' else 'gemini-cli'}" in settings.read_text()
+    assert typed("setup", "--undo")[0] == 0
+    # Gemini CLI has hooks and servers in one file: there an empty object may stay.
+    assert {key: value for key, value in json.loads(settings.read_text()).items() if value} == {"theme": "dark"}
+    settings.write_bytes(before[f"shop/{client}/settings.json"] or b"")
+    assert everything(tmp_path) == before
+
+
 def test_a_second_run_does_nothing_and_a_third_only_what_is_new(typed: Typed, tmp_path: Path, shop: Path) -> None:
     before = everything(tmp_path)
     typed("setup", "--yes")
@@ -155,7 +171,7 @@ def test_a_part_can_be_done_alone(typed: Typed, shop: Path, parts: str, there: s
     assert typed("setup", "--yes", "--only", parts)[0] == 0
     new = set(os.listdir(shop)) - before
     assert there in new
-    assert len(new - {".context.yaml", ".context.lock"}) == 1
+    assert len(new - {".context.yaml", ".codex", ".context.lock"}) == 1
 
 
 def test_a_guild_is_made_only_if_it_is_asked_for(typed: Typed, tmp_path: Path) -> None:

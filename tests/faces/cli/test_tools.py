@@ -22,7 +22,7 @@ def test_tools_shows_every_tool_and_what_it_costs(capfd: pytest.CaptureFixture[s
     header, *rows, total = capfd.readouterr().out.splitlines()
     assert header.split() == ["TOKENS", "TOOL"]
     names = ["context.resolve", "context.read", "context.outline", "context.list_caches", "context.inspect_cache"]
-    names += ["list_contexts", "check_freshness", "query_context", "(instructions)"]
+    names += ["context.brief", "list_contexts", "check_freshness", "query_context", "(instructions)"]
     assert [row.split()[1] for row in rows] == names
     assert int(total.split()[0]) == sum(int(row.split()[0]) for row in rows)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 import httpx2
@@ -15,11 +15,14 @@ import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
 from tests.caches.making import build_cache
 from tests.faces.mcp.sdk import ERAS, Era, text_of
 from tests.faces.web.serving import ACCEPT, HttpHall, RawSession, failure, told
 from tests.guild.making import make_member, tool, write_cache
 from tests.processes import HANDSHAKE_2025, MODERN, MODERN_META, RawServer
+from tests.protocol.test_differential import SdkPeer
 
 from contexthall.core import limits
 from contexthall.core.catalog import Caller, Capability, Catalog, Tool, ToolResult
@@ -517,57 +520,99 @@ async def test_a_session_id_is_long_and_of_no_use_to_a_page_of_another_origin() 
         assert await status(page) == 200
 
 
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+CURRENT_HEAD = {"Mcp-Protocol-Version": MODERN, "Mcp-Method": "tools/list"}
+LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": MODERN_META}}
+Sent: TypeAlias = tuple[int, int | None, str, Any, dict[str, str]]
+
+
+def sent_wrongly(session: dict[str, str]) -> list[Sent]:
+    """Requests in the session, or in none, with the status and the error code that they get."""
+    ping, listing, modern, unknown = PING, LISTING, CURRENT_HEAD, {**LISTING, "method": "unknown"}
+    return [
+        (406, -32600, "POST", ping, {**session, "Accept": "application/json"}),
+        (406, -32600, "POST", ping, {**session, "Accept": "text/event-stream;q=0.5"}),
+        (200, None, "POST", ping, {**session, "Accept": "*/*"}),
+        (200, None, "POST", ping, {**session, "Accept": "application/*, text/*"}),
+        (406, -32600, "GET", None, {**session, "Accept": "application/json"}),
+        (415, -32600, "POST", ping, {**session, "Content-Type": "text/plain"}),
+        (200, None, "POST", ping, {**session, "Content-Type": "application/json; charset=utf-8"}),
+        (400, -32600, "POST", ping, ACCEPT),
+        (400, -32600, "GET", None, ACCEPT),
+        (400, -32600, "DELETE", None, ACCEPT),
+        (404, -32600, "POST", ping, {**ACCEPT, "Mcp-Session-Id": "unknown"}),
+        (404, -32600, "GET", None, {**ACCEPT, "Mcp-Session-Id": "unknown"}),
+        (404, -32600, "DELETE", None, {**ACCEPT, "Mcp-Session-Id": "unknown"}),
+        (405, -32600, "PUT", ping, session),
+        (405, -32600, "GET", None, {**session, **modern}),
+        (405, -32600, "DELETE", None, {**session, **modern}),
+        (400, -32600, "POST", [ping], session),
+        (400, -32600, "POST", {**ping, "id": None}, session),
+        (202, None, "POST", {"jsonrpc": "2.0", "id": 9, "result": {}}, session),
+        (202, None, "POST", {"jsonrpc": "2.0", "method": "anything"}, session),
+        (200, -32601, "POST", {**ping, "method": "unknown"}, session),
+        (200, None, "POST", listing, {**ACCEPT, **modern}),
+        (200, None, "POST", listing, {**session, **modern}),  # whose id is ignored
+        (400, -32020, "POST", listing, ACCEPT),
+        (400, -32020, "POST", listing, {**ACCEPT, **modern, "Mcp-Protocol-Version": "2025-11-25"}),
+        (400, -32020, "POST", listing, {**ACCEPT, **modern, "Mcp-Method": "tools/call"}),
+        (404, -32601, "POST", unknown, {**ACCEPT, **modern, "Mcp-Method": "unknown"}),
+        (400, -32602, "POST", {**listing, "params": {}}, {**ACCEPT, **modern}),
+        (
+            404,
+            -32601,
+            "POST",
+            {**listing, "method": "initialize"},
+            {**ACCEPT, **modern, "Mcp-Method": "initialize"},
+        ),
+        (400, -32022, "POST", {"jsonrpc": "2.0", "method": "x"}, {**ACCEPT, "Mcp-Protocol-Version": "bogus"}),
+        (202, None, "POST", {"jsonrpc": "2.0", "method": "x"}, {**ACCEPT, **modern}),
+        (400, -32600, "POST", {"jsonrpc": "2.0", "id": 9, "result": {}}, {**ACCEPT, **modern}),
+        (400, -32600, "POST", ping, {**session, "Mcp-Session-Id": ""}),
+    ]
+
+
+SDK_DIFFERENCES = {
+    ((400, None), (415, -32600)): "a message of another type has the status for that",
+    ((405, None), (405, -32600)): "the SDK says nothing but the status",
+    ((400, -32602), (400, -32600)): "a batch is no request, and has no params",
+    ((202, None), (400, -32600)): "the SDK takes a request with such an id for a notification, and the client waits",
+    ((400, -32600), (400, -32020)): "a body of the current era whose head is not is told so",
+    ((404, -32600), (400, -32600)): "an empty session id is none",
+}
+"""Where the SDK's status and code are others than ours, and why."""
+
+
+async def answered(http: httpx2.AsyncClient, sent: Sent) -> tuple[int, int | None]:
+    """Return the status and the error code of an answer."""
+    _, _, method, body, headers = sent
+    content = None if body is None else json.dumps(body).encode()
+    answer = await http.request(
+        method, "/mcp", content=content, headers={"Content-Type": "application/json", **headers}
+    )
+    is_message = answer.content.startswith((b"{", b"event"))
+    return answer.status_code, told(answer)[-1].get("error", {}).get("code") if is_message else None
+
+
 @pytest.mark.anyio
 async def test_what_is_not_sent_as_it_should_be_has_its_status() -> None:
-    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    modern = {"Mcp-Protocol-Version": MODERN, "Mcp-Method": "tools/list"}
-    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": MODERN_META}}
-    unknown = {**listing, "method": "unknown"}
     async with endpoint_asked(tools()) as http:
         session = await opened(http)
-        cases: list[tuple[int, int | None, str, Any, dict[str, str]]] = [
-            (406, -32600, "POST", ping, {**session, "Accept": "application/json"}),
-            (406, -32600, "POST", ping, {**session, "Accept": "text/event-stream;q=0.5"}),
-            (200, None, "POST", ping, {**session, "Accept": "*/*"}),
-            (200, None, "POST", ping, {**session, "Accept": "application/*, text/*"}),
-            (406, -32600, "GET", None, {**session, "Accept": "application/json"}),
-            (415, -32600, "POST", ping, {**session, "Content-Type": "text/plain"}),
-            (200, None, "POST", ping, {**session, "Content-Type": "application/json; charset=utf-8"}),
-            (400, -32600, "POST", ping, ACCEPT),
-            (400, -32600, "GET", None, ACCEPT),
-            (400, -32600, "DELETE", None, ACCEPT),
-            (404, -32600, "POST", ping, {**ACCEPT, "Mcp-Session-Id": "unknown"}),
-            (404, -32600, "GET", None, {**ACCEPT, "Mcp-Session-Id": "unknown"}),
-            (404, -32600, "DELETE", None, {**ACCEPT, "Mcp-Session-Id": "unknown"}),
-            (405, -32600, "PUT", ping, session),
-            (405, -32600, "GET", None, {**session, **modern}),
-            (405, -32600, "DELETE", None, {**session, **modern}),
-            (400, -32600, "POST", [ping], session),
-            (400, -32600, "POST", {**ping, "id": None}, session),
-            (202, None, "POST", {"jsonrpc": "2.0", "id": 9, "result": {}}, session),
-            (202, None, "POST", {"jsonrpc": "2.0", "method": "anything"}, session),
-            (200, -32601, "POST", {**ping, "method": "unknown"}, session),
-            (200, None, "POST", listing, {**ACCEPT, **modern}),
-            (200, None, "POST", listing, {**session, **modern}),  # whose id is ignored
-            (400, -32020, "POST", listing, ACCEPT),
-            (400, -32020, "POST", listing, {**ACCEPT, **modern, "Mcp-Protocol-Version": "2025-11-25"}),
-            (400, -32020, "POST", listing, {**ACCEPT, **modern, "Mcp-Method": "tools/call"}),
-            (404, -32601, "POST", unknown, {**ACCEPT, **modern, "Mcp-Method": "unknown"}),
-            (400, -32602, "POST", {**listing, "params": {}}, {**ACCEPT, **modern}),
-            (400, -32022, "POST", {**ping, "method": "initialize"}, {**ACCEPT, **modern, "Mcp-Method": "initialize"}),
-            (400, -32022, "POST", {"jsonrpc": "2.0", "method": "x"}, {**ACCEPT, "Mcp-Protocol-Version": "bogus"}),
-            (202, None, "POST", {"jsonrpc": "2.0", "method": "x"}, {**ACCEPT, **modern}),
-            (400, -32600, "POST", {"jsonrpc": "2.0", "id": 9, "result": {}}, {**ACCEPT, **modern}),
-            (400, -32600, "POST", ping, {**session, "Mcp-Session-Id": ""}),
-        ]
-        for status, code, method, body, headers in cases:
-            content = None if body is None else json.dumps(body).encode()
-            kind = {"Content-Type": "application/json", **headers}
-            answer = await http.request(method, "/mcp", content=content, headers=kind)
-            error = answer.json().get("error", {}).get("code") if answer.content else None
-            assert (answer.status_code, error) == (status, code), (method, body, headers, answer.text)
+        for sent in sent_wrongly(session):
+            assert await answered(http, sent) == sent[:2], sent
         broken = await http.post("/mcp", content=b"{", headers={**session, "Content-Type": "application/json"})
         assert (broken.status_code, broken.json()["id"], broken.json()["error"]["code"]) == (400, None, -32700)
+
+
+@pytest.mark.anyio
+async def test_the_sdk_of_today_answers_the_same_over_http() -> None:
+    insecure = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    manager = StreamableHTTPSessionManager(app=SdkPeer(tools()), security_settings=insecure)
+    transport = httpx2.ASGITransport(manager.handle_request)
+    with anyio.fail_after(30):
+        async with manager.run(), httpx2.AsyncClient(transport=transport, base_url="http://hall") as http:
+            answers = [(await answered(http, sent), sent[:2]) for sent in sent_wrongly(await opened(http))]
+    assert {(theirs, ours) for theirs, ours in answers if theirs != ours} == SDK_DIFFERENCES.keys()
 
 
 @pytest.mark.anyio

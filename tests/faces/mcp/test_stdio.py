@@ -31,6 +31,7 @@ NAMES = [
     "context.outline",
     "context.list_caches",
     "context.inspect_cache",
+    "context.brief",
     "list_contexts",
     "check_freshness",
     "query_context",

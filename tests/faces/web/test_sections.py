@@ -109,6 +109,15 @@ def test_an_outline_names_the_sections_of_a_page(hall: HttpHall) -> None:
     ]
 
 
+def test_the_contents_are_all_pages_in_their_order_and_how_to_go_on(hall: HttpHall) -> None:
+    told = hall.get("/api/caches/contents", cache="guides")
+    assert [page["page"] for page in told["pages"]] == sorted(page["page"] for page in told["pages"])
+    assert told["next"] is None
+    assert told["pages"][0]["sections"][0]["id"].startswith(told["pages"][0]["page"])
+    later = hall.get("/api/caches/contents", cache="guides", start=told["pages"][1]["page"])
+    assert later["pages"] == told["pages"][1:]
+
+
 @pytest.mark.parametrize(
     ("path", "asked", "told"),
     [
@@ -120,6 +129,8 @@ def test_an_outline_names_the_sections_of_a_page(hall: HttpHall) -> None:
         ("section", {"cache": "guides"}, (400, "usage", "`id` is missing")),
         ("outline", {"cache": "guides", "page": "guide"}, (404, "document_missing", "guide")),
         ("outline", {"cache": "guides", "page": ""}, (404, "document_missing", "")),
+        ("contents", {"cache": "nope"}, (404, "cache_missing", "nope")),
+        ("contents", {"cache": "guides", "start": "nowhere.md"}, (404, "document_missing", "nowhere.md")),
         ("outline", {"cache": "nope", "page": "faq.md"}, (404, "cache_missing", "nope")),
     ],
 )

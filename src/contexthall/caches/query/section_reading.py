@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from contexthall.caches.model.items import Item, on_one_line
 from contexthall.caches.query.question import Question
-from contexthall.caches.query.section_reply import mark_for, short_version
+from contexthall.caches.query.section_reply import short_version
 from contexthall.core.errors import DocumentMissingError, InvalidBudgetError
+from contexthall.core.marks import mark_for
 from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.core.wire import compact
 

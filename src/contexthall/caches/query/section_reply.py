@@ -3,8 +3,6 @@
 The budget counts the whole reply: what an item costs is known before it is read, and nothing may be over.
 """
 
-import hashlib
-import re
 from collections.abc import Callable, Iterable, Sequence
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
@@ -15,11 +13,11 @@ from contexthall.caches.query.bm25f import SCORER
 from contexthall.caches.query.question import Question, ReplyFormat, SourcesState
 from contexthall.caches.query.resolution import Resolution, ResolvedDocument
 from contexthall.caches.query.section_ranking import RankedSection
+from contexthall.core.marks import mark_for
 from contexthall.core.tokens import BYTES_PER_TOKEN
 
 _MOST_SKIPPED = 5
 _MOST_CHANGED = 2**31 - 1
-_MARK_DIGITS = 8
 _SHORT_DIGITS = 12
 _FIRST_MISSED = len("did not fit: \n")
 _NEXT_MISSED = len(", ")
@@ -177,16 +175,3 @@ def _text(reply: SectionReply, selected: int, items: Sequence[str]) -> str:
 
 def short_version(version: str) -> str:
     return version.removeprefix(VERSION_PREFIX)[:_SHORT_DIGITS]
-
-
-def mark_for(contents: Sequence[str]) -> str:
-    """Return a mark for the borders of items, which begins no line of their contents."""
-    digest = hashlib.sha256("".join(contents).encode())
-    while True:
-        digits = digest.hexdigest()
-        for at in range(0, len(digits), _MARK_DIGITS):
-            mark = digits[at : at + _MARK_DIGITS]
-            begins = re.compile(rf"(?:\A|[\r\n])=== {mark}")
-            if not any(begins.search(content) for content in contents):
-                return mark
-        digest = hashlib.sha256(digest.digest())

@@ -54,6 +54,12 @@ def with_section(text: str, rows: Sequence[Row]) -> str:
     return text.rstrip("\r\n") + end + end + section
 
 
+def without_section(text: str) -> str:
+    """Return what others wrote into AGENTS.md: nothing if there is only our section, below the heading we gave it."""
+    rest = _SECTION.sub("", text)
+    return "" if rest != text and rest.strip() == _HEADING.strip() else rest
+
+
 def _section(rows: Sequence[Row]) -> str:
     chosen = sorted(rows, key=_weight)[: limits.AGENTS_ROWS]
     lines = [

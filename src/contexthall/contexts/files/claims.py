@@ -3,7 +3,7 @@
 Pure: what a citation leads to now is an argument.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -15,6 +15,8 @@ from contexthall.core.wire import compact
 
 CLAIM_FIELDS: Final = ("constraints", "decisions")
 HOLDS, CHANGED, GONE = VERDICTS = ("holds", "changed", "gone")
+_NAMED_LINES, _LINES_ABOVE, _LINES_BELOW = 8, 4, 200
+"""Where the definition of a symbol is looked for without a parser."""
 _NOBODYS = frozenset([*METADATA, "derived_fields", "evidence"])
 
 
@@ -50,6 +52,27 @@ def text_digest(text: str) -> str:
     """Return eight hex digits for a text; blanks at the ends of its lines, and empty lines at its end, do not count."""
     lines = "\n".join(line.rstrip() for line in text.splitlines()).rstrip()
     return sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+
+
+def stands_in(text: str, citation: Citation) -> bool:
+    """Return whether some lines of a text are what a citation leads to, beginning near where its symbol is named.
+
+    If so, it holds, and nobody need parse the text; if not, that says nothing.
+    """
+    lines, name = text.splitlines(), citation.symbol.rpartition(".")[2]
+    named = [at for at, line in enumerate(lines) if name in line][:_NAMED_LINES]
+    starts = {start for at in named for start in range(max(at - _LINES_ABOVE, 0), at + 1)}
+    return any(_begins_at(lines, start, citation.digest) for start in sorted(starts))
+
+
+def _begins_at(lines: Sequence[str], start: int, digest: str) -> bool:
+    seen = sha256()
+    for at, line in enumerate(lines[start : start + _LINES_BELOW]):
+        text = line.strip() if at == 0 else line.rstrip()
+        seen.update((text if at == 0 else f"\n{text}").encode("utf-8", "surrogatepass"))
+        if text and seen.hexdigest()[:DIGITS] == digest:
+            return True
+    return False
 
 
 def claims_of(values: Mapping[str, Value]) -> list[Claim]:

@@ -7,14 +7,14 @@ import os
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 
-from contexthall.contexts.files.claims import JudgedCitation, failing, judge_citations, text_digest
+from contexthall.contexts.files.claims import JudgedCitation, failing, judge_citations
 from contexthall.contexts.files.lock import LOCK_FILE, NO_LOCK, Citation, Lock, LockEntry, read_lock
 from contexthall.contexts.files.yaml_text import Value
+from contexthall.contexts.freshness.evidence import digest_of, read_cited
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.scan.directories import ScannedDirectory
 from contexthall.core import limits
 from contexthall.core.errors import DiskError
-from contexthall.core.paths import native
 from contexthall.system.disk import Disk, Status, is_settled
 
 CONTENT, INTERFACE, EVIDENCE = DRIFTS = ("content", "interface", "evidence")
@@ -115,14 +115,8 @@ class DriftJudge:
 
         DiskError if the file cannot be read. No symlink is followed.
         """
-        place = os.path.normpath(native(path))
-        if os.path.isabs(place) or place.split("/")[0] == ".." or "\0" in place:
-            return None
-        _, data = self._disk.read_small(os.path.join(self._base, place), limits.DRAFTED_FILE_BYTES)
-        if len(data) > limits.DRAFTED_FILE_BYTES:
-            return None
-        found = self.code.find_definition(place, data, symbol) if symbol else data.decode("utf-8", "replace")
-        return None if found is None else text_digest(found)
+        cited = read_cited(self._disk, self._base, path)
+        return None if cited is None else digest_of(*cited, symbol, self.code.find_definition)
 
     def _level(self, entry: LockEntry, directory: ScannedDirectory, computed: str) -> str:
         if not entry.interface or not entry.is_settled or directory.error:

@@ -21,6 +21,8 @@ from contexthall.core.tokens import BYTES_PER_TOKEN
 from contexthall.system.disk import TEMPORARY_PREFIX, Disk, Seen, Status, Survey, is_temporary
 
 ROOT = "."
+RULE_NAMES = frozenset({"AGENTS.md", "CLAUDE.md", ".claude", ".cursor", ".github"})
+"""A directory that has none of these has no rule file."""
 IGNORE_FILES = (".gitignore", ".contextignore")
 """In the order in which they are read: of two rules in one directory the later one decides."""
 UNREADABLE = 'Cannot read the directory at scope "{scope}"'
@@ -71,6 +73,8 @@ class ScannedDirectory(NamedTuple):
     """What of it could not be read."""
     cause: str = ""
     """What the system said about that, for people; if it said something, nothing is written here."""
+    has_rules: bool = False
+    """Whether something in it has the name of a rule file, or of a folder for them."""
 
     @property
     def uncounted(self) -> list[Seen]:
@@ -109,7 +113,10 @@ def look(
     if levels:
         files = [each for each in files if not is_ignored(levels, base + each.name, each.name, is_directory=False)]
         names = [name for name in names if not is_ignored(levels, base + name, name, is_directory=True)]
-    return ScannedDirectory(scope, path, survey, above, levels, every_file, files, names, context, error, cause)
+    has_rules = any(each.name in RULE_NAMES for each in seen)
+    return ScannedDirectory(
+        scope, path, survey, above, levels, every_file, files, names, context, error, cause, has_rules
+    )
 
 
 def look_at_one(disk: Disk, root: str, scope: str) -> ScannedDirectory:

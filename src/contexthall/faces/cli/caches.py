@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from contexthall.caches.library import DEFAULT_BUDGET, ReplyFormat
-from contexthall.core.errors import CacheInvalidError, InvalidBudgetError
-from contexthall.core.wire import compact, indent, parse, pretty
+from contexthall.core.errors import CacheInvalidError
+from contexthall.core.wire import compact, indent, pretty
 from contexthall.faces.cli.building import what_was_odd
 from contexthall.faces.cli.cache_report import caches_table, reports_json
-from contexthall.faces.cli.options import HallChoice, completed_by, directory_option, roots_options
+from contexthall.faces.cli.options import HallChoice, completed_by, directory_option, roots_options, whole_number
 from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_data, print_json, print_lines, say
 
 CACHE = click.option(
@@ -203,14 +203,3 @@ def inspect(cache: str, hall: HallChoice) -> None:
     """
     library = hall.open().caches
     print_json(pretty(library.inspect(library.find(cache))._asdict()))
-
-
-def whole_number(text: str) -> int:
-    """Read a budget as the tool would: 4000 and 4000.0 are whole numbers."""
-    try:
-        number = parse(text.encode("utf-8", "replace"))
-    except ValueError:
-        number = None
-    if isinstance(number, bool) or not isinstance(number, int | float) or number != number // 1:
-        raise InvalidBudgetError(repr(text), hint="a budget is a whole number of tokens, such as 4000")
-    return int(number)

@@ -17,6 +17,11 @@ from contexthall.faces.web.address import DEFAULT_PORT, Address
 from contexthall.hall import Hall
 
 *_NAMES, _LAST = CLIENTS
+_HOOK_STEPS = {
+    "claude-code": "start `claude` in the project; `/hooks` shows them",
+    "codex": "start `codex` in the project and trust them in `/hooks`, which it asks for once",
+    "gemini-cli": "start `gemini` in the project, and trust the folder when it asks; `/hooks` shows them",
+}
 _STATES = {
     "this": "knows this hall",
     "gone": "knows a hall that is gone",
@@ -49,6 +54,7 @@ class ClientChoice(click.Choice[str]):
 Examples:
   context connect claude-code            what to put where
   context connect claude-code --write    put it there
+  context connect claude-code --hooks    have it brief its model
   context connect codex --http --write   share one that is served over HTTP
   context connect codex --remove         take it out again
   context connect --list                 who is here, and who knows the hall""",
@@ -59,6 +65,11 @@ Examples:
     "--write", "action", flag_value="write", help="Put it into the client's file; whatever else the file says stays."
 )
 @click.option("--remove", "action", flag_value="remove", help="Take it out of the client's file again.")
+@click.option(
+    "--hooks",
+    is_flag=True,
+    help="Write, or remove, hooks that brief the client's model, in the project's file.",
+)
 @click.option("--link", "action", flag_value="link", help="Print a link that installs it: of VS Code or Cursor.")
 @click.option("--http", is_flag=True, help="Have the client ask a hall that is served over HTTP.")
 @click.option("--at", metavar="[HOST:]PORT", help=f"Where that hall listens.  [default: {DEFAULT_PORT}]")
@@ -70,8 +81,15 @@ Examples:
     shell_complete=completed_by("files"),
 )
 @hall_options
-def connect(
-    client: str | None, action: str | None, http: bool, at: str | None, name: str, file: str | None, hall: HallChoice
+def connect(  # noqa: PLR0913, PLR0917 - one for each option
+    client: str | None,
+    action: str | None,
+    hooks: bool,
+    http: bool,
+    at: str | None,
+    name: str,
+    file: str | None,
+    hall: HallChoice,
 ) -> None:
     _check_options(name, file, at, http=http)
     at = str(DEFAULT_PORT) if at is None else at
@@ -81,6 +99,10 @@ def connect(
         return
     if client is None:
         raise UsageError("no client is named", hint="`context connect --list` shows which are here")
+    if hooks:
+        _change_hooks(opened, CLIENTS[client], action)
+        if action != "write":
+            return
     chosen, place = CLIENTS[client], absolute(file, opened.settings.working_directory) if file else None
     if action == "remove":
         _print_removed(opened.clients.disconnect(chosen, name=name, file=place), name)
@@ -102,6 +124,22 @@ def connect(
     if reach.url:
         serving = join([command, *arguments, "--http", at])
         say("\n" + on_one_line(f"serve the hall there with `{serving}`"))
+
+
+def _change_hooks(hall: Hall, client: Client, action: str | None) -> None:
+    """Write the client's hooks into the project's file, or remove them."""
+    if action == "remove":
+        change = hall.clients.disconnect_hooks(client)
+        file = on_one_line(change.file)
+        say(f"took the hooks out of {file}" if change.is_needed else f"{file} has no hooks of the hall")
+        return
+    change = hall.clients.connect_hooks(client, hook_command(hall, client))
+    _print_written(change, client._replace(next_step=_HOOK_STEPS[client.name]))
+
+
+def hook_command(hall: Hall, client: Client) -> str:
+    """Return what a client runs at its events."""
+    return join([*command_of_this_hall(hall.settings.working_directory), "hook", client.name])
 
 
 def _client_lines(hall: Hall) -> list[str]:

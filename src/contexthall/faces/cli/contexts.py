@@ -16,6 +16,7 @@ from contexthall.contexts.project import (
     ContextListing,
     FreshnessReport,
     Project,
+    RuleFile,
     as_yaml,
     is_beyond,
 )
@@ -186,9 +187,17 @@ def _remedies(listing: ContextListing, caches: "Mapping[str, CacheReport]", leve
 
 
 def _overview(project: Project, listing: ContextListing, caches: Sequence[str]) -> str:
-    """Lay out the directories, if any has a context, and below them the caches."""
+    """Lay out the directories, if any has a context, below them the rule files, and then the caches."""
     tree = [_tree(project, listing.entries)] if _has_any(listing) else []
-    return "\n\n".join([*tree, *(["\n".join(caches)] if caches else [])])
+    rules = [on_one_line(_rule(each)) for each in listing.rules]
+    return "\n\n".join([*tree, *("\n".join(rows) for rows in (rules, caches) if rows)])
+
+
+def _rule(rule: RuleFile) -> str:
+    if rule.fault:
+        return f"rules    {rule.path}  ! {rule.fault}"
+    gone = f" (names {', '.join(rule.gone)}, not there)" if rule.gone else ""
+    return f"rules    {rule.path}  for {rule.about}{gone}"
 
 
 def _has_any(listing: ContextListing) -> bool:

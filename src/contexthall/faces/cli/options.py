@@ -6,6 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 import click
 
+from contexthall.core.errors import InvalidBudgetError
+from contexthall.core.wire import parse
 from contexthall.faces.cli.table import load
 from contexthall.hall import GuildChoice, Hall, open_hall
 
@@ -120,3 +122,14 @@ setup_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT, _GUILD)
 guild_options = _gathered("hall", HallChoice, _PATH, _GUILD, _GUILD_TRUST)
 _ROOTS = (_PATH, _CACHE_ROOT, _TOOLSETS, _CONFINE, _ALLOW_ROOT)
 hall_options = _gathered("hall", HallChoice, *_ROOTS, _GUILD, _GUILD_TRUST, _GUILD_BUDGET, _GUILD_PIN)
+
+
+def whole_number(text: str) -> int:
+    """Read a budget as the tool would: 4000 and 4000.0 are whole numbers."""
+    try:
+        number = parse(text.encode("utf-8", "replace"))
+    except ValueError:
+        number = None
+    if isinstance(number, bool) or not isinstance(number, int | float) or number != number // 1:
+        raise InvalidBudgetError(repr(text), hint="a budget is a whole number of tokens, such as 4000")
+    return int(number)

@@ -8,8 +8,8 @@ import click
 
 from contexthall.core.errors import CacheMissingError
 from contexthall.core.wire import indent
-from contexthall.faces.cli.caches import BUDGET, CACHE, whole_number
-from contexthall.faces.cli.options import HallChoice, completed_by, roots_options
+from contexthall.faces.cli.caches import BUDGET, CACHE
+from contexthall.faces.cli.options import HallChoice, completed_by, roots_options, whole_number
 from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, print_styled, say
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from contexthall.clients.register import CLIENTS, NAME, Client, ImportedServer, 
 from contexthall.config.settings import user_directory
 from contexthall.contexts.project import MISSING
 from contexthall.core.errors import HallError, UsageError
-from contexthall.faces.cli.connect import serving_command
+from contexthall.faces.cli.connect import hook_command, serving_command
 from contexthall.faces.cli.importing import written
 from contexthall.faces.cli.options import HallChoice, setup_options
 from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_error, print_lines, say
@@ -170,7 +170,8 @@ def _plan_lines(hall: Hall, plan: SetupPlan) -> Iterator[str]:
     for member in plan.members:
         yield f"  enrol    {member.name} in {hall.settings.guild}"
     for client in plan.clients:
-        yield f"  connect  {client.title}, in {hall.clients.place(client)}"
+        hooks = hall.clients.hooks_place(client)
+        yield f"  connect  {client.title}, in {hall.clients.place(client)}{f', with hooks in {hooks}' if hooks else ''}"
     for reason in plan.knowing:
         yield f"  -        {reason}"
     if plan.others:
@@ -249,14 +250,21 @@ def _enrol(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
 def _connect(choice: HallChoice, hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
     command, *arguments = serving_command(choice, hall.settings)
     for client in plan.clients:
-        file = hall.clients.place(client)
-        hall.setup_journal.before_folder(os.path.dirname(file), whole=False)
+        files = [file for file in (hall.clients.place(client), hall.clients.hooks_place(client)) if file]
+        for file in files:
+            hall.setup_journal.before_folder(os.path.dirname(file), whole=False)
+        backups = hall.clients.new_backups(*files)
+        hall.setup_journal.before_files(backups)
         hall.setup_journal.record([{"client": client.name}])
         try:
             change = hall.clients.connect(client, Reach(command, tuple(arguments)))
+            if len(files) > 1:
+                hall.clients.connect_hooks(client, hook_command(hall, client))
             yield f"connected {client.title}: {change.file}; {client.next_step}"
         except HallError as error:
             yield error
+        finally:
+            hall.setup_journal.after_files(backups)
 
 
 def _question(hall: Hall, plan: SetupPlan) -> str:
@@ -288,8 +296,10 @@ def _undo(hall: Hall, *, dry_run: bool) -> None:
     failures: list[HallError] = []
     for name in clients:
         try:
+            if hall.clients.hooks_place(CLIENTS[name]):
+                hall.clients.disconnect_hooks(CLIENTS[name])
             change = hall.clients.disconnect(CLIENTS[name])
-            hall.clients.remove_backup(change)
+            hall.clients.restore_layout(CLIENTS[name])
             say(on_one_line(f"took {NAME} out of {change.file}"))
         except HallError as error:
             failures.append(error)

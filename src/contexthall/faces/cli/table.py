@@ -57,6 +57,7 @@ COMMANDS = {
     "init": CommandEntry("drafting", CONTEXTS, "Draft contexts for directories without one, and AGENTS.md."),
     "status": CommandEntry("contexts", CONTEXTS, "Show which contexts and caches are stale."),
     "show": CommandEntry("contexts", CONTEXTS, "Show what is known of a directory, and if it is still true."),
+    "brief": CommandEntry("briefing", CONTEXTS, "Tell what people want known before you work on a path."),
     "regen": CommandEntry("drafting", CONTEXTS, "Draft contexts again, and leave what people wrote as it is."),
     "note": CommandEntry("claims", CONTEXTS, "Write down a constraint or a decision, and what it rests on."),
     "check": CommandEntry("claims", CONTEXTS, "Check contexts and claims that changed files concern."),
@@ -66,6 +67,7 @@ COMMANDS = {
     "guild": CommandEntry("guild", GUILD, "See, refresh and call the members of the guild."),
     "tools": CommandEntry("tools", AGENT, "Show the tools an agent would see, and what they cost in tokens."),
     "call": CommandEntry("tools", AGENT, "Call a tool as an agent would, and print its answer."),
+    "hook": CommandEntry("briefing", AGENT, "Answer an event of an agent, which runs this by itself."),
     "completion": CommandEntry("completion", SHELL, "Print what teaches your shell to complete commands."),
 }
 """By name, in the order in which people need them; those of a group stand together."""

@@ -218,8 +218,10 @@ class _HttpClient:
             await exchange.begin_stream()
             while not exchange.is_abandoned and not self._over.is_set():
                 news = asyncio.create_task(self._news.wait())
-                await exchange.wait(news)
-                news.cancel()
+                try:
+                    await exchange.wait(news)
+                finally:
+                    news.cancel()
                 self._news.clear()
                 for line in self.role.announce() if not self._over.is_set() else self.role.end_subscriptions():
                     await exchange.tell(line)

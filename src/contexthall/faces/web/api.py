@@ -21,7 +21,6 @@ from starlette.routing import Route
 
 from contexthall import __version__
 from contexthall.caches.library import (
-    LARGEST_BUDGET,
     CacheEntry,
     CacheRef,
     Library,
@@ -43,6 +42,7 @@ from contexthall.core.errors import (
     UsageError,
 )
 from contexthall.core.paths import native
+from contexthall.core.tokens import LARGEST_BUDGET
 from contexthall.core.wire import has_too_many_values
 from contexthall.faces.members import facts_of
 from contexthall.faces.web.guard import RefusedError, json_response
@@ -99,6 +99,7 @@ class Api:
             "/api/caches/document": self._read_document,
             "/api/caches/section": self._show_section,
             "/api/caches/outline": self._outline_page,
+            "/api/caches/contents": self._list_contents,
             "/api/caches/reply": self._reply,
             "/api/caches/why": self._explain,
             "/api/contexts": self._list_contexts,
@@ -194,6 +195,15 @@ class Api:
             cache, lambda library, it: library.outline(it, page, start=page, budget=LARGEST_BUDGET)
         )
         return {**outline.pages[0]._asdict(), "sections": [each._asdict() for each in outline.pages[0].sections]}
+
+    async def _list_contents(self, params: QueryParams) -> JsonObject:
+        """Return some pages of a cache with their headings, and the page to go on from."""
+        cache, start = _text(params, "cache"), params.get("start") or None
+        outline = await self._with_cache(
+            cache, lambda library, it: library.outline(it, start=start, budget=limits.PAGE_CONTENTS_TOKENS)
+        )
+        pages = [{**each._asdict(), "sections": [one._asdict() for one in each.sections]} for each in outline.pages]
+        return {"pages": pages, "next": outline.next}
 
     async def _reply(self, params: QueryParams) -> JsonObject:
         """Return what an agent gets that asks the same: its tool is called."""

@@ -2,6 +2,7 @@
 
 import { ask } from "/static/api.js";
 import { answer } from "/static/answer.js";
+import { contents } from "/static/contents.js";
 import { addressWriter, FIRST_BUDGET, fromAddress, toAddress } from "/static/asking.js";
 import { action, ago, bytes, copyable, count, disclosed, empty, fault, fill, h, number, quoted, said } from "/static/dom.js";
 import { documentRow, sectionRow, told } from "/static/places.js";
@@ -200,7 +201,9 @@ function desk(cache, usualForm, onAsked) {
   const calls = h("div", { class: "stack" });
   const reply = answer();
   const why = whyNot(cache, () => asked);
-  const results = h("div", { class: "stack" }, reply.node, places, more, why.node, disclosed("The exact call", calls));
+  const holds = contents(cache.name, (read) => addressOf({ read }));
+  const answers = h("div", { class: "stack" }, reply.node, places, more, why.node, disclosed("The exact call", calls));
+  const results = h("div", { class: "stack" }, holds.node, answers);
   const reading = reader(cache.name, (read) => addressOf({ read }));
   const node = h("div", { class: "stack" },
     h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); writer.settle(); rank(); } },
@@ -308,11 +311,15 @@ function desk(cache, usualForm, onAsked) {
   }
 
   function present() {
-    const best = Math.max(...ranking.places.map((place) => place.score), 0);
+    const askedWords = new Set([...(ranking.unmatched ?? []), ...ranking.places.flatMap((place) => place.matched ?? [])]).size;
+    const isAsked = ranking.format !== 2 || Boolean(ranking.query.trim());
+    holds.node.hidden = isAsked;
+    answers.hidden = !isAsked;
+    if (!isAsked) holds.show(ranking.version ?? cache.cache_version);
     const listed = ranking.places.map((place) => {
       if (!rows.has(place.id)) rows.set(place.id, rowOf(place.id));
       const each = rows.get(place.id);
-      each.update(place, best, ranking);
+      each.update(place, askedWords, ranking);
       return each.node;
     });
     // Rows that stay where they are keep their focus.

@@ -5,6 +5,9 @@ import { action, ago, copyable, count, empty, fault, fill, h, number, quoted, sa
 
 const STATES = ["fresh", "stale", "missing"];
 const PAGE = 200;
+// A look takes the longer the larger the project is; most of the time the hall shall be left alone.
+const LOOK_MS = 3000;
+const REST = 20;
 // So many hits are shown opened; more would bury what is looked for.
 const FEW = 60;
 const METADATA = new Set(["version", "scope", "fingerprint", "last_updated", "derived_fields"]);
@@ -37,7 +40,7 @@ export function view(root, meeting) {
   function present() {
     if (listing.error) return fill(root, fault(new Error(listing.error)));
     const head = h("div", { class: "view-head" }, h("p", { class: "dim" }, ...worded(summary(listing))), action("Look again", lookAgain, { class: "quiet" }));
-    fill(root, listing.tracked ? null : noneYet(), head, panes);
+    fill(root, listing.tracked ? null : noneYet(), head, panes, ruleFiles(listing.rules ?? []));
     presentFilters();
     presentTree();
     detail.hidden = !listing.tracked && selected === null;
@@ -48,6 +51,18 @@ export function view(root, meeting) {
     await load();
     if (selected !== null) await open(selected);
   }
+
+  /** Look again and again whether something changed, as long as somebody looks, and not while they act in the tree. */
+  async function follow() {
+    const begun = performance.now();
+    if (!document.hidden && !root.hidden && listing && !listing.error && !branches.contains(document.activeElement)) {
+      const found = await ask("/api/contexts").catch(() => null);
+      if (found !== null && JSON.stringify(found) !== JSON.stringify(listing) && !branches.contains(document.activeElement)) await lookAgain();
+    }
+    setTimeout(follow, Math.max(LOOK_MS, REST * (performance.now() - begun)));
+  }
+
+  setTimeout(follow, LOOK_MS);
 
   function presentFilters() {
     const counts = tree.counts;
@@ -162,6 +177,16 @@ function summary({ total_directories: total, skipped_directories: skipped, track
   const verb = total === 1 || tracked === 1 ? "has" : "have";
   const small = skipped ? ` ${count(skipped, "directory", "directories")} too small to need one.` : "";
   return `${number(tracked)} of ${count(total, "directory", "directories")} ${verb} a context.${small}`;
+}
+
+/** List the rule files that are there, and what they name that is gone. */
+function ruleFiles(rules) {
+  if (!rules.length) return null;
+  const row = ({ path, about, gone = [], error = "" }) => {
+    const fault = gone.length ? ` names ${gone.join(", ")}, not there` : error && ` ${error}`;
+    return h("li", {}, h("code", {}, ...said(path)), ...said(` for ${about}`), fault ? h("span", { class: "stale" }, ...said(fault)) : null);
+  };
+  return h("section", { class: "rule-files" }, h("h3", {}, "Rule files"), h("ul", {}, rules.map(row)));
 }
 
 function noneYet() {

@@ -19,6 +19,7 @@ export function documentRow(cache, id) {
       return place.term_matches ? `${place.score.toFixed(3)} · ${number(place.term_matches)} of ${words}` : `no match in ${words}`;
     },
     cost: (place) => place.tokens,
+    share: (place) => place.score,
   });
 }
 
@@ -43,6 +44,7 @@ export function sectionRow(cache, id, link) {
       return `${number(place.score)} · ${place.matched.join(", ")}`;
     },
     cost: (place) => place.cost,
+    share: (place, words) => (words ? place.matched.length / words : 0),
     reasonsTitle: "Why it stands here",
   });
 }
@@ -93,12 +95,13 @@ function row(cache, id, kind) {
   const { button } = disclosure(h("span", { class: "place-row" }, rank, main, fit), inside, { onOpen: open, properties: { class: "place-head" } });
   const node = h("li", { class: "place", "data-id": id }, button, inside);
 
-  function update(place, best, now) {
+  function update(place, words, now) {
     const isNew = ranking === null || ["query", "budget", "form"].some((each) => ranking[each] !== now[each]);
     ranking = isNew ? now : ranking;
     rank.textContent = place.rank;
     node.classList.toggle("skipped", !place.fits);
-    meter.firstChild.style.setProperty("--share", best ? place.score / best : 0);
+    // Absolute: the same bar means the same of every question. Of words that match, or that are asked for.
+    meter.firstChild.style.setProperty("--share", Math.min(1, kind.share(place, words)));
     fill(score, ...said(kind.update(place)));
     fill(fit, ...fitting(place, kind.cost(place)));
     if (isNew && !inside.hidden) open();
