@@ -15,7 +15,7 @@ PARALLEL := --numprocesses auto --dist worksteal
 BENCHMARKS := startup stdio_calls caches sections packages refreshing contexts hooks guild web
 
 .PHONY: help run quick test again check dist artefacts sbom audit docs mutants torture clean
-.PHONY: installers validators members clients conformance model browser shells pythons locales
+.PHONY: installers validators members clients conformance model browser shells balancer pythons locales
 .PHONY: bench bench-large bench-quality bench-drafts bench-meaning bench-search $(BENCHMARKS:%=bench-%)
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make model    install the embedding model that some tests and benchmarks want; without it these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
 	@echo "make shells   install Debian's bash, zsh and fish, which the tests of completion want; without one its test is skipped"
+	@echo "make balancer  install Debian's haproxy, behind which a test puts two halls; without it that one is skipped"
 	@echo "make pythons  install the wheel for every Python from 3.11 up that is here, which some tests want; without it these are skipped"
 	@echo "make locales  compile the locales, Turkish among them, that some tests want"
 	@echo "make check    lint, types, import rules, documentation"
@@ -82,6 +83,9 @@ browser:
 
 shells:
 	@{ bash -c true && zsh -fc true && fish --no-config -c true; } 2>/dev/null || { $(APT_INSTALL) bash zsh fish; }
+
+balancer:
+	@haproxy -v >/dev/null 2>&1 || { $(APT_INSTALL) haproxy; }
 
 pythons: .pythons/installed
 
