@@ -23,6 +23,7 @@ ARGUMENTS = {
     "doctor": ["doctor", "--no-start", "--guild", "guild-members"],
     "tools": ["tools"],
     "call": ["call", "context.list_caches"],
+    "activity": ["activity"],
     "completion": ["completion", "bash"],
     "guild": ["guild", "list", "--guild", "guild-members"],
     "build": ["build", "--sources", "handbook", "--cache", "built"],
@@ -53,6 +54,8 @@ GUILD_ARGUMENTS = {
     "approve": ["approve", "echo"],
     "add": ["add", "new", "--", "true"],
     "import": ["import", ".mcp.json"],
+    "enable": ["enable", "echo"],
+    "disable": ["disable", "echo", "echo"],
 }
 
 SCRIPT = """
@@ -124,7 +127,7 @@ def test_asking_how_to_serve_loads_nothing_that_serves(project: Path) -> None:
 
 
 def test_every_command_of_the_guild_that_starts_nothing_is_looked_at() -> None:
-    assert set(GUILD_ARGUMENTS) | {"list", "refresh", "call"} == set(guild.commands)
+    assert set(GUILD_ARGUMENTS) | {"list", "refresh", "call", "secret"} == set(guild.commands)
 
 
 @pytest.mark.parametrize("name", GUILD_ARGUMENTS)

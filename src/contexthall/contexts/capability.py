@@ -204,5 +204,5 @@ def _query(project: Project | None, _root: str, arguments: JsonObject) -> Contex
     scope = replace_lone_surrogates(arguments["scope"])
     if project is None:
         return ContextReading(scope, error=sentence(ScopeError(), scope))
-    fields, with_freshness = arguments.get("filter", ()), arguments.get("freshness", False)
-    return project.query_context(scope, fields, with_freshness=with_freshness)
+    fields = [replace_lone_surrogates(name) for name in arguments.get("filter", ())]
+    return project.query_context(scope, fields, with_freshness=arguments.get("freshness", False))
