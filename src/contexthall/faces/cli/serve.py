@@ -21,6 +21,13 @@ Examples:
     help="Serve agents and people over HTTP instead: MCP at /mcp and, by profile, /mcp/NAME; a page at /.",
 )
 @click.option("--token", metavar="TEXT", help="What whoever asks over HTTP must know.")
+@click.option(
+    "--drain",
+    type=click.FloatRange(0, 3600),
+    default=0,
+    metavar="SECONDS",
+    help="Serve on for so long after SIGTERM, while /readyz says 503.  [default: 0]",
+)
 @PROFILE
 @hall_options
 @click.option(
@@ -45,7 +52,9 @@ Examples:
     show_default=True,
     help="What to record of calls: that they were made, their arguments and results too, or nothing.",
 )
-def serve(http: str | None, token: str | None, journal: str, profile: str | None, hall: HallChoice) -> None:
+def serve(
+    http: str | None, token: str | None, journal: str, drain: float, profile: str | None, hall: HallChoice
+) -> None:
     """Serve the hall over standard input and output, or over HTTP.
 
     Ends with exit code 0 when the agent closes standard input, and on SIGTERM or SIGINT.
@@ -57,8 +66,11 @@ def serve(http: str | None, token: str | None, journal: str, profile: str | None
     if http is None:
         if token is not None:
             raise UsageError("--token is for --http", hint="over standard input and output nobody else can ask")
+        if drain:
+            raise UsageError("--drain is for --http", hint="over standard input and output nobody else can ask")
         opened = hall.open()
         load("stdio", "serve").serve_stdio(opened, journal, profile)
     else:
         # Confined from the start, so that a cache root that leads out of the project is refused.
-        load("http", "serve").serve_http(hall._replace(confine=True), http, token, journal, profile)
+        confined = hall._replace(confine=True)
+        load("http", "serve").serve_http(confined, http, token, profile=profile, journal=journal, drain_seconds=drain)

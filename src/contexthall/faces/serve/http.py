@@ -4,8 +4,9 @@ Loaded only where it is asked for, so that an agent over pipes does not wait for
 """
 
 import secrets
-import socket
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from urllib.parse import quote
 
 import anyio
@@ -32,7 +33,13 @@ from contexthall.system.journal import JournalMode
 
 
 def serve_http(
-    choice: HallChoice, where: str, token: str | None, journal: JournalMode = "brief", profile: str | None = None
+    choice: HallChoice,
+    where: str,
+    token: str | None,
+    *,
+    profile: str | None = None,
+    journal: JournalMode = "brief",
+    drain_seconds: float = 0,
 ) -> None:
     """Serve agents and people, at `where`, until a signal comes."""
     address = Address.read(where)
@@ -46,8 +53,11 @@ def serve_http(
     site = Site(hall, mcp, Access(names, token, secrets.token_urlsafe(32)), version=__version__)
     freeze_heap()
     ready = f"Context Hall at {address.url}" + (f"#token={quote(token, safe='')}" if token else "")
+    listening = partial(
+        listen, site, bound, on_ready=lambda: say(ready), on_drain=site.drain, drain_seconds=drain_seconds
+    )
     with hall.journalling(journal):
-        anyio.run(_run_http, hall, mcp, site, bound, ready)
+        anyio.run(_run_http, hall, mcp, site, listening)
 
 
 class McpEndpoints:
@@ -93,14 +103,14 @@ def mcp_endpoint(hall: Hall, catalog: Catalog) -> HttpEndpoint:
     return HttpEndpoint(server)
 
 
-async def _run_http(hall: Hall, mcp: McpEndpoints, site: Site, bound: socket.socket, ready: str) -> None:
+async def _run_http(hall: Hall, mcp: McpEndpoints, site: Site, listening: Callable[..., Awaitable[None]]) -> None:
     def end() -> None:
         site.end_streams()
         mcp.end_streams()
 
     with refreshing_caches(hall):
         async with hall.running(refresh=True), mcp.running():
-            await listen(site, bound, on_ready=lambda: say(ready), on_end=end)
+            await listening(on_end=end)
 
 
 def _validated(token: str) -> str:
