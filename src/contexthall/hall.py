@@ -17,6 +17,7 @@ from contexthall.config.settings import Settings
 from contexthall.config.settings_files import Source, load_despite_faults, load_settings
 from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
+from contexthall.core.profile import EVERYTHING, Profile
 from contexthall.core.store_url import is_url, parse_url
 from contexthall.core.timestamp import created_at
 from contexthall.system.disk import Disk
@@ -51,10 +52,10 @@ if TYPE_CHECKING:
     from contexthall.core.activity import Activity
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
-    from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, ServerFactory, Trial
+    from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, MemberView, ServerFactory, Trial
     from contexthall.guild.members.manifest import Launch
     from contexthall.guild.servers.blocking import GuildAtWork
-    from contexthall.system.journal import JournalMode
+    from contexthall.system.journal import Journal, JournalMode
     from contexthall.system.undo_journal import UndoJournal
 
 AnyPath: TypeAlias = str | os.PathLike[str]
@@ -135,6 +136,8 @@ class Hall:
         self.settings = settings
         self._disk = disk
         self._authority = Authority(settings, disk)
+        self._views: dict[str, Catalog] = {}
+        """What agents of each profile see, once some do."""
 
     def resolve(self, cache: AnyPath, query: str, *, budget: int = 4_000) -> "Resolution":
         """Return the documents or sections of a cache that answer a query, best first, within a budget of tokens.
@@ -279,12 +282,16 @@ class Hall:
         from contexthall.system.journal import Journal
 
         journal = Journal(self._disk, self.journal_directory, mode)
-        self.catalog.journal = journal
+        self._keep_journal(journal)
         try:
             yield
         finally:
-            self.catalog.journal = None
+            self._keep_journal(None)
             journal.close()
+
+    def _keep_journal(self, journal: "Journal | None") -> None:
+        for catalog in (self.catalog, *self._views.values()):
+            catalog.journal = journal
 
     def activity(self, most: int) -> "tuple[list[Activity], int]":
         """Return the last calls of agents, and the number of lines of the journal that could not be read."""
@@ -314,22 +321,77 @@ class Hall:
         """The tools of the chosen toolsets that have any."""
         from contexthall.core.catalog import Catalog
 
-        return Catalog(self._capabilities())
+        return Catalog(self._capabilities(EVERYTHING))
 
-    def _capabilities(self) -> "Iterator[Capability]":
+    def catalog_of(self, profile: str | None) -> "Catalog":
+        """Return the tools that a profile of the user's shows, or all if none is named.
+
+        UsageError if there is no such profile, or nothing in it.
+        """
+        if profile is None:
+            return self.catalog
+        chosen = self.profile(profile)
+        # Kept even if nothing is in it now, because it listens to the guild, in which somebody may be later.
+        view = self._views[profile] = self._views.get(profile) or self._view(chosen)
+        self._check_offers(chosen, view)
+        return view
+
+    def _view(self, profile: Profile) -> "Catalog":
+        from contexthall.core.catalog import Catalog
+
+        view = Catalog(self._capabilities(profile))
+        view.journal = self.catalog.journal
+        view.listed.subscribe(self.catalog.listed.send)
+        return view
+
+    def profile(self, name: str | None) -> Profile:
+        """Return a profile of the user's; if none is named, everything is in it."""
+        if name is None:
+            return EVERYTHING
+        profiles = self.settings.profiles
+        if name not in profiles:
+            known = ", ".join(profiles)
+            hint = f"yours are {known}" if known else "a profile is a table [profiles.NAME] in your own settings"
+            raise UsageError(f"there is no profile {name!r}", hint=hint).about(name, profiles)
+        return profiles[name]
+
+    def offered_members(self, profile: str | None) -> "list[MemberView]":
+        """Return the members that a profile shows, each with those of its tools that are in it."""
+        chosen, names = self.profile(profile), self.guild.listed_names()
+        members = [each for each in self.guild.snapshot() if chosen.has_member(each.name)]
+        for each in members:
+            each.tools = [tool for tool in each.tools if chosen.has_tool(names[each.name, tool["name"]])]
+        return members
+
+    def _check_offers(self, profile: Profile, view: "Catalog") -> None:
+        """Refuse a profile that names nobody; a member that has no list yet may have any tool."""
+        roster = self.guild.roster if self.has_guild and profile.has_toolset("guild") else {}
+        members = [each for each in roster.values() if profile.has_member(each.name)]
+        if profile.members and roster and not members:
+            patterns = ", ".join(profile.members)
+            raise UsageError(
+                f"the profile {profile.name!r} names no member of the guild: {patterns}",
+                hint=f"the guild has {', '.join(roster)}",
+            ).about(profile.members[0], roster)
+        if not view.tools and not any(each.freshness.state == "missing" for each in members):
+            raise UsageError(
+                f"no tool is in the profile {profile.name!r}", hint="`context tools` shows those that could be"
+            )
+
+    def _capabilities(self, profile: Profile) -> "Iterator[Capability]":
         for name in self.settings.toolsets:
             if name == "caches":
                 from contexthall.caches.capability import caches_capability
 
-                yield caches_capability(self.caches, self.settings.reply)
+                yield caches_capability(self.caches, self.settings.reply).within(profile)
             elif name == "contexts":
                 from contexthall.contexts.capability import contexts_capability
 
-                yield contexts_capability(self.contexts, self.settings.reply)
+                yield contexts_capability(self.contexts, self.settings.reply).within(profile)
             elif name == "guild" and self.has_guild:
                 from contexthall.guild.capability import guild_capability
 
-                yield guild_capability(self.guild, self.settings.guild_budget, self.settings.guild_pins)
+                yield guild_capability(self.guild, self.settings.guild_budget, self.settings.guild_pins, profile)
 
     @cached_property
     def caller(self) -> "Caller":

@@ -3,8 +3,10 @@ from typing import Any
 
 import pytest
 
-from contexthall.config.settings import TOOLSETS, Settings, SettingsFile, resolve
+from contexthall.config.profiles import TOOLSETS
+from contexthall.config.settings import Settings, SettingsFile, resolve
 from contexthall.core.errors import SettingsError
+from contexthall.core.profile import Profile
 
 
 def resolved(
@@ -133,3 +135,43 @@ def test_a_project_may_not_widen_what_callers_may_read(values: dict[str, object]
 def test_a_project_may_not_move_the_cache_root_out_of_itself(cache_root: str) -> None:
     with pytest.raises(SettingsError, match="may not leave the project"):
         resolved(project={"cache_root": cache_root})
+
+
+# Profiles:
+
+
+def test_profiles_are_read_from_the_users_settings() -> None:
+    tables = {"a": {"toolsets": ["caches"], "members": ["git*"], "tools": ["x"]}, "b": {"tools": {"deny": ["*_all"]}}}
+    assert resolved(user={"profiles": tables}).profiles == {
+        "a": Profile("a", ("caches",), ("git*",), ("x",)),
+        "b": Profile("b", denied_tools=("*_all",)),
+    }
+
+
+def test_a_project_may_not_have_profiles() -> None:
+    with pytest.raises(SettingsError, match="`profiles` may not be set by a project"):
+        resolved(project={"profiles": {"a": {"tools": ["x"]}}})
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        (5, "must be tables such as [profiles.review], not 5"),
+        ({"a": 5}, "in [profiles.a], a table must stand, not 5"),
+        ({"a": {}}, "in [profiles.a], nothing is named"),
+        ({"a": {"member": ["x"]}}, "in [profiles.a], `member` is not known"),
+        ({"a": {"members": []}}, "in [profiles.a], `members` must be a list of at least one name or pattern, not []"),
+        ({"a": {"members": "x"}}, "in [profiles.a], `members` must be a list"),
+        ({"a": {"members": [5]}}, "in [profiles.a], `members` must be a list"),
+        ({"a": {"toolsets": ["cahces"]}}, "must name some of caches, contexts, guild, not 'cahces'"),
+        ({"a": {"tools": {"allowed": ["x"]}}}, "`tools` must be a list, or a table of `allow` and `deny`"),
+        ({"a": {"tools": {"deny": []}}}, "`tools.deny` must be a list"),
+        ({"a b": {"tools": ["x"]}}, "cannot have the name 'a b'"),
+        ({"": {"tools": ["x"]}}, "cannot have the name ''"),
+    ],
+)
+def test_a_table_that_is_no_profile_is_named(tables: object, words: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        resolved(user={"profiles": tables})
+    assert caught.value.detail.startswith("/home/contexthall.toml: `profiles` ")
+    assert words in caught.value.detail

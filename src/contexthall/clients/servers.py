@@ -22,7 +22,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 _SCRIPTS = frozenset({"context", "contexthall"})
 _AS_MODULE = ("-m", "contexthall")
 _REACHING = frozenset({"command", "args", "cwd", "type", "transport", *_URLS})
-_LOCAL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):([0-9]{1,5})/mcp/?", re.ASCII)
+_LOCAL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):([0-9]{1,5})/mcp(?:/[A-Za-z0-9_-]+)?/?", re.ASCII)
 
 
 class ConfiguredServer(NamedTuple):

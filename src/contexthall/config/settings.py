@@ -7,16 +7,18 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from contexthall.config.profiles import TOOLSETS, read_profiles
 from contexthall.core import limits
 from contexthall.core.errors import SettingsError, UsageError
 from contexthall.core.paths import absolute
+from contexthall.core.profile import Profile
 from contexthall.core.store_url import is_url, parse_url
 
 SETTINGS_FILE = "contexthall.toml"
 DEFAULT_CACHE_ROOT = ".context/caches"
-TOOLSETS = ("caches", "contexts", "guild")
 _VISIBLE = re.compile("[!-~]+")
 
 
@@ -48,6 +50,7 @@ class Settings(NamedTuple):
     guild_budget: int | None = None
     guild_trust: Literal["warn", "hold"] = "warn"
     guild_pins: tuple[str, ...] = ()
+    profiles: Mapping[str, Profile] = MappingProxyType({})
     http_token: str = ""
     """What whoever speaks over HTTP must know; empty if that is nothing."""
 
@@ -105,6 +108,8 @@ class _Key(NamedTuple):
     variable: str = ""
     trusted_only: bool = False
     is_secret: bool = False
+    names_fault: bool = False
+    """Whether its error says itself what is bad, of a value that is large."""
 
 
 def _path(value: object, base: str) -> str:
@@ -188,6 +193,7 @@ _KEYS = {
     "guild_budget": _Key("guild_budget", _token_count, trusted_only=True),
     "guild_trust": _Key("guild_trust", _one_of("warn", "hold"), trusted_only=True),
     "guild_pin": _Key("guild_pins", _names, trusted_only=True),
+    "profiles": _Key("profiles", read_profiles, trusted_only=True, names_fault=True),
     "http_token": _Key("http_token", visible, "CONTEXT_HTTP_TOKEN", trusted_only=True, is_secret=True),
 }
 
@@ -197,7 +203,8 @@ def _read(key: _Key, value: object, base: str, name: str) -> object:
         return key.read(value, base)
     except ValueError as error:
         # A URL may hold a password, although none should.
-        shown = "" if key.is_secret or "://" in repr(value) else f", not {value!r}"
+        is_hidden = key.is_secret or key.names_fault or "://" in repr(value)
+        shown = "" if is_hidden else f", not {value!r}"
         raise SettingsError(f"{name} {error}{shown}") from None
 
 

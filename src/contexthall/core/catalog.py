@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, HallError, InternalError, UnknownToolError
 from contexthall.core.paths import MayRead
+from contexthall.core.profile import Profile
 from contexthall.core.text import quoted
 from contexthall.core.wire import compact
 
@@ -159,6 +160,21 @@ class Tool:
         return shown
 
 
+def refusal(profile: Profile, tool: str) -> ToolResult:
+    """Return what is answered to a call of a tool that is outside a profile."""
+    sentence = f"the tool {quoted(tool)} is not in the profile {quoted(profile.name)}"
+    return ToolResult.of_text(sentence, is_error=True)
+
+
+def failing_tool(name: str, failure: ToolResult) -> Tool:
+    """Stand for a tool that cannot be called, and say why to whoever calls it."""
+
+    async def run(_arguments: JsonObject, _caller: Caller) -> ToolResult:
+        return failure
+
+    return Tool(name=name, title=name, description="", input_schema={}, original={}, run=run)
+
+
 class Signal:
     """Tells its subscribers that something changed."""
 
@@ -191,6 +207,20 @@ class Capability:
         self.replaced = Signal()
         self.changed = Signal()
         """Sent after `replaced`, if what is listed differs."""
+
+    def within(self, profile: Profile) -> "Capability":
+        """Return the part of this that is in a profile, of a room whose tools never change."""
+        inside = [tool for tool in self.tools if profile.has_toolset(self.name) and profile.has_tool(tool.name)]
+        outside = {tool.name for tool in self.tools} - {tool.name for tool in inside}
+        # Guidance to call what cannot be called is worse than none.
+        is_true = bool(inside) and not any(name in self.guidance for name in outside)
+        view = Capability(self.name, guidance=self.guidance if is_true else "", tools=inside)
+
+        async def seek(name: str) -> Tool | None:
+            return failing_tool(name, refusal(profile, name)) if name in outside else None
+
+        view.seek = seek
+        return view
 
     def replace_tools(self, tools: Iterable[Tool], unlisted: Iterable[Tool] = ()) -> None:
         """Offer `tools` from now on; whoever listens is told if that is a change."""

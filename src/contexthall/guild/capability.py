@@ -4,8 +4,19 @@ import logging
 from collections.abc import Collection, Sequence
 
 from contexthall.core import limits
-from contexthall.core.catalog import READ_ONLY, Caller, Capability, FailedResult, JsonObject, Tool, ToolResult
+from contexthall.core.catalog import (
+    READ_ONLY,
+    Caller,
+    Capability,
+    FailedResult,
+    JsonObject,
+    Tool,
+    ToolResult,
+    failing_tool,
+    refusal,
+)
 from contexthall.core.errors import MemberError
+from contexthall.core.profile import EVERYTHING, Profile
 from contexthall.core.text import quoted
 from contexthall.core.wire import compact
 from contexthall.guild.lists.definitions import tokens
@@ -51,15 +62,17 @@ CALL_INPUT = _arguments(
 )
 
 
-def guild_capability(manager: MCPManager, budget: int | None = None, pinned: Collection[str] = ()) -> Capability:
-    """Offer the tools of the guild to agents, and keep the offer true.
+def guild_capability(
+    manager: MCPManager, budget: int | None = None, pinned: Collection[str] = (), profile: Profile = EVERYTHING
+) -> Capability:
+    """Offer the tools of the guild that are in a profile to agents, and keep the offer true.
 
     If their definitions cost more tokens than `budget`, tools are found, not listed, but for those of `pinned` members.
     """
     for name in pinned:
         if name not in manager.roster:
             logger.warning("a member is pinned that the guild does not have: %r", name)
-    guild = _GuildTools(manager, budget, pinned)
+    guild = _GuildTools(manager, budget, pinned, profile)
     capability = Capability("guild", guidance=guild.guidance(), tools=guild.tools(), unlisted=guild.unlisted())
 
     def on_event(event: Event) -> None:
@@ -75,12 +88,14 @@ def guild_capability(manager: MCPManager, budget: int | None = None, pinned: Col
 class _GuildTools:
     """The tools of all members under the names that agents know them by."""
 
-    def __init__(self, manager: MCPManager, budget: int | None, pinned: Collection[str]) -> None:
+    def __init__(self, manager: MCPManager, budget: int | None, pinned: Collection[str], profile: Profile) -> None:
         self._manager = manager
+        self._profile = profile
         self._budget = budget
         self._pinned = pinned
         self._lists: list[Sequence[JsonObject]] = []
         self.listed: dict[str, ListedTool] = {}
+        self._outside: frozenset[str] = frozenset()
         self.search = ToolSearch(())
         self._is_over_budget = False
         self.has_changed()
@@ -93,13 +108,19 @@ class _GuildTools:
             return False
         names = self._manager.listed_names()
         tools = [(member.name, tool) for member in members for tool in member.tools]
-        listed = [ListedTool(names[member, tool["name"]], member, tool) for member, tool in tools]
+        offered = [ListedTool(names[member, tool["name"]], member, tool) for member, tool in tools]
+        listed = [
+            each for each in offered if self._profile.has_member(each.member) and self._profile.has_tool(each.name)
+        ]
         self.listed = {each.name: each for each in listed}
+        self._outside = frozenset(each.name for each in offered) - self.listed.keys()
         self.search = ToolSearch(listed)
         self._is_over_budget = self._budget is not None and sum(tokens(_shown(each)) for each in listed) > self._budget
         return True
 
     def guidance(self) -> str:
+        if not self._profile.has_toolset("guild"):
+            return ""
         return SEARCH_GUIDANCE if self._is_over_budget else GUIDANCE
 
     def tools(self) -> tuple[Tool, ...]:
@@ -131,7 +152,8 @@ class _GuildTools:
         for member in self._manager.roster.values():
             if name in self.listed:
                 break
-            if member.freshness.state == "missing" and may_name(name, member.name):
+            is_inside = self._profile.has_member(member.name)
+            if is_inside and member.freshness.state == "missing" and may_name(name, member.name):
                 try:
                     await self._manager.ensure_list(member.name)
                 except MemberError as error:
@@ -139,7 +161,9 @@ class _GuildTools:
         return self.listed.get(name) or self._refusal(name) or failure
 
     def _refusal(self, name: str) -> ToolResult | None:
-        """Return what is answered to a call of a tool that is switched off; None for any other."""
+        """Return what is answered to a call of a tool that is outside or switched off; None for any other."""
+        if self._is_outside(name):
+            return refusal(self._profile, name)
         for member in self._manager.roster.values():
             if member.switched_off and may_name(name, member.name):
                 names = self._manager.listed_names(member.name)
@@ -148,12 +172,17 @@ class _GuildTools:
                     return _failure(member.name, MemberError(f"the tool {quoted(off)} is switched off"))
         return None
 
+    def _is_outside(self, name: str) -> bool:
+        """Return whether a name is of a tool outside the profile; nobody is started to find out."""
+        others = (each for each in self._manager.roster if not self._profile.has_member(each))
+        return name in self._outside or any(may_name(name, each) for each in others)
+
     async def seek(self, name: str) -> Tool | None:
         """Return the tool of that name if its member has one; if the member fails, a tool that fails."""
         found = await self.find(name)
         if isinstance(found, ListedTool):
             return self._tool(found)
-        return None if found is None else _failing_tool(name, found)
+        return None if found is None else failing_tool(name, found)
 
     def _tool(self, listed: ListedTool) -> Tool:
         async def run(arguments: JsonObject, caller: Caller) -> ToolResult:
@@ -223,15 +252,6 @@ def _call_tool(guild: _GuildTools) -> Tool:
         input_schema=CALL_INPUT,
         run=run,
     )
-
-
-def _failing_tool(name: str, failure: ToolResult) -> Tool:
-    """Stand for a tool whose member could not be asked."""
-
-    async def run(_arguments: JsonObject, _caller: Caller) -> ToolResult:
-        return failure
-
-    return Tool(name=name, title=name, description="", input_schema={}, original={}, run=run)
 
 
 def _failure(member: str, error: MemberError) -> ToolResult:

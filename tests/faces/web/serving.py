@@ -118,8 +118,9 @@ def told(answer: httpx2.Response) -> list[Any]:
 class RawSession:
     """An MCP session in raw JSON, as any client of the handshake era has one."""
 
-    def __init__(self, hall: HttpHall, **headers: str) -> None:
+    def __init__(self, hall: HttpHall, path: str = "/mcp", **headers: str) -> None:
         self._hall = hall
+        self._path = path
         self._headers = {**ACCEPT, **headers}
 
     def initialize(self) -> httpx2.Response:
@@ -132,7 +133,7 @@ class RawSession:
         return answer
 
     def send(self, message: Mapping[str, Any]) -> httpx2.Response:
-        return self._hall.http.post("/mcp", json={"jsonrpc": "2.0", **message}, headers=self._headers)
+        return self._hall.http.post(self._path, json={"jsonrpc": "2.0", **message}, headers=self._headers)
 
     def request(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         return told(self.send({"id": 1, "method": method, "params": params or {}}))[-1]["result"]
@@ -140,9 +141,11 @@ class RawSession:
     @contextmanager
     def standing(self) -> Iterator[Iterator[str]]:
         """Hear what the server says unasked, as lines."""
-        with self._hall.http.stream("GET", "/mcp", headers={**self._headers, "Accept": "text/event-stream"}) as answer:
+        with self._hall.http.stream(
+            "GET", self._path, headers={**self._headers, "Accept": "text/event-stream"}
+        ) as answer:
             assert answer.status_code == 200
             yield answer.iter_lines()
 
     def end(self) -> None:
-        self._hall.http.delete("/mcp", headers=self._headers)
+        self._hall.http.delete(self._path, headers=self._headers)

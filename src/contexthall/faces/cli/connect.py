@@ -9,7 +9,7 @@ from contexthall.config.settings import Settings
 from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
 from contexthall.core.text import is_printable
-from contexthall.faces.cli.options import HallChoice, completed_by, hall_options
+from contexthall.faces.cli.options import PROFILE, HallChoice, completed_by, hall_options
 from contexthall.faces.cli.ourselves import command_of_this_hall
 from contexthall.faces.cli.output import on_one_line, print_data, print_lines, say
 from contexthall.faces.cli.table import load
@@ -55,6 +55,7 @@ Examples:
   context connect claude-code            what to put where
   context connect claude-code --write    put it there
   context connect claude-code --hooks    have it brief its model
+  context connect cursor --profile review --write
   context connect codex --http --write   share one that is served over HTTP
   context connect codex --remove         take it out again
   context connect --list                 who is here, and who knows the hall""",
@@ -80,6 +81,7 @@ Examples:
     help="Another file of the client's than the usual one.",
     shell_complete=completed_by("files"),
 )
+@PROFILE
 @hall_options
 def connect(  # noqa: PLR0913, PLR0917 - one for each option
     client: str | None,
@@ -89,6 +91,7 @@ def connect(  # noqa: PLR0913, PLR0917 - one for each option
     at: str | None,
     name: str,
     file: str | None,
+    profile: str | None,
     hall: HallChoice,
 ) -> None:
     _check_options(name, file, at, http=http)
@@ -108,9 +111,13 @@ def connect(  # noqa: PLR0913, PLR0917 - one for each option
         _print_removed(opened.clients.disconnect(chosen, name=name, file=place), name)
         return
     opened.check_guild()
-    command, *arguments = serving_command(hall, opened.settings)
+    opened.profile(profile)
+    command, *arguments = serving_command(hall, opened.settings, None if http else profile)
     if http:
-        reach = Reach(url=f"{Address.read(at).url}mcp", has_token=bool(opened.settings.http_token))
+        reach = Reach(
+            url=f"{Address.read(at).url}mcp{f'/{profile}' if profile else ''}",
+            has_token=bool(opened.settings.http_token),
+        )
     else:
         reach = Reach(command, tuple(arguments))
     if action == "link":
@@ -163,7 +170,7 @@ def _check_options(name: str, file: str | None, at: str | None, *, http: bool) -
         raise UsageError("--at is for --http", hint="type both, or neither")
 
 
-def serving_command(hall: HallChoice, settings: Settings) -> list[str]:
+def serving_command(hall: HallChoice, settings: Settings, profile: str | None = None) -> list[str]:
     """Return the command that serves this hall from any directory, with all options that decide what it offers."""
     options: list[tuple[str, object]] = [
         ("--path", settings.project_root),
@@ -171,6 +178,7 @@ def serving_command(hall: HallChoice, settings: Settings) -> list[str]:
         ("--reply", "text"),
         ("--guild", settings.guild),
         ("--toolsets", hall.toolsets and ",".join(settings.toolsets)),
+        ("--profile", profile),
         ("--confine", hall.confine),
         *(("--allow-root", root) for root in settings.allow_roots if hall.allow_root),
         ("--guild-trust", hall.guild_trust),

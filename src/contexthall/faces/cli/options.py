@@ -83,6 +83,7 @@ _GUILD_PIN = click.option(
     shell_complete=completed_by("members"),
 )
 
+PROFILE = click.option("--profile", metavar="NAME", help="Offer only what a profile of your settings has.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 _FULL = click.option("--full", is_flag=True, help="Say what each file and interface is for as well.")

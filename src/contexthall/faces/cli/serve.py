@@ -4,7 +4,7 @@ import click
 
 from contexthall.core.errors import UsageError
 from contexthall.faces.cli.log import show_log
-from contexthall.faces.cli.options import HallChoice, hall_options
+from contexthall.faces.cli.options import PROFILE, HallChoice, hall_options
 from contexthall.faces.cli.table import load
 
 
@@ -12,10 +12,13 @@ from contexthall.faces.cli.table import load
     epilog="""\b
 Examples:
   context serve --path ~/shop
-  context serve --http 8321 --guild guild-members"""
+  context serve --http 8321 --guild guild-members
+  context serve --profile review"""
 )
 @click.option(
-    "--http", metavar="[HOST:]PORT", help="Serve agents and people over HTTP instead: MCP at /mcp, a page at /."
+    "--http",
+    metavar="[HOST:]PORT",
+    help="Serve agents and people over HTTP instead: MCP at /mcp and, by profile, /mcp/NAME; a page at /.",
 )
 @click.option("--token", metavar="TEXT", help="What whoever asks over HTTP must know.")
 @click.option(
@@ -25,6 +28,7 @@ Examples:
     metavar="SECONDS",
     help="Serve on for so long after SIGTERM, while /readyz says 503.  [default: 0]",
 )
+@PROFILE
 @hall_options
 @click.option(
     "--reply",
@@ -48,7 +52,9 @@ Examples:
     show_default=True,
     help="What to record of calls: that they were made, their arguments and results too, or nothing.",
 )
-def serve(http: str | None, token: str | None, journal: str, drain: float, hall: HallChoice) -> None:
+def serve(
+    http: str | None, token: str | None, journal: str, drain: float, profile: str | None, hall: HallChoice
+) -> None:
     """Serve the hall over standard input and output, or over HTTP.
 
     Ends with exit code 0 when the agent closes standard input, and on SIGTERM or SIGINT.
@@ -63,7 +69,8 @@ def serve(http: str | None, token: str | None, journal: str, drain: float, hall:
         if drain:
             raise UsageError("--drain is for --http", hint="over standard input and output nobody else can ask")
         opened = hall.open()
-        load("stdio", "serve").serve_stdio(opened, journal)
+        load("stdio", "serve").serve_stdio(opened, journal, profile)
     else:
         # Confined from the start, so that a cache root that leads out of the project is refused.
-        load("http", "serve").serve_http(hall._replace(confine=True), http, token, journal, drain)
+        confined = hall._replace(confine=True)
+        load("http", "serve").serve_http(confined, http, token, profile=profile, journal=journal, drain_seconds=drain)

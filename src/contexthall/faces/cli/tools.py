@@ -11,7 +11,7 @@ from contexthall.core.errors import UsageError, exit_code_of
 from contexthall.core.tokens import tokens as cost
 from contexthall.core.wire import compact, parse
 from contexthall.faces.cli.log import show_log
-from contexthall.faces.cli.options import HallChoice, hall_options
+from contexthall.faces.cli.options import PROFILE, HallChoice, hall_options
 from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, say
 from contexthall.hall import Hall
 
@@ -25,45 +25,56 @@ _SUCH_AS = """such as --json '{"cache": "handbook"}'"""
 
 @click.command
 @click.option("--json", "as_json", is_flag=True, help="Print the full definitions as JSON.")
+@PROFILE
 @hall_options
-def tools(as_json: bool, hall: HallChoice) -> None:
+def tools(as_json: bool, profile: str | None, hall: HallChoice) -> None:
     """Show the tools an agent would see, and what they cost in tokens.
 
     The cost is an estimate: a token for every four bytes that the agent is sent before it calls anything.
     """
     opened = hall.open()
+    catalog = opened.catalog_of(profile)
     if as_json:
-        definitions = [tool.definition() for tool in opened.catalog.tools]
-        print_json(compact({"instructions": opened.catalog.instructions, "tools": definitions}))
+        definitions = [tool.definition() for tool in catalog.tools]
+        print_json(compact({"instructions": catalog.instructions, "tools": definitions}))
     else:
-        print_data(_as_table(opened.catalog, opened.guild.snapshot() if opened.has_guild else ()))
+        print_data(_as_table(catalog, opened.offered_members(profile) if opened.has_guild else ()))
 
 
 @click.command(epilog="\b\nExample:\n  context call context.inspect_cache --arg cache=handbook")
 @click.argument("tool")
 @ONE_ARGUMENT
 @ALL_ARGUMENTS
+@PROFILE
 @hall_options
 @click.pass_context
-def call(context: click.Context, tool: str, pairs: tuple[str, ...], json_text: str | None, hall: HallChoice) -> None:
+def call(
+    context: click.Context,
+    tool: str,
+    pairs: tuple[str, ...],
+    json_text: str | None,
+    profile: str | None,
+    hall: HallChoice,
+) -> None:
     """Call a tool as an agent would, and print its answer.
 
     An answer that is an error goes to standard error, and its code decides the exit code.
     """
     show_log()
     opened = hall.open()
-    result = asyncio.run(_called(opened, tool, lambda schema: read_arguments(schema, pairs, json_text)))
+    result = asyncio.run(_called(opened, profile, tool, lambda schema: read_arguments(schema, pairs, json_text)))
     if result.is_error:
         say(result.text.rstrip("\n"))
         context.exit(exit_code_of(result.code))
     print_data(result.text)
 
 
-async def _called(hall: Hall, tool: str, read: Callable[[JsonObject], JsonObject]) -> ToolResult:
+async def _called(hall: Hall, profile: str | None, tool: str, read: Callable[[JsonObject], JsonObject]) -> ToolResult:
     """Call a tool with the arguments that its schema makes of what was typed; a member may have to be asked for it."""
+    catalog = hall.catalog_of(profile)
     async with hall.running():
-        found = await hall.catalog.find(tool)
-        return await hall.catalog.run(found, read(found.input_schema), hall.caller)
+        found = await catalog.find(tool)
+        return await catalog.run(found, read(found.input_schema), hall.caller)
 
 
 def read_arguments(schema: JsonObject, pairs: Sequence[str], json_text: str | None) -> JsonObject:

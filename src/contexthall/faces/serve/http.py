@@ -5,10 +5,12 @@ Loaded only where it is asked for, so that an agent over pipes does not wait for
 
 import secrets
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from urllib.parse import quote
 
 import anyio
+from starlette.types import Receive, Scope, Send
 
 from contexthall import __version__
 from contexthall.config.settings import visible
@@ -16,6 +18,7 @@ from contexthall.core.catalog import Catalog
 from contexthall.core.errors import UsageError
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import say
+from contexthall.faces.mcp.exchange import Exchange
 from contexthall.faces.mcp.http import HttpEndpoint
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.serve.heap import freeze_heap
@@ -25,20 +28,28 @@ from contexthall.faces.web.app import Access, Site
 from contexthall.faces.web.guard import HostNames
 from contexthall.faces.web.listener import bind, listen
 from contexthall.hall import Hall
+from contexthall.protocol.messages import INVALID_REQUEST, RpcError, error_line
 from contexthall.system.journal import JournalMode
 
 
 def serve_http(
-    choice: HallChoice, where: str, token: str | None, journal: JournalMode = "brief", drain_seconds: float = 0
+    choice: HallChoice,
+    where: str,
+    token: str | None,
+    *,
+    profile: str | None = None,
+    journal: JournalMode = "brief",
+    drain_seconds: float = 0,
 ) -> None:
     """Serve agents and people, at `where`, until a signal comes."""
     address = Address.read(where)
     hall = choice.open()
     token = hall.settings.http_token if token is None else _validated(token)
+    hall.catalog_of(profile)  # what is refused is refused before anybody waits
     bound = bind(address, has_token=bool(token))
     address = address._replace(port=bound.getsockname()[1])
     names = HostNames.of(address.name, address.port)
-    mcp = mcp_endpoint(hall, hall.catalog)
+    mcp = McpEndpoints(hall, profile)
     site = Site(hall, mcp, Access(names, token, secrets.token_urlsafe(32)), version=__version__)
     freeze_heap()
     ready = f"Context Hall at {address.url}" + (f"#token={quote(token, safe='')}" if token else "")
@@ -49,6 +60,42 @@ def serve_http(
         anyio.run(_run_http, hall, mcp, site, listening)
 
 
+class McpEndpoints:
+    """MCP at `/mcp`, and for the agents of each profile at `/mcp/NAME`, made when the first of them comes."""
+
+    def __init__(self, hall: Hall, profile: str | None = None) -> None:
+        self._hall = hall
+        self._profile = profile
+        self._made: dict[str | None, HttpEndpoint] = {}
+        self._running = AsyncExitStack()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name = scope.get("path_params", {}).get("profile", self._profile)
+        try:
+            endpoint = await self._endpoint(name)
+        except UsageError as error:
+            exchange = Exchange(scope, receive, send)
+            await exchange.conclude(error_line(None, RpcError(INVALID_REQUEST, error.detail).to_json()), 404)
+            exchange.end()
+        else:
+            await endpoint(scope, receive, send)
+
+    async def _endpoint(self, profile: str | None) -> HttpEndpoint:
+        if profile not in self._made:
+            endpoint = self._made[profile] = mcp_endpoint(self._hall, self._hall.catalog_of(profile))
+            await self._running.enter_async_context(endpoint.running())
+        return self._made[profile]
+
+    def running(self) -> AbstractAsyncContextManager[object]:
+        """While this is entered, clients hear of every change of their list."""
+        return self._running
+
+    def end_streams(self) -> None:
+        """End whatever a client holds open only to hear of changes."""
+        for endpoint in self._made.values():
+            endpoint.end_streams()
+
+
 def mcp_endpoint(hall: Hall, catalog: Catalog) -> HttpEndpoint:
     """Return what serves a catalog to agents over HTTP, who are confined."""
     seconds = hall.settings.tool_timeout_seconds
@@ -56,7 +103,7 @@ def mcp_endpoint(hall: Hall, catalog: Catalog) -> HttpEndpoint:
     return HttpEndpoint(server)
 
 
-async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, listening: Callable[..., Awaitable[None]]) -> None:
+async def _run_http(hall: Hall, mcp: McpEndpoints, site: Site, listening: Callable[..., Awaitable[None]]) -> None:
     def end() -> None:
         site.end_streams()
         mcp.end_streams()

@@ -14,10 +14,10 @@ from contexthall.hall import Hall
 from contexthall.system.journal import JournalMode
 
 
-def serve_stdio(hall: Hall, journal: JournalMode = "brief") -> None:
+def serve_stdio(hall: Hall, journal: JournalMode = "brief", profile: str | None = None) -> None:
     """Serve an agent until it closes standard input, or a signal comes."""
     seconds = hall.settings.tool_timeout_seconds
-    server = HallServer(hall.catalog, hall.caller, version=__version__, tool_timeout_seconds=seconds)
+    server = HallServer(hall.catalog_of(profile), hall.caller, version=__version__, tool_timeout_seconds=seconds)
     if sys.stdin is not None and sys.stdin.isatty():
         say("waiting for an agent, which starts this itself once `context connect` has told it; Ctrl-D ends it")
     pipes = claim_standard_streams()

@@ -1,5 +1,7 @@
 """The hall as an ASGI application: the page at `/`, its files below `/static`, its API below `/api`, MCP at `/mcp`.
 
+The agents of a profile ask at `/mcp/NAME`.
+
 The page's files are read once, at the start. Starlette's `StaticFiles` would read a file for each request, make an ETag
 of its modification time, and serve `/static//main.js` as well.
 """
@@ -62,11 +64,15 @@ class Site:
         for route in routes:  # Starlette's expression ends with `$`, which also matches before a final line break
             route.path_regex = re.compile(re.escape(route.path) + r"\Z")
         self.paths = frozenset(route.path for route in routes)
+        by_profile = Route("/mcp/{profile}", mcp)
+        by_profile.path_regex = re.compile(r"/mcp/(?P<profile>[^/]+)\Z")
         handled = (HTTPException, RefusedError, HallError, ClientDisconnect, Exception)
-        app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, respond_to_error))
+        app = Starlette(routes=[*routes, by_profile], exception_handlers=dict.fromkeys(handled, respond_to_error))
         app.router.redirect_slashes = False
         guard = Guard(app, access.names, access.token, open_paths=[*files, READY])
-        self._app = self._operations.counting(guard, self.paths)
+        self._app = self._operations.counting(
+            guard, self.paths.union(f"/mcp/{name}" for name in hall.settings.profiles)
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from contexthall.core.errors import UsageError
+from contexthall.core.patterns import matches
 
 EVERYTHING = "*"
 KEY = "tools"
@@ -26,7 +27,7 @@ class Switches(NamedTuple):
     deny: tuple[str, ...] = ()
 
     def is_on(self, tool: str) -> bool:
-        return (self.allow is None or _matches(tool, self.allow)) and not _matches(tool, self.deny)
+        return (self.allow is None or matches(tool, self.allow)) and not matches(tool, self.deny)
 
     def turned_off(self, tools: Iterable[str]) -> "Switches":
         """Return the switches with these tools off, or all if none is named."""
@@ -52,7 +53,7 @@ class Switches(NamedTuple):
                     hint=f"edit `{KEY}.deny` in the manifest of the member",
                 )
         if allow is not None:
-            allow = (*allow, *(_exactly(tool) for tool in wanted if not _matches(tool, allow)))
+            allow = (*allow, *(_exactly(tool) for tool in wanted if not matches(tool, allow)))
         return Switches(allow, deny)
 
     def to_json(self) -> dict[str, list[str]]:
@@ -92,10 +93,6 @@ def _spans(text: str) -> Iterable[tuple[str, tuple[int, int]]]:
 def _after_blanks(text: str, at: int) -> int:
     found = _BLANKS.match(text, at)
     return found.end() if found else at
-
-
-def _matches(tool: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(tool, pattern) for pattern in patterns)
 
 
 def _exactly(tool: str) -> str:
