@@ -132,6 +132,7 @@ def test_a_ranking_can_be_seen_page_by_page(hall: HttpHall) -> None:
 def test_a_document_is_told_whole(hall: HttpHall) -> None:
     told = hall.get("/api/caches/document", cache="handbook", id="ü/größe.md")
     assert told.pop("version").startswith("sha256:")
+    assert told.pop("rendered") == [{"tag": "p", "children": ["größe zählt"]}]
     assert told == {"id": "ü/größe.md", "source": "Ü/größe.md", "content": "größe zählt", "tokens": 4}
 
 

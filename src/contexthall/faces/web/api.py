@@ -25,6 +25,7 @@ from contexthall.caches.library import (
     CacheRef,
     Library,
     ReplyFormat,
+    is_markdown,
 )
 from contexthall.core import limits, wire
 from contexthall.core.catalog import FailedResult, JsonObject
@@ -46,6 +47,7 @@ from contexthall.core.tokens import LARGEST_BUDGET
 from contexthall.core.wire import has_too_many_values
 from contexthall.faces.members import facts_of
 from contexthall.faces.web.guard import RefusedError, json_response
+from contexthall.faces.web.rendering import Node, rendered
 from contexthall.faces.workers import Workers
 from contexthall.guild.manager import MCPManager, MemberView, one_line
 from contexthall.hall import Hall
@@ -169,7 +171,7 @@ class Api:
     async def _read_document(self, params: QueryParams) -> JsonObject:
         cache, identifier = _text(params, "cache"), _text(params, "id")
         document, tokens = await self._with_cache(cache, lambda library, it: library.document(it, identifier))
-        return {**document._asdict(), "tokens": tokens}
+        return {**document._asdict(), "tokens": tokens, "rendered": await self._render(identifier, document.content)}
 
     async def _explain(self, params: QueryParams) -> JsonObject:
         asked, identifier = _Asked.of(params), _text(params, "id")
@@ -187,7 +189,11 @@ class Api:
     async def _show_section(self, params: QueryParams) -> JsonObject:
         cache, identifier, query = _text(params, "cache"), _text(params, "id"), params.get("query", "")
         section = await self._with_cache(cache, lambda library, it: library.section(it, identifier, query))
-        return section._asdict()
+        return {**section._asdict(), "rendered": await self._render(section.page, "".join(section.content))}
+
+    async def _render(self, page: str, content: str) -> list[Node] | None:
+        """Return a text as the page shows it; None if it is not Markdown, or too long."""
+        return await self._in_thread(lambda: rendered(content)) if is_markdown(page) else None
 
     async def _outline_page(self, params: QueryParams) -> JsonObject:
         cache, page = _text(params, "cache"), _text(params, "page")
