@@ -28,7 +28,7 @@ from contexthall.caches.library import (
     is_markdown,
 )
 from contexthall.core import limits, wire
-from contexthall.core.catalog import FailedResult, JsonObject
+from contexthall.core.catalog import FailedResult, JsonObject, Tool, ToolResult
 from contexthall.core.errors import (
     CODES,
     CacheMissingError,
@@ -106,12 +106,15 @@ class Api:
             "/api/caches/why": self._explain,
             "/api/contexts": self._list_contexts,
             "/api/contexts/show": self._show_context,
+            "/api/tools": self._list_tools,
+            "/api/tools/show": self._show_own_tool,
             "/api/guild": self._list_members,
             "/api/guild/tool": self._show_tool,
             "/api/guild/difference": self._show_difference,
             "/api/guild/log": self._show_log,
         }
         writing: dict[str, WriteHandler] = {
+            "/api/tools/call": self._call_own_tool,
             "/api/guild/call": self._call,
             "/api/guild/refresh": self._refresh,
             "/api/guild/stop": self._stop,
@@ -237,6 +240,27 @@ class Api:
         scope = _text(params, "scope")
         return await self._in_thread(lambda: self._hall.project.query_context(scope, with_freshness=True).to_json())
 
+    async def _list_tools(self, _params: QueryParams) -> JsonObject:
+        """Return the hall's own tools, which are those that no member has."""
+        return {"tools": [_tool(tool.definition(), tool.name) for tool in self._own_tools().values()]}
+
+    async def _show_own_tool(self, params: QueryParams) -> JsonObject:
+        return {"definition": self._own_tool(_text(params, "tool")).definition()}
+
+    async def _call_own_tool(self, body: JsonObject) -> JsonObject:
+        tool, arguments = self._own_tool(_string(body, "tool")), _arguments(body)
+        caller, run_plain = self._hall.confined_caller, self._workers.run
+        return _outcome(await self._hall.catalog.run(tool, arguments, caller, run_plain=run_plain))
+
+    def _own_tools(self) -> dict[str, Tool]:
+        return {tool.name: tool for tool in self._hall.catalog.tools if tool.original is None}
+
+    def _own_tool(self, name: str) -> Tool:
+        own = self._own_tools()
+        if name not in own:
+            raise UnknownToolError(f"the hall has no {name!r} of its own").about(name, own)
+        return own[name]
+
     async def _list_members(self, _params: QueryParams) -> JsonObject:
         if not self._hall.has_guild:
             return {"members": []}
@@ -263,9 +287,7 @@ class Api:
 
     async def _call(self, body: JsonObject) -> JsonObject:
         manager, member, tool = self._guild(), _string(body, "member"), _string(body, "tool")
-        arguments = body.get("arguments", {})
-        if not isinstance(arguments, dict):
-            raise UsageError("`arguments` must be an object")
+        arguments = _arguments(body)
         name = manager.listed_names().get((member, tool))
         try:
             if name is None:  # a server may know a tool that is on no list
@@ -366,6 +388,13 @@ def _string(body: JsonObject, name: str) -> str:
     return value
 
 
+def _arguments(body: JsonObject) -> JsonObject:
+    value = body.get("arguments", {})
+    if not isinstance(value, dict):
+        raise UsageError("`arguments` must be an object")
+    return value
+
+
 def _text(params: QueryParams, name: str, error: type[HallError] = UsageError) -> str:
     if name not in params:
         raise error(f"`{name}` is missing")
@@ -395,6 +424,16 @@ def _state(name: str, report: "CacheReport") -> JsonObject:
 def _member(view: MemberView, listed: Mapping[tuple[str, str], str]) -> JsonObject:
     tools = [_tool(tool, listed[view.name, tool["name"]]) for tool in view.tools]
     return facts_of(view) | {"key": view.key, "tools": tools, "cachedAt": view.cached_at}
+
+
+def _outcome(called: ToolResult) -> JsonObject:
+    """Return what an agent gets, as MCP spells it; an error that the tool answers with is a result, too."""
+    if called.fault is not None:
+        return {"fault": called.fault}
+    if called.whole is not None:
+        return {"result": called.whole}
+    structured = {} if called.structured is None else {"structuredContent": called.structured}
+    return {"result": {"content": called.content, "isError": called.is_error, **structured}}
 
 
 def _tool(definition: JsonObject, listed_as: str) -> JsonObject:
