@@ -94,6 +94,21 @@ def test_a_section_is_rendered_and_its_exact_text_is_one_step_away(browser: Brow
         expect(page.locator("article .prose strong")).to_have_text("keys")
 
 
+def test_what_is_said_to_beginners_makes_room_once_something_is_asked(guides: HttpHall, browser: Browser) -> None:
+    with visit(browser, f"{guides.url}/#/caches/guides") as page:
+        expect(page.locator("#question-hint")).to_be_visible()
+        expect(page.locator(".contents a").first).to_be_visible()
+        expect(page.get_by_role("button", name="What an agent gets")).to_be_hidden()
+        expect(page.locator(".budget-bar")).to_be_hidden()
+        ask(page, "rotate keys", 4000)
+        expect(page.locator(".place").first).to_be_visible()
+        expect(page.locator("#question-hint")).to_be_hidden()
+        expect(page.get_by_role("button", name="What an agent gets")).to_be_visible()
+        expect(page.get_by_label("What should the documents say?")).to_have_accessible_description(
+            re.compile("^Ask in")
+        )
+
+
 def test_why_not_is_answered_for_sections_and_pages(guides: HttpHall, browser: Browser) -> None:
     with visit(browser, f"{guides.url}/#/caches/guides?{ASKED}") as page:
         page.get_by_label("Why not this section, or this page?").fill("guide/deploy.md")
