@@ -15,8 +15,8 @@ PARALLEL := --numprocesses auto --dist worksteal
 BENCHMARKS := startup stdio_calls caches sections packages refreshing contexts hooks guild web
 
 .PHONY: help run quick test again check dist artefacts sbom audit docs mutants torture clean
-.PHONY: installers validators members clients conformance model browser shells pythons locales
-.PHONY: bench bench-large bench-quality bench-meaning bench-search $(BENCHMARKS:%=bench-%)
+.PHONY: installers validators members clients conformance model browser shells balancer pythons locales
+.PHONY: bench bench-large bench-quality bench-drafts bench-meaning bench-search $(BENCHMARKS:%=bench-%)
 
 help:
 	@echo "make run      install into .venv, serve the examples at http://127.0.0.1:8321/, say how to connect; PORT=0 takes a free port"
@@ -31,6 +31,7 @@ help:
 	@echo "make model    install the embedding model that some tests and benchmarks want; without it these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
 	@echo "make shells   install Debian's bash, zsh and fish, which the tests of completion want; without one its test is skipped"
+	@echo "make balancer  install Debian's haproxy, behind which a test puts two halls; without it that one is skipped"
 	@echo "make pythons  install the wheel for every Python from 3.11 up that is here, which some tests want; without it these are skipped"
 	@echo "make locales  compile the locales, Turkish among them, that some tests want"
 	@echo "make check    lint, types, import rules, documentation"
@@ -40,6 +41,7 @@ help:
 	@echo "make audit    look for known vulnerabilities in what constraints.txt names; asks a service on the network"
 	@echo "make docs     write the generated parts of docs/tools.md and docs/security.md anew"
 	@echo "make bench    run every benchmark against an installed wheel, and write the tables of docs/performance.md; bench-caches and so on run one"
+	@echo "make bench-drafts  download source packages from PyPI and npm, draft their contexts, print forty for a person to judge, and write the table of docs/contexts.md"
 	@echo "make bench-quality  download public documentation, ask format 1, format 2 and two search engines what people ask of it, and write the table of docs/ranking.md"
 	@echo "make bench-meaning  ask the natural questions again with an embedder, and write what it finds and costs to docs/ranking.md"
 	@echo "make bench-search  ask the search among tools, and bm25s, graded queries; TOOL_SEARCH=DIR says where these are"
@@ -82,6 +84,9 @@ browser:
 shells:
 	@{ bash -c true && zsh -fc true && fish --no-config -c true; } 2>/dev/null || { $(APT_INSTALL) bash zsh fish; }
 
+balancer:
+	@haproxy -v >/dev/null 2>&1 || { $(APT_INSTALL) haproxy; }
+
 pythons: .pythons/installed
 
 locales: .locales/installed
@@ -111,6 +116,9 @@ bench-large: .bench/installed
 bench-quality: .bench/installed
 	.bench/bin/python -m benchmarks.quality.fetch .bench-quality
 	.bench/bin/python -m benchmarks.quality.bench .bench-quality --write docs/ranking.md
+
+bench-drafts: .bench/installed
+	.bench/bin/python -m benchmarks.drafts .bench-drafts --write docs/contexts.md
 
 # Graded queries for tools, which are others' data: they are read where they are, and not copied here.
 TOOL_SEARCH ?= ../shared/tool-search
@@ -165,7 +173,7 @@ audit: .artefacts/installed
 	.artefacts/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 clean:
-	rm -rf .artefacts .venv .installers .bench .bench-peers .bench-quality .members .clients .conformance .model .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .artefacts .venv .installers .bench .bench-peers .bench-quality .bench-drafts .members .clients .conformance .model .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # Without Debian's python3-venv half of it would be made, and taken for the whole the next time.
 .venv/bin/python:

@@ -4,6 +4,7 @@ Containment is judged on real paths, after symlinks; whoever opens what was judg
 """
 
 from contexthall.config.settings import Settings
+from contexthall.core.store_url import file_path, is_below, is_url
 from contexthall.system.disk import Disk
 
 
@@ -17,13 +18,17 @@ class Authority:
     def may_read(self, path: str, home: str) -> bool:
         """Return whether a caller over standard input and output may name a path, to a room whose own root is `home`.
 
-        It has the operating system's authority already, unless it is confined.
+        It has the operating system's authority already, unless it is confined; but the machine's credentials for a
+        store are not the caller's, so a URL must be allowed in any case.
         """
-        return not self._settings.confine or self.is_in_roots(path, home)
+        return not (self._settings.confine or is_url(path)) or self.is_in_roots(path, home)
 
     def is_in_roots(self, path: str, home: str) -> bool:
         """Return whether a path is below the room's own root or one that was allowed, as a caller over HTTP must be."""
-        return any(self._is_below(path, root) for root in (home, *self._settings.allow_roots))
+        allowed = self._settings.allow_roots
+        if is_url(path):
+            return any(self._is_url_below(path, root) for root in allowed if is_url(root))
+        return any(self._is_below(path, root) for root in (home, *allowed) if not is_url(root))
 
     def is_in_project(self, path: str) -> bool:
         """Return whether a path is in the project: what the hall does by itself stays there."""
@@ -36,6 +41,12 @@ class Authority:
         """
         is_trusted = self._settings.cache_root_is_trusted or not self._settings.confine
         return is_trusted or self._disk.is_within(real, self._settings.project_root)
+
+    def _is_url_below(self, url: str, root: str) -> bool:
+        path, allowed = file_path(url), file_path(root)
+        if path is not None and allowed is not None:
+            return self._disk.is_within(path, allowed)
+        return is_below(url, root)
 
     def _is_below(self, path: str, root: str) -> bool:
         # The root is resolved once, so that what is judged is what counts.

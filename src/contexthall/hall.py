@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -17,6 +17,7 @@ from contexthall.config.settings import Settings
 from contexthall.config.settings_files import Source, load_despite_faults, load_settings
 from contexthall.core.errors import UsageError
 from contexthall.core.paths import absolute
+from contexthall.core.store_url import is_url, parse_url
 from contexthall.core.timestamp import created_at
 from contexthall.system.disk import Disk
 from contexthall.system.machine import Machine
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from contexthall.caches.library import CacheRef, Library
     from contexthall.caches.query.resolution import Resolution
     from contexthall.caches.refresh_rules import CacheStateChange, RefreshResult
+    from contexthall.caches.store.publishing import Published
+    from contexthall.caches.store.stores import Stores
     from contexthall.clients.register import ImportedServer, Register
     from contexthall.contexts.draft.drafting import DraftProgress
     from contexthall.contexts.files.note import Noted
@@ -45,11 +48,13 @@ if TYPE_CHECKING:
         Report,
         StateChange,
     )
+    from contexthall.core.activity import Activity
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, ServerFactory, Trial
     from contexthall.guild.members.manifest import Launch
     from contexthall.guild.servers.blocking import GuildAtWork
+    from contexthall.system.journal import JournalMode
     from contexthall.system.undo_journal import UndoJournal
 
 AnyPath: TypeAlias = str | os.PathLike[str]
@@ -178,7 +183,17 @@ class Hall:
             clock=time.time_ns,
             is_home=self._authority.may_hold_caches,
             may_judge=partial(self._authority.may_read, home=settings.project_root),
+            open_stores=self._open_stores,
         )
+
+    def store_traffic(self) -> tuple[int, int]:
+        """Return how many requests went to object stores, and how many bytes came."""
+        return self.caches.store_traffic()
+
+    def _open_stores(self) -> "Stores":
+        from contexthall.caches.store.stores import Stores
+
+        return Stores(self._disk, os.environ, self.settings.user_cache)
 
     @cached_property
     def contexts(self) -> "Projects":
@@ -245,6 +260,37 @@ class Hall:
         if not refresh:
             return self.guild.running()
         return self.guild.running(self.settings.guild_refresh, self.catalog.listed, self._guild_watch)
+
+    def keep_secret(self, name: str, value: str) -> None:
+        """Keep a secret in the user's keyring, for members whose manifests name it."""
+        from contexthall.system.keyring import write_secret
+
+        write_secret(name, value)
+
+    @property
+    def journal_directory(self) -> str:
+        """Where the journals of all halls of this user are; empty if nowhere."""
+        state = self.settings.user_state
+        return os.path.join(state, "activity") if state else ""
+
+    @contextmanager
+    def journalling(self, mode: "JournalMode") -> Iterator[None]:
+        """While this is entered, keep a record of the calls of agents."""
+        from contexthall.system.journal import Journal
+
+        journal = Journal(self._disk, self.journal_directory, mode)
+        self.catalog.journal = journal
+        try:
+            yield
+        finally:
+            self.catalog.journal = None
+            journal.close()
+
+    def activity(self, most: int) -> "tuple[list[Activity], int]":
+        """Return the last calls of agents, and the number of lines of the journal that could not be read."""
+        from contexthall.system.journal import read_journal
+
+        return read_journal(self._disk, self.journal_directory, most) if self.journal_directory else ([], 0)
 
     @property
     def has_guild(self) -> bool:
@@ -319,6 +365,7 @@ class Hall:
     ) -> "Built":
         """Compile the documents below `sources` into a cache; both are paths from the working directory.
 
+        `cache` may also be the URL of one in a store: it is built here, and then put there.
         `sources` is a folder, or several, of which all but one have a name: `["docs", "api=docs-of-the-api"]`. With
         `packages`, the documentation of the installed packages that the project asks for is taken too. `embedder` is
         the id of one that is installed, which is run to compare sections by meaning too. Both are for format 2,
@@ -333,9 +380,31 @@ class Hall:
             root = self.settings.project_root
             chosen = choose_packages(self._disk, root, named, os.environ, everything=all_packages)
         choice = Choice(tuple(include), tuple(exclude), everything)
-        return builder.build(
-            sources, cache, choice=choice, force=force, strict=strict, packages=chosen, progress=progress
-        )
+        build = partial(builder.build, sources, choice=choice, strict=strict, packages=chosen, progress=progress)
+        if is_url(cache):
+            return self._build_in_store(build, parse_url(cache), force=force)
+        return build(cache, force=force)
+
+    def _build_in_store(self, build: "Callable[[str], Built]", url: str, *, force: bool) -> "Built":
+        with self.caches.stores.working_directory() as folder:
+            built = build(os.path.join(folder.path, "cache"))
+            with folder.enter("cache") as cache:
+                self.caches.stores.push(cache, url, force=force, progress=lambda _done, _total: None)
+        return built
+
+    def push_cache(
+        self, cache: str, url: str, *, force: bool = False, progress: "Progress | None" = None
+    ) -> "Published":
+        """Put a cache of this machine into a store, so that it can be asked by its URL."""
+        with self.caches.open_directory(self.caches.find(cache)) as directory:
+            return self.caches.stores.push(directory, parse_url(url), force=force, progress=progress or _untold)
+
+    def pull_cache(
+        self, url: str, cache: str, *, force: bool = False, progress: "Progress | None" = None
+    ) -> "Published":
+        """Get a cache from a store onto this machine; `cache` is a path from the working directory."""
+        target = self._disk.real(absolute(cache, self.settings.working_directory))
+        return self.caches.stores.pull(parse_url(url), target, force=force, progress=progress or _untold)
 
     def refresh_cache(
         self, cache: "CacheRef", *, only_project: bool = False, whole: bool = False, progress: "Progress | None" = None
@@ -485,6 +554,10 @@ class Hall:
         from contexthall.guild.members.enrolment import enrol
 
         enrol(self._disk, self.settings.guild, found.name, _launch(found))
+
+
+def _untold(_done: int, _total: int) -> None:
+    pass
 
 
 def _launch(found: "ImportedServer") -> "Launch":

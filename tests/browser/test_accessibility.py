@@ -18,6 +18,7 @@ VIEWS = {
     "contexts": "#contexts[data-ready]",
     "tools/context.resolve": ".caller",
     "guild": "#guild[data-ready]",
+    "activity": "#activity[data-ready]",
 }
 """Each view, and what is there once it is drawn."""
 RUN = (

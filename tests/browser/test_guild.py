@@ -128,7 +128,7 @@ def test_the_roster_is_complete_before_any_member_runs(browser: Browser, tmp_pat
     with grounds.served("--guild-refresh", "never") as hall, visit(browser, f"{hall.url}/#/guild") as page:
         expect(page.locator(".member")).to_have_count(2)
         expect(page.locator(".member-count")).to_contain_text(["2 tools", "2 tools"])
-        expect(page.locator(".status-word")).to_have_text(["disconnected", "disconnected"])
+        expect(page.locator(".status-word")).to_have_text(["idle", "idle"])
         expect(page.locator(".member-age time").first).to_have_attribute("datetime", "2026-01-02T03:04:05.678Z")
         expect(unfolded(page, "anna").locator(".tool-name")).to_have_text(["one", "two"])
     assert not record.exists()
@@ -235,7 +235,7 @@ def test_a_member_that_starts_and_stops_says_so(guild: Guild, browser: Browser) 
         guild.hall.post("/api/guild/call", {"member": "worker", "tool": "work", "arguments": {}})
         expect(member.locator(".status-word")).to_have_text("connected")
         member.get_by_role("button", name="Stop").click()
-        expect(member.locator(".status-word")).to_have_text("disconnected")
+        expect(member.locator(".status-word")).to_have_text("idle")
 
 
 def test_a_changed_definition_is_approved_once_its_difference_was_seen(guild: Guild, browser: Browser) -> None:
@@ -323,3 +323,36 @@ def test_a_big_guild_is_there_at_once_and_opens_member_by_member(browser: Browse
         page.get_by_label("Find a member or a tool").fill("member-042")
         expect(page.locator(".member:visible")).to_have_count(1)
         expect(unfolded(page, "member-042").locator(".tool")).to_have_count(10)
+
+
+def test_a_tool_is_switched_off_and_on(browser: Browser, tmp_path: Path) -> None:
+    grounds = grounds_of(tmp_path)
+    member_with(grounds, "anna", tool("one"), tool("two"))
+    with grounds.served("--guild-refresh", "never") as hall, visit(browser, f"{hall.url}/#/guild") as page:
+        opened(page, "anna").get_by_role("button", name="Switch off").click()
+        expect(page.locator(".tool-name")).to_have_text(["two"])
+        assert json.loads((grounds.guild / "anna" / "plugin.json").read_text())["tools"] == {"deny": ["one"]}
+        page.get_by_label("Switched off").get_by_role("button", name="Switch on").click()
+        expect(page.locator(".tool-name")).to_have_text(["one", "two"])
+
+
+def test_members_that_come_and_go_are_shown_without_a_reload(browser: Browser, tmp_path: Path) -> None:
+    grounds = grounds_of(tmp_path)
+    member_with(grounds, "anna", tool("one"))
+    write_cache(make_member(tmp_path / "elsewhere", "bert"), tool("two"))
+    with grounds.served("--guild-refresh", "never") as hall, visit(browser, f"{hall.url}/#/guild") as page:
+        expect(page.locator(".member")).to_have_count(1)
+        (tmp_path / "elsewhere" / "bert").rename(grounds.guild / "bert")
+        expect(page.locator(".member")).to_have_count(2)
+        (grounds.guild / "anna").rename(tmp_path / "elsewhere" / "anna")
+        expect(page.locator(".member")).to_have_count(1)
+        expect(page.locator(".member-name")).to_have_text(["bert"])
+
+
+def test_a_call_is_shown_among_the_activity_while_people_look(browser: Browser, tmp_path: Path) -> None:
+    grounds = grounds_of(tmp_path)
+    member_with(grounds, "anna", SAY)
+    with grounds.served("--guild-refresh", "never") as hall, visit(browser, f"{hall.url}/#/activity") as page:
+        expect(page.get_by_text("No call is on record")).to_be_visible()
+        hall.post("/api/guild/call", {"member": "anna", "tool": SAY["name"], "arguments": {}})
+        expect(page.locator(f'#activity [data-tool="anna__{SAY["name"]}"]')).to_contain_text("1 call")

@@ -200,3 +200,13 @@ def test_more_segments_in_each_process_give_the_same_answers(tmp_path: Path, mon
     assert len(list(cache.glob("segment-*.bin"))) > 3
     found = library_of(tmp_path).resolve(CacheRef(str(cache)), "rotate key", 900).text
     assert found == oracle.resolve_json(pages, "rotate key", 900, ("unknown", 0))
+
+
+@pytest.mark.parametrize(
+    ("pages", "has_ranks"),
+    [(("a.md", "b.md"), True), (("c#/a.md", "c/a.md"), True), (("a", "a#b"), False), (("a", "a b", "a#b", "b"), False)],
+)
+def test_ties_are_broken_by_id_whichever_signs_paths_have(pages: tuple[str, ...], has_ranks: bool) -> None:
+    segments = counted(dict.fromkeys(pages, "# Same\n\n## Part\nword\n\n## Other\nword\n"), 2)
+    assert bool(segments.page_ranks) is has_ranks
+    assert sorted(range(segments.sections), key=segments.id_order) == sorted(range(segments.sections), key=segments.id)

@@ -17,6 +17,7 @@ ELSEWHERE = {
     r"\S+/pip install": "needs a package index; tests/release installs the wheel, `make members` the servers of others",
     "sha256sum dist/|/tmp/hall/": "looks at what `make dist` has built, as tests/release do",
     "git (commit|tag|push)|python3 -m (pip install twine|twine)": "publishes",
+    r"pip install 'contexthall\[store\]'|context \w+ .*s3://": "needs a store; tests/caches/test_stores.py has one",
     "uvx |uv tool |pipx ": "needs a package index; tests/release runs and installs the hall with them",
     "docker": "needs a daemon; tests/release take the steps of the Containerfile",
 }

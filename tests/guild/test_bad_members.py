@@ -178,7 +178,11 @@ def make_url_member(guild: Path, port: int) -> None:
         (_not_executable, "its command cannot be executed", "its command is ./server"),
         (_exits, "the server ended with exit code 4 before it answered initialize", "its last words: no key"),
         (_is_killed, "the server was ended by signal 9 before it answered initialize", ""),
-        (_is_mute, "the server did not answer initialize within 0.3 s", "its last words: thinking"),
+        (
+            _is_mute,
+            "the server did not answer initialize within 0.3 s, its startTimeoutSeconds",
+            "its last words: thinking",
+        ),
         (
             _prints_only_rubbish,
             "the server ended with exit code 0 before it answered initialize",

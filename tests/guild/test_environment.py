@@ -47,7 +47,7 @@ SECRETS = {
     "USER": "u",
     "VIRTUAL_ENV": "/nowhere",
     "XDG_RUNTIME_DIR": "/nowhere",
-    "XDG_STATE_HOME": "/nowhere",
+    "XDG_STATE_HOME": "/proc/nowhere",
     "X_LC_TIME": "C",
     "lc_time": "C",
     "path": "p",

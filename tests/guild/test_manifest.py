@@ -291,3 +291,25 @@ def test_nothing_else_is_special(written: str, meant: str) -> None:
 def test_a_variable_that_is_not_set_is_named() -> None:
     with pytest.raises(ManifestError, match=r"^needs the environment variable TOKEN_2$"):
         filled_in({"A": "${TOKEN_2}"}, {"TOKEN": "t"})
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "more", "seconds"),
+    [
+        ("npx", ["-y", "server"], {}, 120),
+        ("/usr/local/bin/uvx", ["server"], {}, 120),
+        ("docker", ["run", "image"], {}, 120),
+        ("uv", ["run", "server.py"], {}, 120),
+        ("docker", ["ps"], {}, 10),
+        ("npm", [], {}, 10),
+        ("python3", ["npx"], {}, 10),
+        ("npx", ["server"], {"startTimeoutSeconds": 5}, 5),
+    ],
+)
+def test_the_first_start_of_a_package_runner_may_take_long(
+    command: str, args: list[str], more: dict[str, object], seconds: float
+) -> None:
+    launch = {"command": command, "args": args, **more}
+    manifest = parse_manifest(json.dumps({"name": "a", "version": "1", "mcp": launch}).encode())
+    assert manifest.first_start_seconds == seconds
+    assert manifest.start_seconds == min(seconds, 10)

@@ -7,6 +7,7 @@ import pytest
 from tests.guild.making import FakeFactory, make_member, manager_of, tool
 from tests.waiting import until
 
+from contexthall.core import limits
 from contexthall.core.errors import MemberError
 from contexthall.guild.manager import MCPManager
 from contexthall.guild.servers.supervisor import ServerState
@@ -82,3 +83,24 @@ def test_a_call_while_the_server_stops_starts_it_once_it_has(guild: Path) -> Non
 
     asyncio.run(work())
     assert factory.started == ["echo", "echo"]
+
+
+def test_people_are_told_of_a_start_that_takes_long(guild: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_member(guild, "echo", command="npx")
+    monkeypatch.setattr(limits, "SLOW_START_SECONDS", 0.01)
+    factory = FakeFactory(tool("a"))
+
+    async def work() -> None:
+        factory.gate = asyncio.Event()
+        manager, events = manager_of(guild, factory)
+        calling = asyncio.create_task(manager.invoke_tool("echo", "a", {}))
+        await until(lambda: len(events) > 1)
+        assert {each.kind for each in events} == {"starting"}
+        assert events[0].progress == "it has been starting for 0 s; a first start may download it"
+        assert manager.view("echo").progress
+        factory.gate.set()
+        await calling
+        assert manager.view("echo").progress == ""
+        await manager.shutdown()
+
+    asyncio.run(work())

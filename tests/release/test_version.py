@@ -13,7 +13,7 @@ VERSION = re.escape(__version__)
 LOOKED_AT_ELSEWHERE = ("CHANGELOG.md", "tests/", "examples/", "vectors/", "constraints.txt")
 # Documents may quote a member's version. What a command prints is compared with what it is said to print.
 IN_PROSE = re.compile(rf"\b(?:context|hall|contexthall)\W{{1,3}}v?{VERSION}\b", flags=re.IGNORECASE)
-ANYWHERE = re.compile(rf"(?<![\w.]){VERSION}\b(?!\.\d)")
+ANYWHERE = re.compile(rf"(?<![\w.]){VERSION}\b(?!\.\d|-alpha)")
 
 
 def test_the_package_alone_says_which_version_it_is() -> None:

@@ -9,8 +9,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from contexthall.caches.model.format import MANIFEST, SOURCES
-from contexthall.core.errors import CacheMissingError, DiskError, HallError, PathMissingError
+from contexthall.core.errors import CacheMissingError, DiskError, HallError, PathMissingError, UsageError
 from contexthall.core.paths import MayRead, absolute, shown
+from contexthall.core.store_url import is_url, parse_url
 from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk
 from contexthall.system.kernel import open_straight
 
@@ -23,7 +24,7 @@ class CacheEntry(NamedTuple):
 
 
 class CacheRef(NamedTuple):
-    """Where a cache is, and by whose authority it is opened."""
+    """Where a cache is, a path or the URL of one in a store, and by whose authority it is opened."""
 
     path: str
     admits: Callable[[str], bool] | None = None
@@ -63,7 +64,9 @@ class CacheRoot:
             return _entries(opened, os.path.join(directory.path, ""))
 
     def locate(self, cache: str, *, may_read: MayRead = anyone) -> CacheRef:
-        """Return the cache that a caller means by `cache`: a name below the root, or an absolute path."""
+        """Return the cache that a caller means by `cache`: a name below the root, an absolute path, or a URL."""
+        if is_url(cache):
+            return self._locate_url(cache, may_read)
         if cache.startswith("/"):
             return CacheRef(cache, lambda real: may_read(real, self.root))
         names = [name for name in cache.split("/") if name not in {"", "."}]
@@ -72,7 +75,9 @@ class CacheRoot:
         return CacheRef(os.path.join(self.root, *names), self._is_own)
 
     def find(self, path: str) -> CacheRef:
-        """Return the cache that a person means by `path`: one in the working directory, else below the root."""
+        """Return the cache that a person means by `path`: a URL, or one in the working directory, or below the root."""
+        if is_url(path):
+            return CacheRef(parse_url(path))
         here = os.path.join(self._working_directory, path)
         if path and self._disk.is_there(os.path.join(here, MANIFEST)):
             return CacheRef(here)
@@ -85,8 +90,19 @@ class CacheRoot:
             return CacheRef(here)
         raise CacheMissingError(path).about(path, self._own_names())
 
+    def _locate_url(self, url: str, may_read: MayRead) -> CacheRef:
+        try:
+            parsed = parse_url(url)
+        except UsageError as error:
+            raise CacheMissingError(error.detail) from None
+        if not may_read(parsed, self.root):
+            raise CacheMissingError(parsed, hint="an agent may name what is below --allow-root URL")
+        return CacheRef(parsed)
+
     def identity(self, cache: CacheRef) -> object:
         """Return what changes when a cache is replaced; None if nothing can be seen of it."""
+        if is_url(cache.path):
+            return None  # what was opened in a store stays as it is
         try:
             disk, path = self._reach(cache)
             # With its times: a file system may give the next directory the number of one that was removed.
@@ -159,6 +175,8 @@ class CacheRoot:
         raise CacheMissingError(cache.path)
 
     def _enter(self, cache: CacheRef) -> Directory:
+        if is_url(cache.path):
+            raise UsageError(f"not on this machine: {cache.path}", hint="`context pull` gets a cache from a store")
         try:
             disk, path = self._reach(cache)
             return disk.enter(path)

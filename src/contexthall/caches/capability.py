@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -21,10 +22,13 @@ GUIDANCE = (
 
 
 class Answer(Protocol):
-    """What can be told as text."""
+    """What can be told as text, and the ids of what it holds."""
 
     @property
     def text(self) -> str: ...
+
+    @property
+    def ids(self) -> tuple[str, ...]: ...
 
 
 def _object(*optional: str, **properties: JsonObject) -> JsonObject:
@@ -125,9 +129,8 @@ class _Asking(NamedTuple):
         form = arguments.get("format", self.reply)
         try:
             cache = self.library.locate(_path(arguments["cache"]), may_read=caller.may_read)
-            return ToolResult.of_text(
-                answer(cache, budget=int(arguments.get("budget", DEFAULT_BUDGET)), reply=form).text
-            )
+            given = answer(cache, budget=int(arguments.get("budget", DEFAULT_BUDGET)), reply=form)
+            return replace(ToolResult.of_text(given.text), ids=given.ids)
         except CacheMissingError as error:
             error.more = self._names() if form == "text" else ""
             raise

@@ -3,7 +3,7 @@
 import os.path
 import time
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from contexthall.caches.cache_root import CacheEntry as CacheEntry  # noqa: PLC0414 - for the faces
@@ -26,6 +26,7 @@ from contexthall.core.errors import (
     InvalidQueryError,
 )
 from contexthall.core.paths import native, shown
+from contexthall.core.store_url import is_url
 from contexthall.core.tokens import LARGEST_BUDGET, tokens
 from contexthall.system.disk import Directory, Disk
 
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from contexthall.caches.refresh_rules import RefreshResult as RefreshResult  # noqa: PLC0414
     from contexthall.caches.report import CacheReport as CacheReport  # noqa: PLC0414
     from contexthall.caches.report import PacedReports
+    from contexthall.caches.store.publishing import Published as Published  # noqa: PLC0414
+    from contexthall.caches.store.stores import Stores
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -89,7 +92,7 @@ def _retried_if_replaced(
 class Library(CacheRoot):
     """The caches below one root, and those that a caller names by their path: what each answers."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that the hall decides
         self,
         disk: Disk,
         *,
@@ -99,10 +102,12 @@ class Library(CacheRoot):
         clock: Callable[[], int] = time.time_ns,
         is_home: Callable[[str], bool] = lambda _real: True,
         may_judge: Callable[[str], bool] = lambda _real: True,
+        open_stores: "Callable[[], Stores] | None" = None,
     ) -> None:
         super().__init__(
             disk, root=root, root_is_named=root_is_named, working_directory=working_directory, is_home=is_home
         )
+        self._open_stores = open_stores
         self._clock = clock
         self._opened: dict[str, AnyCache] = {}
         self._judges = SourceJudges(disk, may_judge)
@@ -111,6 +116,8 @@ class Library(CacheRoot):
     @_retried_if_replaced
     def inspect(self, cache: CacheRef) -> Inspection:
         """Return what a cache holds, as far as its manifest and its file sizes tell."""
+        if is_url(cache.path):
+            return self.stores.inspect(cache.path)
         with self._enter(cache) as opened:
             found = inspect(opened)
             # A cache that is being replaced may lose files before they are counted, and still look valid.
@@ -209,6 +216,8 @@ class Library(CacheRoot):
     @_retried_if_replaced
     def verify(self, cache: CacheRef, on_document: Callable[[], None] = lambda: None) -> tuple[str, ...]:
         """Return everything that is wrong with a cache; `on_document` is called for each document that was read."""
+        if is_url(cache.path):
+            return self.stores.verify(cache.path, on_document)
         from contexthall.caches.model.verification import violations  # noqa: PLC0415 - 20 ms, which only this needs
 
         with self._enter(cache) as opened:
@@ -220,6 +229,8 @@ class Library(CacheRoot):
     @_retried_if_replaced
     def doubts(self, cache: CacheRef) -> str:
         """Return why queries do not believe the term index of a cache and read every document; empty if they do."""
+        if is_url(cache.path):
+            return ""  # from a store, queries never read every document
         with self._enter(cache) as opened:
             return index_doubts(opened)
 
@@ -236,7 +247,8 @@ class Library(CacheRoot):
 
     def changes(self, cache: CacheRef) -> "SourceChanges | None":
         """Return what became of the sources of a cache; None if they are not known, gone, or not to be read."""
-        return self._judges.of(self._open(cache)).changes()
+        opened = self._open(cache)
+        return self._judges.of(opened).changes() if opened.has_sources else None
 
     def look_at_sources(self, cache: CacheRef, may_watch: Callable[[str], bool]) -> "SourcesLook | None":
         """Return whether the sources of a cache are fresh, and where to watch them; None if it records none."""
@@ -285,14 +297,32 @@ class Library(CacheRoot):
     def _open(self, cache: CacheRef) -> AnyCache:
         """Open a cache, or take it from the few that were opened last."""
         known = self._opened.get(cache.path)
-        disk, path = self._reach(cache)
-        opened = open_cache(disk, path, known, clock=self._clock)
+        if is_url(cache.path):
+            opened: AnyCache = self.stores.open(cache.path, known)
+        else:
+            disk, path = self._reach(cache)
+            opened = open_cache(disk, path, known, clock=self._clock)
         if opened is not known:
             self._opened.pop(cache.path, None)
             for oldest in list(self._opened)[: 1 - limits.OPEN_CACHES]:
                 self._opened.pop(oldest, None)
             self._opened[cache.path] = opened
         return opened
+
+    @cached_property
+    def stores(self) -> "Stores":
+        """The object stores, which are loaded with the first URL."""
+        if self._open_stores is None:
+            raise CacheMissingError("there are no stores here")
+        return self._open_stores()
+
+    def store_traffic(self) -> tuple[int, int]:
+        """Return how many requests went to object stores, and how many bytes came; nothing is loaded for that."""
+        return self.stores.traffic() if "stores" in self.__dict__ else (0, 0)
+
+    def open_directory(self, cache: CacheRef) -> Directory:
+        """Open the directory of a cache, which must be on this machine."""
+        return self._enter(cache)
 
     def _check_current(self, cache: CacheRef, opened: Directory) -> None:
         """Refuse what was read from a directory that is not the cache any more."""

@@ -10,8 +10,9 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from contexthall.core import limits
-from contexthall.core.errors import SettingsError
+from contexthall.core.errors import SettingsError, UsageError
 from contexthall.core.paths import absolute
+from contexthall.core.store_url import is_url, parse_url
 
 SETTINGS_FILE = "contexthall.toml"
 DEFAULT_CACHE_ROOT = ".context/caches"
@@ -31,6 +32,7 @@ class Settings(NamedTuple):
     toolsets: tuple[str, ...] = TOOLSETS
     confine: bool = False
     allow_roots: tuple[str, ...] = ()
+    """Directories, and URLs below which callers may name caches in stores."""
     tool_timeout_seconds: float = limits.NATIVE_TOOL_SECONDS
     reply: Literal["json", "text"] = "json"
     """The form of answers from caches of format 2 where nobody asks for one."""
@@ -111,10 +113,17 @@ def _path(value: object, base: str) -> str:
     return absolute(value, base)
 
 
-def _paths(value: object, base: str) -> tuple[str, ...]:
+def _roots(value: object, base: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise ValueError("must be a list of directories")
-    return tuple(_path(each, base) for each in value)
+    return tuple(_url(each) if isinstance(each, str) and is_url(each) else _path(each, base) for each in value)
+
+
+def _url(value: str) -> str:
+    try:
+        return parse_url(value)
+    except UsageError as error:
+        raise ValueError(f"has {error.detail}") from None
 
 
 def _toolsets(value: object, _base: str) -> tuple[str, ...]:
@@ -170,7 +179,7 @@ _KEYS = {
     "cache_root": _Key("cache_root", _path, "CONTEXT_CACHE_ROOT"),
     "toolsets": _Key("toolsets", _toolsets),
     "confine": _Key("confine", _flag, trusted_only=True),
-    "allow_root": _Key("allow_roots", _paths, trusted_only=True),
+    "allow_root": _Key("allow_roots", _roots, trusted_only=True),
     "tool_timeout_secs": _Key("tool_timeout_seconds", _seconds, "CONTEXT_TOOL_TIMEOUT_SECS"),
     "reply": _Key("reply", _one_of("json", "text"), "CONTEXT_REPLY"),
     "refresh_caches": _Key("refresh_caches", _one_of("auto", "never"), "CONTEXT_REFRESH_CACHES", trusted_only=True),
@@ -187,7 +196,8 @@ def _read(key: _Key, value: object, base: str, name: str) -> object:
     try:
         return key.read(value, base)
     except ValueError as error:
-        shown = "" if key.is_secret else f", not {value!r}"
+        # A URL may hold a password, although none should.
+        shown = "" if key.is_secret or "://" in repr(value) else f", not {value!r}"
         raise SettingsError(f"{name} {error}{shown}") from None
 
 

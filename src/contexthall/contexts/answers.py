@@ -114,6 +114,8 @@ class ContextListing(NamedTuple):
     error: str = ""
     rules: Sequence[RuleFile] = ()
     """The rule files that are there, unless only some entries were wanted."""
+    unread: Mapping[str, int] = {}
+    """Language that drafts do not read → number of its files: for people, and no part of an answer."""
 
     def to_json(self) -> dict[str, Any]:
         counts = {name: getattr(self, name) for name in _COUNTS}
@@ -244,6 +246,10 @@ class Outcome(NamedTuple):
     """Scope → the drafted fields that have another value now, or none."""
     kept: dict[str, list[str]]
     """Scope → the drafted fields that a person has changed: they are the person's, and stay."""
+    missing: Sequence[str] = ()
+    """Of which nothing can be said without asking somebody: no context was written."""
+    unread: Mapping[str, int] = {}
+    """Language that drafts do not read → number of its files."""
 
 
 class Context(NamedTuple):

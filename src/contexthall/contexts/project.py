@@ -57,6 +57,7 @@ from contexthall.contexts.freshness.verdict import (
     read_contents,
 )
 from contexthall.contexts.scan.directories import ROOT, Census, ScannedDirectory, count, look_at_one, walk
+from contexthall.contexts.scan.unread import unread_files
 from contexthall.core import limits
 from contexthall.core.errors import (
     ContextCorruptError,
@@ -112,6 +113,8 @@ class Overview(NamedTuple):
     entries: Sequence[ContextEntry]
     refused: Mapping[str, str]
     """Whose context the system would not let be read, and why, for people."""
+    repositories: Sequence[str] = ()
+    """Other repositories below the root, which are not entered, as paths from there."""
 
 
 class Projects:
@@ -191,7 +194,9 @@ class Project:
             return failed_listing(self.root)
         except HallError as error:
             return ContextListing(shown(self.root), error=sentence(error, ""))
-        return listing(self.root, overview.census, overview.entries, selection, self._rules(overview.directories))
+        rules = self._rules(overview.directories)
+        found = listing(self.root, overview.census, overview.entries, selection, rules)
+        return found._replace(unread=unread_files(overview.directories))
 
     def check_freshness(self, scope: str) -> FreshnessReport:
         """Return what `check_freshness` answers."""
@@ -263,6 +268,22 @@ class Project:
         """Look at every directory that may be entered."""
         return [*walk(self.disk, self.base, self.config())]
 
+    def repository_above(self) -> str:
+        """Return the git repository that the root is a part of; empty if it is none, or one itself."""
+        place = self.base
+        while not self._is_repository(place):
+            above = os.path.dirname(place)
+            if above == place:
+                return ""
+            place = above
+        return "" if place == self.base else shown(place)
+
+    def _is_repository(self, place: str) -> bool:
+        try:
+            return any(each.name == ".git" for each in self.disk.survey(place).seen)
+        except DiskError:
+            return False
+
     def places(self) -> list[str]:
         """Return every directory that has a context, as paths from the root."""
         return sorted(directory.scope for directory in self.look_around() if directory.context is not None)
@@ -281,14 +302,15 @@ class Project:
     def overview(self) -> Overview:
         """Look at the whole project."""
         seen_at, config = self.ledger.now(), self.config()
-        directories = self._look_at_all(config, seen_at)
+        repositories: list[str] = []
+        directories = self._look_at_all(config, seen_at, repositories)
         census = count(directories, config)
         lock = self.drift.lock()
         entries = [self._entry(directory, lock, seen_at) for directory in census.kept]
         self.ledger.keep([directory.scope for directory in directories])
         in_order = sorted(entries, key=lambda entry: entry.scope)
         refused = {entry.scope: entry.cause for entry in entries if entry.cause}
-        return Overview(config, directories, census, in_order, refused)
+        return Overview(config, directories, census, in_order, refused, repositories)
 
     def _rules(self, directories: Sequence[ScannedDirectory]) -> list[RuleFile]:
         return find_rules(self.disk, self.base, [each.scope for each in directories if each.has_rules])
@@ -300,13 +322,13 @@ class Project:
         except PathMissingError as error:
             raise ContextMissingError(place) from error
 
-    def _look_at_all(self, config: Config, seen_at: int) -> list[ScannedDirectory]:
+    def _look_at_all(self, config: Config, seen_at: int, repositories: list[str]) -> list[ScannedDirectory]:
         """Look at every directory, and see to it that their contexts and files are known, as far as they can be."""
         directories: list[ScannedDirectory] = []
         settled: dict[str, ScannedDirectory] = {}
         unknown: dict[str, ScannedDirectory] = {}
         with SecondReader() as second:
-            for directory in walk(self.disk, self.base, config, self._known):
+            for directory in walk(self.disk, self.base, config, self._known, repositories):
                 directories.append(directory)
                 is_known = self._known.get(directory.scope) is directory
                 if is_known or (not directory.error and directory.survey.is_settled(seen_at)):

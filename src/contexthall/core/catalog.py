@@ -9,9 +9,10 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, HallError, InternalError, UnknownToolError
@@ -50,6 +51,8 @@ class ToolResult:
     """The same as the JSON that it came in, for a caller that takes it so; there is nothing else then."""
     fault: JsonObject | None = None
     """The JSON-RPC error that another server gave in place of a result; it is passed on as it is."""
+    ids: tuple[str, ...] = ()
+    """Of the sections that the answer holds, for the journal."""
 
     @classmethod
     def of_text(cls, text: str, *, is_error: bool = False) -> Self:
@@ -104,6 +107,8 @@ class Caller:
 
     may_read: MayRead
     progress: Progress = no_progress
+    client: str = ""
+    """What it calls itself."""
     takes_raw: bool = False
     """Whether the result of another server may be given as the bytes that it came in."""
 
@@ -203,11 +208,25 @@ def budget_as_number(arguments: JsonObject) -> JsonObject:
     return {**arguments, "budget": int(budget)}
 
 
+@dataclass(slots=True)
+class CallNote:
+    """What a journal is told of a call: its result, once there is one."""
+
+    result: ToolResult | None = None
+
+
+class CallJournal(Protocol):
+    """Keeps a record of calls."""
+
+    def calling(self, tool: str, arguments: JsonObject, client: str, /) -> AbstractContextManager[CallNote]: ...
+
+
 class Catalog:
     """The tools of all capabilities, in one stable order."""
 
     def __init__(self, capabilities: Iterable[Capability]) -> None:
         self._capabilities = tuple(capabilities)
+        self.journal: CallJournal | None = None
         self.changed = Signal()
         self.listed = Signal()
         """Sent by a face once an agent has been given the list."""
@@ -248,7 +267,11 @@ class Catalog:
         `run_plain` is how the face runs a tool that is a plain function, in a worker thread for example; a TimeoutError
         from it is a time-out of the tool.
         """
-        return await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
+        if self.journal is None:
+            return await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
+        with self.journal.calling(name, arguments, caller.client) as note:
+            note.result = await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
+            return note.result
 
     async def run(
         self, tool: Tool, arguments: JsonObject, caller: Caller, *, run_plain: RunPlain | None = None

@@ -144,6 +144,30 @@ STAGING_NAME_BYTES: Final = 200
 STAGING_TRIES: Final = 100
 """Others may make and remove the staging directory meanwhile, but not for ever."""
 
+# Caches in object stores
+STORE_SECONDS: Final = 10.0
+"""Of a request; a store that is slower is asked again."""
+STORE_RETRIES: Final = 2
+"""Of a request that failed or took too long; then the answer is an error, before the tool's time is over."""
+STORE_REQUESTS: Final = 16
+"""At once: what a question needs is few, and a store slows down whoever asks for more."""
+STORE_GAP_BYTES: Final = 8 << 10
+"""Between two ranges, which then are one request: so many bytes come sooner than another answer."""
+STORE_PIECE_BYTES: Final = 4 << 20
+"""Of an object that is read whole; pieces come side by side, and one that fails is asked for again alone."""
+STORE_ROOT_BYTES: Final = 1 << 20
+"""Of the root of a cache; one of 64 shards has less than 100 kB."""
+STORE_ROOT_SECONDS: Final = 10.0
+"""Before a hall looks again, beside its answers, whether another version of a cache was put in place."""
+OUTLINED_AT_ONCE: Final = 32
+"""Pages whose records come in one round of requests, while an outline is made."""
+FETCHED_BYTES: Final = 32 << 20
+"""Of what came from a store, in memory, for the questions that follow."""
+LOCAL_STORE_BYTES: Final = 512 << 20
+"""Of what came from stores, in the user's cache directory; what was written first goes first."""
+LOCAL_STORE_WRITES: Final = 256
+"""Before its size is looked at again."""
+
 # Documentation of installed packages
 PACKAGES: Final = 2000
 """Of an environment; the others, by name, are counted."""
@@ -265,6 +289,12 @@ PACKAGE_NAME_CHARACTERS: Final = 214
 """npm's own limit."""
 PACKAGE_DESCRIPTION_CHARACTERS: Final = 500
 """It becomes a summary; a longer one is shortened."""
+SUMMARY_CHARACTERS: Final = 320
+"""Of a drafted summary; a longer sentence is none, and the next witness is asked."""
+TITLE_CHARACTERS: Final = 60
+"""Of a page's title in a summary; a longer one is left out."""
+ASIDE_CHARACTERS: Final = 90
+"""Of what a summary says in parentheses about a name; a longer sentence is left out."""
 DRAFT_NAMES: Final = 6
 """In a sentence; the others are counted."""
 DRAFT_EXPORTS: Final = 200
@@ -336,9 +366,39 @@ FOUND_TOOLS: Final = 50
 TOOL_QUERY_WORDS: Final = 256
 """Of a query for tools: so many different words count, and a tool needs no more to be named."""
 
+# The journal of calls (`system/journal.py`)
+JOURNAL_BYTES: Final = 1 << 20
+"""Of a file: about 5,000 calls. A hall process keeps two, the one it writes and the one before."""
+JOURNAL_FILES: Final = 40
+"""Of all hall processes together; the oldest are removed."""
+JOURNAL_LINE_BYTES: Final = 64 << 10
+"""A longer line is none of the hall's."""
+JOURNAL_WORD_CHARACTERS: Final = 200
+"""Of the name of a client or a cache, of a scope and of an id: callers choose them."""
+JOURNAL_TEXT_CHARACTERS: Final = 4000
+"""Of arguments and of a result with `--journal full`; the rest is left out."""
+JOURNAL_IDS: Final = 50
+"""Of the sections of an answer, the first ones."""
+JOURNAL_MOST: Final = 1 << 53
+"""Above that no number in a line can be a size or a time."""
+JOURNAL_CALLS: Final = 10_000
+"""The last ones of all files are added up for the page."""
+PAGE_CALLS: Final = 100
+"""The last ones are listed on the page."""
+JOURNAL_FOLLOW_SECONDS: Final = 0.5
+"""Between two looks of `context activity --follow`."""
+JOURNAL_RETRY_SECONDS: Final = 60.0
+"""After a failure, such as a full disk, until writing is tried again: calls go on meanwhile."""
+
 # Members' servers
 MEMBER_START_SECONDS: Final = 10.0
 """For a server to answer `initialize`, and with each page of its tools; its manifest may say otherwise."""
+TRACE_CHARACTERS: Final = 8192
+"""Of each of `traceparent`, `tracestate` and `baggage` in `_meta`; a longer one does not go along."""
+FIRST_START_SECONDS: Final = 120.0
+"""For the first start of what a package runner (`npx`, `uvx`) may have to download; its manifest may say otherwise."""
+SLOW_START_SECONDS: Final = 3.0
+"""After so long, and again and again, people are told of a first start that goes on."""
 MEMBER_TOOL_SECONDS: Final = 30.0
 """For a call; its manifest may say otherwise."""
 MEMBER_IDLE_SECONDS: Final = 300.0

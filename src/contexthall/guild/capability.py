@@ -136,7 +136,17 @@ class _GuildTools:
                     await self._manager.ensure_list(member.name)
                 except MemberError as error:
                     failure = failure or _failure(member.name, error)
-        return self.listed.get(name, failure)
+        return self.listed.get(name) or self._refusal(name) or failure
+
+    def _refusal(self, name: str) -> ToolResult | None:
+        """Return what is answered to a call of a tool that is switched off; None for any other."""
+        for member in self._manager.roster.values():
+            if member.switched_off and may_name(name, member.name):
+                names = self._manager.listed_names(member.name)
+                off = next((tool for tool in member.switched_off if names[member.name, tool] == name), None)
+                if off is not None:
+                    return _failure(member.name, MemberError(f"the tool {quoted(off)} is switched off"))
+        return None
 
     async def seek(self, name: str) -> Tool | None:
         """Return the tool of that name if its member has one; if the member fails, a tool that fails."""

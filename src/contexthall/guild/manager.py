@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject, Progress, Signal
 from contexthall.core.errors import MemberError, UnknownMemberError
-from contexthall.core.text import is_printable
+from contexthall.core.text import is_printable, quoted
 from contexthall.guild.lists.definitions import ToolChange
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.lists.naming import tool_names
@@ -24,7 +24,8 @@ from contexthall.guild.lists.search import one_line
 from contexthall.guild.lists.tool_lists import MemberFacts, ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.members.discovery import discover_guild_members
-from contexthall.guild.members.enrolment import ALREADY_THERE
+from contexthall.guild.members.enrolment import ALREADY_THERE, write_switches
+from contexthall.guild.members.manifest import KEYRING
 from contexthall.guild.members.roster import Freshness, Member
 from contexthall.guild.members.watch import GuildWatch
 from contexthall.guild.servers.supervisor import Event, Handle, ServerFactory, ServerState, Supervisor, settled
@@ -86,7 +87,7 @@ class MCPManager:
         hold: bool = False,
         now: Callable[[], str] = utc_now,
     ) -> None:
-        disk = disk or Disk()
+        self._disk = disk = disk or Disk()
         members = roster.values() if isinstance(roster, Mapping) else roster
         self.roster = {member.name: member for member in members}
         self._memory = memory or Memory(disk, "")
@@ -144,7 +145,7 @@ class MCPManager:
     def listed_names(self, *names: str) -> dict[tuple[str, str], str]:
         """Return the names by which agents see the tools of some members, or of all, by member and tool."""
         members = map(self.member, names) if names else self.roster.values()
-        return tool_names((member.name, tool["name"]) for member in members for tool in member.tools)
+        return tool_names((member.name, name) for member in members for name in member.tool_names)
 
     def subscribe(self, callback: EventListener) -> Callable[[], None]:
         """Call `callback` with each event, until the function that is returned is called."""
@@ -170,10 +171,19 @@ class MCPManager:
         """Return how the tools of a member differ from those that were approved."""
         return self._lists.difference(self.member(name))
 
+    def switch(self, name: str, tools: Sequence[str], *, on: bool) -> MemberView:
+        """Switch tools of a member on or off, or all if none is named, in its manifest."""
+        member = self.member(name)
+        member.manifest = write_switches(self._disk, member, tools, on=on)
+        self._lists.load(member)
+        self._tell_tools(member)
+        return copy(member)
+
     def unset_variables(self, name: str, environment: Mapping[str, str]) -> tuple[str, ...]:
         """Return the variables that the manifest of a member refers to and that the environment lacks."""
         manifest = self.member(name).manifest
-        return tuple(each for each in manifest.launch.variables if each not in environment) if manifest else ()
+        names = manifest.launch.variables if manifest else []
+        return tuple(each for each in names if each not in environment and not each.startswith(KEYRING))
 
     def log_of(self, name: str, lines: int = 200) -> str:
         """Return the last lines of standard error of a member's server, whichever process started it."""
@@ -185,12 +195,12 @@ class MCPManager:
         self, member: str | Member, tool: str, arguments: JsonObject, progress: Progress | None = None
     ) -> Any:  # noqa: ANN401 - whatever the server answers
         """Call a tool of a member, whose server is started if it does not run; MemberError if it fails."""
-        name = self.member(member if isinstance(member, str) else member.name).name
+        name = member if isinstance(member, str) else member.name
         return await self._invoke(name, "invoke_tool", tool, arguments, progress)
 
     async def invoke_raw(self, member: str, tool: str, arguments: JsonObject, progress: Progress) -> Any:  # noqa: ANN401
         """Do the same, but the result is the JSON that it came in, where the server's handle has that."""
-        return await self._invoke(self.member(member).name, "invoke_raw", tool, arguments, progress)
+        return await self._invoke(member, "invoke_raw", tool, arguments, progress)
 
     async def ensure_list(self, name: str) -> None:
         """Ask a member that has no list for its tools, because one of them is called; MemberError if it fails.
@@ -313,7 +323,7 @@ class MCPManager:
         if before is not None:
             self._retire(member.name)
             if member.manifest is not None and member.freshness.state == "missing":
-                member.tools = before.tools  # until its own are known, so that agents see one change, not two
+                member.offer(before.tools)  # until its own are known, so that agents see one change, not two
         self.roster[member.name] = member
         self._supervisors[member.name] = self._supervisor(member)
 
@@ -349,6 +359,8 @@ class MCPManager:
                 self._lists.compare(self.roster[name], seen)
 
     async def _invoke(self, member: str, how: str, tool: str, arguments: JsonObject, progress: Progress | None) -> Any:  # noqa: ANN401 - whatever the server answers
+        if not self.member(member).is_on(tool):
+            raise MemberError(f"the tool {quoted(tool)} is switched off")
         try:
             return await self._invoke_once(self._supervisors[member], how, tool, arguments, progress)
         except MemberError as error:

@@ -90,7 +90,7 @@ class ClientRole:
 
     def ask(self, method: str, params: JsonObject, *, wants_progress: bool = False) -> tuple[int, bytes]:
         """Open a request; return its id, and the line that asks."""
-        enveloped = {**params, "_meta": self._meta} if self._meta else params
+        enveloped = {**params, "_meta": {**params.get("_meta", {}), **self._meta}} if self._meta else params
         return self._peer.ask(method, enveloped, wants_progress=wants_progress)
 
     def abandon(self, request_id: int, reason: str) -> bytes:

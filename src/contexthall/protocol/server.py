@@ -129,6 +129,8 @@ class ServerRole:
         self.info = info
         self.instructions = instructions
         """What a client of that name is told at the start."""
+        self.client = ""
+        """What the client of a handshake calls itself."""
         self.is_initialized = False
         """Whether an `initialize` was answered."""
         self._methods = {method.name: method for method in (*METHODS, *methods)}
@@ -233,6 +235,7 @@ class ServerRole:
 
 def _initialize(call: Call) -> JsonObject:
     call.server.is_initialized = True
+    call.server.client = call.client
     offered = call.params["protocolVersion"]
     return handshake.greeting(offered, call.server.info, _CAPABILITIES, call.server.instructions(call.client))
 

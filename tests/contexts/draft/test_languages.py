@@ -13,7 +13,10 @@ from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.languages.table import BY_EXTENSION, read
 from contexthall.core import limits
 
-FILES = ["a.py", "a.ts", "a.tsx", "a.js", "a.go", "a.rs"]
+FILES = [
+    *("a.py", "a.ts", "a.tsx", "a.js", "a.go", "a.rs", "a.java", "a.kt", "a.scala", "a.cs", "a.h", "a.hpp", "a.rb"),
+    *("a.php", "a.swift", "a.sh"),
+]
 GOOD = {
     "a.py": b"def good(x: int): ...\n",
     "a.ts": b"export function good(x: number) {}\n",
@@ -21,6 +24,16 @@ GOOD = {
     "a.js": b"export function good(x) {}\n",
     "a.go": b"package a\n\nfunc Good(x int) {}\n",
     "a.rs": b"pub fn good(x: u8) {}\n",
+    "a.java": b"public class Good {}\n",
+    "a.kt": b"fun good(x: Int) {}\n",
+    "a.scala": b"class Good(x: Int)\n",
+    "a.cs": b"public class Good {}\n",
+    "a.h": b"int good(int x);\n",
+    "a.hpp": b"int good(int x);\n",
+    "a.rb": b"def good(x); end\n",
+    "a.php": b"<?php\nfunction good(int $x) {}\n",
+    "a.swift": b"public func good(x: Int) {}\n",
+    "a.sh": b"good() { echo; }\n",
 }
 HOSTILE = {
     "empty": b"",
@@ -81,7 +94,10 @@ def test_a_file_that_keeps_the_parser_busy_is_given_up(monkeypatch: pytest.Monke
 
 def test_a_language_is_known_by_the_end_of_the_name() -> None:
     names = {extension: language.name for extension, language in BY_EXTENSION.items()}
-    assert {*names.values()} == {"python", "typescript", "javascript", "go", "rust"}
+    assert {*names.values()} == {
+        *("python", "typescript", "javascript", "go", "rust", "java", "kotlin", "scala", "csharp", "c", "cpp", "ruby"),
+        *("php", "swift", "shell"),
+    }
     assert (names["py"], names["tsx"], names["mjs"]) == ("python", "typescript", "javascript")
     assert read("A.PY", GOOD["a.py"]) == read("a.py", GOOD["a.py"])
     assert read("README.md", b"# Title") == read("Makefile", b"all:") == read("py", b"") == SourceOutline()

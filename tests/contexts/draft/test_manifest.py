@@ -129,7 +129,33 @@ https://me:secret@example.org/x.whl
 private @ https://me:secret@example.org/private.whl
 bare
 """
+POM = """<?xml version="1.0"?>
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <!-- <description>Not this one.</description> -->
+  <parent><artifactId>above</artifactId></parent>
+  <artifactId>tool</artifactId>
+  <description>Reads things.</description>
+  <dependencies>
+    <dependency><artifactId>gson</artifactId><version>2.11</version></dependency>
+    <dependency><artifactId>okio</artifactId><version>${okio.version}</version></dependency>
+    <dependency><artifactId>junit</artifactId><version>5</version><scope>test</scope></dependency>
+    <dependency><artifactId>maybe</artifactId><optional>true</optional></dependency>
+  </dependencies>
+</project>
+"""
+COMPOSER = """{
+  "name": "someone/tool", "description": "Reads things.",
+  "require": {"php": ">=8.1", "ext-json": "*", "psr/log": "^3.0", "someone/far": "dev-main"},
+  "require-dev": {"phpunit/phpunit": "^11"},
+  "repositories": [{"type": "vcs", "url": "https://me:secret@example.org/far.git"}]
+}
+"""
 SAID = {
+    "pom.xml": (POM, ProjectManifest("tool", "Reads things.", ("gson 2.11", "okio"))),
+    "composer.json": (
+        COMPOSER,
+        ProjectManifest("someone/tool", "Reads things.", ("psr/log ^3.0", "someone/far dev-main")),
+    ),
     "pyproject.toml": (
         PYPROJECT,
         ProjectManifest(
@@ -182,9 +208,18 @@ def test_poetry_is_read_where_the_standard_tables_are_not() -> None:
     )
 
 
-def test_a_crate_inherits_what_the_workspace_says() -> None:
+def test_a_pom_with_a_document_type_says_nothing() -> None:
+    bomb = (
+        b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;">]><project><description>&b;</description></project>'
+    )
+    assert read_manifest("pom.xml", bomb) == ProjectManifest()
+    assert read_manifest("pom.xml", b"<project><description>") == ProjectManifest()
+
+
+def test_a_crate_inherits_versions_and_no_description() -> None:
+    """The workspace's description is about the workspace."""
     member = read_manifest("Cargo.toml", CARGO.encode(), WORKSPACE)
-    assert member.description == "Reads things."
+    assert member.description == ""
     assert "anyhow 1.0.80" in member.dependencies
     assert "member" not in member.dependencies
     assert read_manifest("Cargo.toml", WORKSPACE).dependencies == ("anyhow 1.0.80",)

@@ -26,6 +26,7 @@ def test_init_prints_what_was_written_and_says_how_much(capfd: pytest.CaptureFix
 
 
 def test_init_as_json(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_files(project, {"data/a.ex": ""})
     assert run(["init", "--json", "--dry-run", "--no-agents"]) == 0
     assert json.loads(capfd.readouterr().out) == {
         "written": ["src", "."],
@@ -35,9 +36,33 @@ def test_init_as_json(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
         "agents": "left alone",
         "replaced": {},
         "kept": {},
+        "missing": ["data"],
+        "unread": {"Elixir": 1},
         "dry_run": True,
     }
     assert not [*project.rglob(".context.yaml")]
+
+
+def test_what_is_left_to_people_is_said(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_files(project, {"data/a.ex": "", "data/b.exs": "", "data/c.zig": ""})
+    assert run(["init"]) == 0
+    said = "2 Elixir files, 1 Zig file, not read\n"
+    counts = "2 written, 0 updated, 0 unchanged, 0 failed; 1 to be written by people; AGENTS.md: created\n"
+    assert capfd.readouterr() == ("src\n.\n", said + counts)
+    assert run(["status"]) == 0
+    assert said in capfd.readouterr().err
+
+
+def test_a_part_of_a_repository_is_drafted_only_when_it_is_named(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (project / ".git").mkdir()
+    monkeypatch.chdir(project / "src")
+    assert run(["init"]) == 1
+    assert f"`context init --path {project}`" in capfd.readouterr().err
+    assert not [*project.rglob(".context.yaml")]
+    assert run(["init", "--path", "."]) == 0
+    assert [*project.rglob(".context.yaml")] == [project / "src/.context.yaml"]
 
 
 def test_regen_takes_scopes_or_all_or_what_is_stale(project: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -103,7 +103,20 @@ def test_an_age_is_told_in_the_largest_unit_that_fits(cached_at: str, words: str
 def test_help_lists_the_commands_in_the_order_in_which_they_are_needed(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["guild", "--help"]) == 0
     listed = capfd.readouterr().out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
-    order = ["list", "tools", "refresh", "call", "why", "logs", "approve", "add", "import"]
+    order = [
+        "list",
+        "tools",
+        "refresh",
+        "call",
+        "why",
+        "logs",
+        "approve",
+        "enable",
+        "disable",
+        "add",
+        "import",
+        "secret",
+    ]
     assert [line.split()[0] for line in listed] == order
     assert not any(line.endswith("...") for line in listed)
 
@@ -148,6 +161,8 @@ def test_list_as_json_has_all_that_is_known(guild: Path, typed: Typed) -> None:
             "error": "",
             "tools": 1,
             "tokens": 18,
+            "switchedOff": [],
+            "progress": "",
             "cachedAt": "2026-01-02T03:04:05.678Z",
             "freshness": "fresh",
             "reason": "",
@@ -200,7 +215,16 @@ def test_no_guild_is_found_by_itself(arguments: list[str], capfd: pytest.Capture
 
 
 @pytest.mark.parametrize(
-    "arguments", [["tools", "x"], ["refresh", "x"], ["call", "x", "y"], ["why", "x"], ["logs", "x"], ["approve", "x"]]
+    "arguments",
+    [
+        ["tools", "x"],
+        ["refresh", "x"],
+        ["call", "x", "y"],
+        ["why", "x"],
+        ["logs", "x"],
+        ["approve", "x"],
+        ["enable", "x"],
+    ],
 )
 def test_a_member_that_nobody_knows_is_a_usage_error(
     arguments: list[str], guild: Path, capfd: pytest.CaptureFixture[str]
@@ -521,6 +545,16 @@ def changed(guild: Path, typed: Typed) -> None:
     assert typed("refresh")[0] == 0
     tools.write_text(json.dumps([tool("kept"), tool("mail", "Sends mail to me."), tool("more"), {"name": "bad"}]))
     assert typed("refresh")[0] == 0
+
+
+def test_tools_are_switched_off_and_on(guild: Path, typed: Typed) -> None:
+    write_cache(make_member(guild, "echo"), tool("say"), tool("shout"))
+    assert typed("disable", "echo", "shout") == (0, "", "echo: 1 tool on; off: shout\n")
+    assert "switched off" in typed("call", "echo", "shout")[2]
+    assert typed("disable", "echo")[2] == "echo: 0 tools on; off: say, shout\n"
+    assert typed("enable", "echo", "say", "shout")[2] == "echo: 2 tools on\n"
+    code, _, err = typed("disable", "echo", "whisper")
+    assert (code, "echo has no tool 'whisper'" in err) == (1, True)
 
 
 def test_what_changed_without_a_new_version_is_shown_until_it_is_approved(guild: Path, typed: Typed) -> None:

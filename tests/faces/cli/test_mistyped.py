@@ -75,7 +75,7 @@ def test_a_member_is_asked_for_by_its_name(typed: Typed, tmp_path: Path) -> None
 
 def test_a_directory_that_is_missing_is_called_so(typed: Typed) -> None:
     Path("src").mkdir()
-    Path("src/a.py").write_text("x = 1\n" * 100)
+    Path("src/a.py").write_text('"""Does things."""\n')
     assert run(("init",)) == 0
     said = typed("show", "scr")
     assert "the project has no directory scr\n" in said

@@ -264,7 +264,7 @@ def test_the_roster_is_complete_before_any_member_runs(hall: HttpHall) -> None:
     assert told["tokens"] > 0
     assert set(told) == {
         *("name", "key", "displayName", "description", "version", "transport", "status", "error", "cachedAt"),
-        *("freshness", "reason", "tokens", "notes", "changes", "held", "tools"),
+        *("freshness", "reason", "tokens", "notes", "changes", "held", "tools", "switchedOff", "progress"),
     }
 
 

@@ -29,7 +29,22 @@ from contexthall.caches.capability import INSPECT_OUTPUT, LIST_OUTPUT, caches_ca
 from contexthall.caches.library import CacheRef, Library
 from contexthall.config import settings
 from contexthall.contexts.capability import contexts_capability
-from contexthall.contexts.draft.languages import go, python, rust, table, typescript
+from contexthall.contexts.draft.languages import (
+    c,
+    csharp,
+    go,
+    java,
+    kotlin,
+    php,
+    python,
+    ruby,
+    rust,
+    scala,
+    shell,
+    swift,
+    table,
+    typescript,
+)
 from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.syntax import prose
 from contexthall.contexts.files import config, context_file, edit, yaml_text
@@ -329,6 +344,8 @@ _LANGUAGES: Sequence[Callable[[bytes], SourceOutline]] = (
     lambda data: typescript.TYPESCRIPT.read(data, extension="tsx"),
     go.GO.read,
     rust.RUST.read,
+    *(language.read for language in (java.JAVA, kotlin.KOTLIN, scala.SCALA, csharp.CSHARP, c.C, c.CPP)),
+    *(language.read for language in (ruby.RUBY, php.PHP, swift.SWIFT, shell.SHELL)),
 )
 
 
@@ -336,7 +353,9 @@ def source_file(data: bytes) -> None:
     """Any bytes are a source file of any language, and what is found in it can be shown."""
     for read in _LANGUAGES:
         found = read(data)
-        "".join([found.doc, *found.imports, *(part for export in found.exports for part in export)]).encode()
+        "".join(
+            [found.doc, *found.imports, *(part for export in found.exports for part in (*export[:3], *export.methods))]
+        ).encode()
 
 
 def project_manifest(data: bytes) -> None:

@@ -177,6 +177,8 @@ class Member:
             self._send({"id": str(request) if self._flags.string_ids else request, **outcome})
 
     def _text(self, params: dict[str, Any]) -> str:
+        if params["name"] == "meta":
+            return json.dumps(params.get("_meta") or {})
         if self._flags.print_env and params["name"] == "env":
             return json.dumps(dict(os.environ))
         return json.dumps(params.get("arguments") or {})

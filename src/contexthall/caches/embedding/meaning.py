@@ -31,6 +31,11 @@ class Meaning:
         return cls(model, lambda: _numbered(read_vectors(directory, manifest), segments))
 
     @classmethod
+    def loaded(cls, load: Callable[[], bytes], manifest_hash: bytes, model: str, segments: Segments) -> "Meaning":
+        """Return what sections mean whose vectors belong to the manifest with this hash."""
+        return cls(model, lambda: _numbered(_vectors_in(load(), manifest_hash), segments))
+
+    @classmethod
     def joined(cls, meanings: Sequence["Meaning | None"]) -> "Meaning | None":
         """Return what the sections of several caches mean; None unless all name the same model."""
         models = {meaning.model if meaning else "" for meaning in meanings}
@@ -60,9 +65,12 @@ class Meaning:
 
 def read_vectors(directory: Directory, manifest: bytes) -> SectionVectors:
     """Read the vectors that belong to this manifest: an error if they cannot be believed, for nothing replaces them."""
-    data = read_part(directory, VECTORS)
+    return _vectors_in(read_part(directory, VECTORS), hashlib.sha256(manifest).digest())
+
+
+def _vectors_in(data: bytes, manifest_hash: bytes) -> SectionVectors:
     try:
-        return SectionVectors.read(MemoryFile(data), len(data), hashlib.sha256(manifest).digest())
+        return SectionVectors.read(MemoryFile(data), len(data), manifest_hash)
     except IndexDamagedError as error:
         raise CacheInvalidError(f"{VECTORS}: {error}") from None
 

@@ -61,7 +61,7 @@ class BlockWriter:
 
     def add(self, payload: bytes, name: str) -> BlockPlace:
         place = BlockPlace(self._position, len(payload))
-        self._blocks += (payload, _digest(payload, name, self._key))
+        self._blocks += (payload, checksum(payload, name, self._key))
         self._position += len(payload) + _DIGEST_BYTES
         return place
 
@@ -73,7 +73,7 @@ class BlockWriter:
     def finish(self, *fields: object) -> bytes:
         """Return the whole file."""
         header = self._header.pack(*fields)
-        return b"".join((header, _digest(header, "header", self._key), *self._blocks))
+        return b"".join((header, checksum(header, "header", self._key), *self._blocks))
 
 
 class BlockReader:
@@ -95,7 +95,7 @@ class BlockReader:
         except DiskError as error:
             raise IndexUnreadError(error.detail) from error
         payload = data[: place.length]
-        if data[place.length :] != _digest(payload, name, self._key):
+        if data[place.length :] != checksum(payload, name, self._key):
             raise IndexDamagedError(f"{name} is damaged")
         return payload
 
@@ -217,5 +217,5 @@ def well_formed() -> Iterator[None]:
         raise IndexDamagedError(f"malformed: {error}") from error
 
 
-def _digest(payload: bytes, name: str, key: bytes) -> bytes:
+def checksum(payload: bytes, name: str, key: bytes) -> bytes:
     return hashlib.blake2b(payload, digest_size=_DIGEST_BYTES, key=key, person=name.encode()).digest()

@@ -15,8 +15,9 @@ is a function of its pages, byte for byte, which is how a verification checks it
 import struct
 import zlib
 from array import array
+from collections.abc import Callable, Iterable
 from itertools import accumulate, pairwise
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from contexthall.caches.index.blocks import (
     BlockPlace,
@@ -125,6 +126,13 @@ class SegmentTerm(NamedTuple):
 
 class Segment:
     """Looks up terms and pages in a segment, reading only what is asked for."""
+
+    fetch: Callable[[list[Any]], object] | None = None
+    """Gets what `wanted` names, in one round of requests, if the segment is not on this machine."""
+
+    def wanted(self, _terms: Iterable[str], _pages: Iterable[int]) -> list[Any]:
+        """Return what questions about these terms and pages read."""
+        return []
 
     def __init__(self, file: Readable, size: int, key: bytes) -> None:
         """Believe the segment in `file` if it is the one with this key."""

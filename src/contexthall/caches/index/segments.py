@@ -3,11 +3,12 @@
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from operator import lt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from contexthall.caches.index.blocks import WIDTHS
 from contexthall.caches.index.kept import Kept
@@ -39,6 +40,7 @@ class Segments:
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         self.all = segments
+        self._distant = [number for number, segment in enumerate(segments) if segment.fetch]
         self._records = Kept[int, PageRecord](limits.KEPT_RECORDS_BYTES)
         self._orders = Kept[int, FoundOrder](limits.KEPT_ORDERS_BYTES)
         self.first_section = [0, *accumulate(segment.sections for segment in segments)]
@@ -57,6 +59,21 @@ class Segments:
         """Return where a term is found."""
         found = ((number, segment.term(term)) for number, segment in enumerate(self.all))
         return [FoundTerm(number, entry) for number, entry in found if entry is not None]
+
+    def fetch(self, terms: Sequence[str] = (), pages: Iterable[int] = ()) -> None:
+        """Get what is read next of terms and pages; from a store, that is one round of requests."""
+        if not self._distant:
+            return
+        own = defaultdict[int, list[int]](list)
+        for page in pages:
+            number = bisect_right(self.first_page, page) - 1
+            own[number].append(page - self.first_page[number])
+        rounds = defaultdict[Any, list[Any]](list)
+        for number in self._distant:
+            segment = self.all[number]
+            rounds[segment.fetch] += segment.wanted(terms, own[number])
+        for fetch, wanted in rounds.items():
+            fetch(wanted)
 
     @cached_property
     def page(self) -> "array[int]":
@@ -105,6 +122,11 @@ class Segments:
         """Return a segment, and the numbers of its first section and page."""
         return self.all[number], self.first_section[number], self.first_page[number]
 
+    def segment_of(self, page: int) -> tuple[Segment, int]:
+        """Return the segment of a page, and the page's number there."""
+        number = bisect_right(self.first_page, page) - 1
+        return self.all[number], page - self.first_page[number]
+
     def page_size(self, page: int) -> int:
         """Return how many bytes a page has."""
         number = bisect_right(self.first_page, page) - 1
@@ -120,9 +142,10 @@ class Segments:
         """Where each page stands by the ids of its sections; none if one page's may stand between another's."""
         paths = self.page_ids
         if odd := _UP_TO_HASH.findall("~".join(paths)):  # ids without these compare as their sections' do
-            if "#" in odd:
-                return array("I")
             paths = [f"{page_id}#" for page_id in paths]
+            # What begins with another path stands directly behind it, or behind one that does so too.
+            if "#" in odd and any(after.startswith(before) for before, after in pairwise(sorted(paths))):
+                return array("I")
         ranks = array("I", range(len(paths)))
         if all(map(lt, paths, paths[1:])):
             return ranks

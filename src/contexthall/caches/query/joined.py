@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from contexthall.caches.index.blocks import IndexDamagedError
+from contexthall.caches.index.blocks import IndexDamagedError, IndexUnreadError
 from contexthall.caches.model.items import Item
 from contexthall.caches.query.question import Question
 from contexthall.caches.query.reader import OpenCache
 from contexthall.caches.query.section_cache import SectionCache
 from contexthall.caches.query.section_reader import OpenSections, sections_of
 from contexthall.caches.query.section_reply import MissedSection
+from contexthall.core.errors import DiskError
 
 
 class JoinedSection(NamedTuple):
@@ -42,6 +43,8 @@ def ask_all(names: Sequence[str], opened: Sequence[OpenCache | OpenSections], qu
         return joined_reply(names, [sections_of(each) for each in opened], question)
     except IndexDamagedError:
         return joined_reply(names, [sections_of(each, again=True) for each in opened], question)
+    except IndexUnreadError as error:
+        raise DiskError(str(error)) from None
 
 
 def joined_reply(names: Sequence[str], caches: Sequence[SectionCache], question: Question) -> JoinedReply:

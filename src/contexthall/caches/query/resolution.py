@@ -41,6 +41,10 @@ class Resolution(NamedTuple):
     text: str
     """The answer of `context.resolve`, byte for byte."""
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(each.id for each in self.documents)
+
     @classmethod
     def of(cls, ranking: Ranking, documents: Iterable[Document]) -> Self:
         """Return the answer that consists of the documents of a ranking, which come in its order."""

@@ -2,9 +2,9 @@
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.caches.index.blocks import IndexDamagedError
@@ -31,6 +31,7 @@ from contexthall.caches.query.section_reply import (
     empty_reply_bytes,
     pack,
 )
+from contexthall.core import limits
 from contexthall.core.errors import DocumentMissingError
 from contexthall.core.tokens import BYTES_PER_TOKEN
 
@@ -112,7 +113,12 @@ class SectionCache:
         empty = empty_reply_bytes(question, len(ranking.order), ranking.unmatched)
         costs = self.segments.text_cost if question.format == "text" else self.segments.json_cost
         least = min((costs[ranked.section] for ranked in ranking.order), default=0)
-        return pack(question, ranking.order, empty, partial(self._cost(question), ranking), least, self._missed)
+        cost = partial(self._cost(question), ranking)
+        return pack(question, ranking.order, empty, cost, least, self._missed, self.fetch)
+
+    def fetch(self, sections: Iterable[RankedSection]) -> None:
+        """Get the pages of sections that are read next."""
+        self.segments.fetch(pages=[self.segments.page[each.section] for each in sections])
 
     def walk(self, question: Question, ranking: SectionRanking) -> list[Step]:
         """Return a question's order step by step, what does not fit included."""
@@ -184,7 +190,16 @@ class SectionCache:
     ) -> Outline:
         """Return the headings of the pages under a page or folder, from the page `start` on."""
         paths, first = paths_under(under, start, self._page_numbers)
-        return outline(question, (under, depth), paths, first, lambda path: self._outlined(path, depth))
+        asked = count(first)
+
+        def outlined(path: str) -> OutlinedPage:
+            at = next(asked)
+            if (at - first) % limits.OUTLINED_AT_ONCE == 0:
+                ahead = paths[at : at + limits.OUTLINED_AT_ONCE]
+                self.segments.fetch(pages=map(self._page_numbers.__getitem__, ahead))
+            return self._outlined(path, depth)
+
+        return outline(question, (under, depth), paths, first, outlined)
 
     @cached_property
     def _page_numbers(self) -> dict[str, int]:

@@ -67,6 +67,7 @@ def places_of(cache: SectionCache, question: Question, page: slice) -> SectionRa
     """Return some places of a question's order."""
     ranking = cache.rank(question.query)
     steps, packed = cache.walk(question, ranking), cache.pack(question, ranking)
+    cache.fetch(step.ranked for step in steps[page])
     places = tuple(place_of(cache, ranking, rank, steps[rank - 1]) for rank in range(1, len(steps) + 1)[page])
     total = tokens(sum(cache.segments.text_cost if question.format == "text" else cache.segments.json_cost))
     words = tuple(ranking.unmatched), ignored_words(ranking)

@@ -87,6 +87,7 @@ class SectionScorer:
         else:
             self._weighing = cast(Weighing, import_module(_WITH_NUMPY))
         found = terms(query)
+        self.segments.fetch(terms=[term for term in dict.fromkeys(found) if not self._kept.get(term)])
         values = {term: value for term in dict.fromkeys(found) if (value := self._values(term)) is not None}
         found_weights = [value.weights for value in values.values()]
         best = self._weighing.best(found_weights, self.segments, MOST_ORDERED) if values else []

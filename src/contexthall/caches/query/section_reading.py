@@ -25,6 +25,10 @@ class Reading(NamedTuple):
     tokens_used: int
 
     @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(item.id for item in self.items)
+
+    @property
     def text(self) -> str:
         """The reply in the form that was asked for."""
         if self.question.format == "json":
@@ -73,6 +77,10 @@ class Outline(NamedTuple):
     pages: tuple[OutlinedPage, ...]
     next: str | None
     tokens_used: int
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(page.page for page in self.pages)
 
     @property
     def text(self) -> str:

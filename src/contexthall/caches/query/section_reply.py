@@ -106,11 +106,12 @@ def pack(
     cost: Callable[[RankedSection, int, int], int | None],
     least: int,
     missed: Callable[[RankedSection], MissedSection],
+    ready: Callable[[Sequence[RankedSection]], None] = lambda _sections: None,
 ) -> Packed:
     """Walk through an order, and take what fits.
 
     `cost` returns what a section costs at a place in the reply, or None if that is more than what is left; none costs
-    less than `least`.
+    less than `least`. `ready` is told which sections are read next.
     """
     limit = BYTES_PER_TOKEN * question.budget
     if empty > limit:
@@ -125,6 +126,7 @@ def pack(
             passed.append(ranked)
         elif left < least:
             break
+    ready([*taken, *passed])
     for ranked in passed:
         price = _missed_cost(question.format, missed(ranked), first=not skipped)
         if price <= left:

@@ -66,7 +66,7 @@ def fields_of(
     """Return all drafted fields of a directory."""
     below = sorted(plan.below.get(scope, ()))
     told = {shown(os.path.basename(each)): summaries.get(shown(each), "") for each in below}
-    return with_below(drafts[scope].fields, scope, told)
+    return with_below({"summary": summaries.get(shown(scope), ""), **drafts[scope].fields}, scope, told)
 
 
 def move_context(project: Project, directory: ScannedDirectory, *, is_dry: bool) -> WrittenDraft:

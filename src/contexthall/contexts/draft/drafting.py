@@ -27,29 +27,33 @@ from contexthall.contexts.draft.plan import (
     values_of,
 )
 from contexthall.contexts.draft.syntax.prose import first_sentence
+from contexthall.contexts.draft.witnesses import Statement
 from contexthall.contexts.files.lock import LOCK_FILE, Lock, LockEntry, either
 from contexthall.contexts.files.lock_file import Decision, gone, settled, update_lock
 from contexthall.contexts.files.merge import derived_fields, digests
 from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.project import FRESH, STALE, Overview, Project
-from contexthall.contexts.scan.directories import ROOT, ScannedDirectory, source_bytes
-from contexthall.core.errors import ContextError, DiskError, HallError
+from contexthall.contexts.scan.directories import ROOT, ScannedDirectory, is_repository, source_bytes
+from contexthall.contexts.scan.unread import unread_files
+from contexthall.core.errors import ContextError, DiskError, HallError, UsageError
 from contexthall.core.paths import shown
 from contexthall.system.processes import run_parallel
 
-__all__ = ["DraftProgress", "Order", "draft_again", "draft_missing"]
+__all__ = ["DraftProgress", "Order", "draft_again", "draft_all", "draft_missing"]
 
 DraftProgress: TypeAlias = Callable[[int, int], None]
 Result = TypeVar("Result")
 
 _WORTH_SHARING = 100
 _WORKERS = 2
+_NAMED = 3
 
 
 def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Outcome:
     """Draft a context for every directory that lacks one, and give those that were moved their new scope."""
     overview = project.overview()
+    _refuse_several(overview)
     if not any(each.every_file or each.subdirectories or each.error for each in overview.directories):
         return Outcome([], [], [], [], "unchanged", {}, {})  # an empty project has nothing to say
     missing = [each.scope for each in overview.census.kept if lacks_context(each) and not each.error]
@@ -59,9 +63,32 @@ def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Ou
     for entry in overview.entries:
         if entry.error and not entry.has_context and entry.scope not in drafted:
             run.note(entry.scope, "", entry.error)
-    new = {*missing, *moved}
-    again = [each.scope for each in overview.census.kept if each.scope not in new and run.is_outdated(each.scope, new)]
-    return run.run([*missing, *again], moved, progress)
+    return run.run(missing, moved, progress, with_outdated=True)
+
+
+def draft_all(project: Project, order: Order) -> dict[str, Statement | None]:
+    """Return which statement every directory that counts would get as its summary, whatever it has now; None if none.
+
+    Nothing is written.
+    """
+    overview = project.overview()
+    scopes = [each.scope for each in overview.census.kept]
+    run = _Drafting(project, overview, order)
+    plan = make_plan(project, overview, order, scopes)
+    run.draft(plan, scopes, None)
+    return {scope: run.chosen.get(scope) for scope in scopes}
+
+
+def _refuse_several(overview: Overview) -> None:
+    """Refuse to draft a folder of repositories as if it were one project."""
+    top, others = overview.directories[0], [shown(each) for each in sorted(overview.repositories)]
+    if len(others) > 1 and not is_repository(top) and top.context is None:
+        more = len(others) - _NAMED
+        named = ", ".join(others[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        raise UsageError(
+            f"this is no project but holds {len(others)} repositories: {named}",
+            hint=f"type `context init --path {others[0]}`, and so on for each of them",
+        )
 
 
 def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, progress: DraftProgress) -> Outcome:
@@ -91,7 +118,8 @@ class _Drafting:
         self._directories = {each.scope: each for each in overview.directories}
         self._below = below_each(overview)
         self._summaries = {entry.scope: first_sentence(str(entry.summary or "")) for entry in overview.entries}
-        self._outcome = Outcome([], [], [], [], "unchanged", {}, {})
+        self._outcome = Outcome([], [], [], [], "unchanged", {}, {}, [], unread_files(overview.directories))
+        self.chosen: dict[str, Statement] = {}
         self._written: dict[str, WrittenDraft] = {}
         self.refused: set[str] = set()
         for directory in overview.directories:
@@ -99,15 +127,19 @@ class _Drafting:
             if directory.cause or reason:
                 self._refuse(directory.scope, reason or f"{directory.error}: {directory.cause}")
 
-    def run(self, scopes: Sequence[str], moved: Sequence[str], progress: DraftProgress) -> Outcome:
+    def run(
+        self, scopes: Sequence[str], moved: Sequence[str], progress: DraftProgress, *, with_outdated: bool = False
+    ) -> Outcome:
         project = self._project
         self.only_tidy()
         plan = make_plan(project, self._overview, self._order, scopes)
         for scope, reason in plan.faults.items():
             self._refuse(scope, reason)
-        drafted = _share(self._clear(scopes), partial(draft_directory, project, plan), progress)
-        drafts = {scope: each for scope, (each, reason) in drafted.items() if each or self._refuse(scope, reason)}
-        self._summaries |= {shown(scope): each.summary for scope, each in drafts.items()}
+        drafts = self.draft(plan, scopes, progress)
+        if with_outdated:
+            new = {*drafts, *moved}
+            kept = [each.scope for each in self._overview.census.kept if each.scope not in {*new, *scopes}]
+            drafts |= self.draft(plan, [scope for scope in kept if self._is_outdated(scope, new)], None)
         self._write_lock(partial(self._decide_ahead, plan, drafts))
         write = partial(write_draft, project, plan, drafts, {**self._summaries})
         for scope, (written, reason) in _share([each for each in drafts if each != ROOT], write).items():
@@ -122,6 +154,27 @@ class _Drafting:
             self._write_agents_alone()
         self._write_lock(self._decide)
         return self._outcome
+
+    def draft(self, plan: DraftPlan, scopes: Sequence[str], progress: DraftProgress | None) -> dict[str, Draft]:
+        """Draft directories, and let each say what it is for; of which nothing can be said, no context is written."""
+        found = _share(self._clear(scopes), partial(draft_directory, self._project, plan), progress)
+        drafts = {scope: each for scope, (each, reason) in found.items() if each or self._refuse(scope, reason)}
+        for scope in sorted(drafts, key=lambda scope: (scope.count("/"), scope != ROOT, scope)):
+            summary = drafts[scope].told or self._summary(scope, drafts[scope])
+            if not summary:
+                self.note(scope, "missing", "")
+                del drafts[scope]
+            self._summaries[shown(scope)] = summary
+        return drafts
+
+    def _summary(self, scope: str, draft: Draft) -> str:
+        """Return the best statement that is not about a directory above; else what was said before."""
+        above = {self._summaries.get(shown(each)) for each in _lineage(scope) if each != scope}
+        best = next((each for each in draft.statements if each.text not in above), None)
+        if best is None:
+            return draft.before
+        self.chosen[scope] = best
+        return best.text
 
     def _write_lock(self, decide: Decision) -> None:
         reason = "" if self._order.is_dry else _attempt(partial(update_lock, self._project, decide))[1]
@@ -196,7 +249,7 @@ class _Drafting:
                 tidy(self._project.disk, directory)
         return self._outcome
 
-    def is_outdated(self, scope: str, new: Collection[str]) -> bool:
+    def _is_outdated(self, scope: str, new: Collection[str]) -> bool:
         """Return whether a draft names a directory below it that is gone, lacks one, or has a `new` one."""
         try:
             values, below = values_of(self._project, self._directories[scope]), self._below.get(scope, ())
@@ -205,7 +258,7 @@ class _Drafting:
         derived, has_new = derived_fields(values), any(each in new for each in below)
         if "subdirectories" not in derived:
             return bool(derived) and has_new
-        there = {f"{shown(os.path.basename(each))}/" for each in below}
+        there = {f"{shown(os.path.basename(each))}/" for each in below if self._summaries.get(shown(each))}
         return has_new or there != {str(each.get("name")) for each in _subdirectories(values)}
 
     def note(self, scope: str, kind: str | None, reason: str) -> None:

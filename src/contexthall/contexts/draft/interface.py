@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Final
 
-from contexthall.contexts.draft.languages.language import SourceOutline
+from contexthall.contexts.draft.file_roles import is_test, is_test_directory
+from contexthall.contexts.draft.languages.language import Export, SourceOutline
 from contexthall.contexts.draft.languages.table import language_of
 from contexthall.contexts.draft.material import read_sources, source_names
-from contexthall.contexts.draft.outline import is_test, is_test_directory
 from contexthall.contexts.scan.directories import ScannedDirectory, is_code
 from contexthall.core.errors import DiskError
 from contexthall.core.paths import shown
 from contexthall.system.disk import Disk
 
-SCHEME: Final = 1
-"""Raise it when signatures are spelt otherwise: interfaces of another scheme are not compared."""
+SCHEME: Final = 2
+"""Raise it when signatures are spelt otherwise: interfaces of another scheme are not compared. 1 had no methods."""
 UNKNOWN: Final = ""
 _DIGITS = 8
 
@@ -37,7 +37,7 @@ def interface(scope: str, names: Iterable[str], sources: Mapping[str, SourceOutl
                 return UNKNOWN
             if source is not None and not source.is_parsed:
                 return UNKNOWN
-            signatures = sorted(" ".join(each.signature.split()) for each in source.exports) if source else []
+            signatures = sorted(map(_to_line, source.exports)) if source else []
         files.append("\n".join([name, *signatures]))
     digits = sha256("\n\n".join(files).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
     return f"{SCHEME}:{digits}"
@@ -53,6 +53,10 @@ def interface_of(disk: Disk, directory: ScannedDirectory) -> str:
         return interface(scope, map(shown, names), read_sources(disk, directory, told))
     except DiskError:
         return UNKNOWN
+
+
+def _to_line(export: Export) -> str:
+    return " ".join([*export.signature.split(), *sorted(export.methods)])
 
 
 def _is_test_file(scope: str, name: str) -> bool:

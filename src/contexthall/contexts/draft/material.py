@@ -4,25 +4,52 @@ The disk is an argument; nothing larger than a source file should be is read.
 """
 
 import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
 from contexthall.contexts.draft.agents import AGENTS_FILE
+from contexthall.contexts.draft.data import DATA
+from contexthall.contexts.draft.file_roles import is_page, is_test, is_test_directory
 from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.languages.project_manifest import ProjectManifest
 from contexthall.contexts.draft.languages.table import LANGUAGES, MANIFESTS, language_of, read, read_manifest
 from contexthall.contexts.draft.project_facts import package_manager
-from contexthall.contexts.draft.syntax.prose import readme_sentence
+from contexthall.contexts.draft.syntax.prose import is_aside, page_title, readme_sentence
+from contexthall.contexts.project import Project
 from contexthall.contexts.scan.directories import ScannedDirectory, is_source
 from contexthall.core import limits
-from contexthall.core.errors import PathMissingError
+from contexthall.core.errors import DiskError, PathMissingError
 from contexthall.core.paths import shown
 from contexthall.system.disk import Disk
 
 _GENERATED = tuple(suffix for language in LANGUAGES for suffix in language.generated_suffixes)
-_READMES = ("readme.md", "readme.rst", "readme.txt", "readme")
+_READMES = (
+    "readme.md",
+    "readme.markdown",
+    "readme.rst",
+    "readme.txt",
+    "readme",
+    "readme.adoc",
+    "package.md",
+    "module.md",
+)
+_NAME = re.compile(rb"[A-Za-z_]\w{2,}")
+_TEST_BASE = re.compile(r"Test(?:Case|Base|Helpers?|Utils?)\.\w+$")
+_HEADERS = (".h", ".hpp", ".hh")
+_LETTERS = re.compile(r"[^a-z0-9]")
+_LAST = re.compile(r"[.:]+")
+_TESTING = re.compile(
+    rb"^\s*(?:@(?:Parameterized)?Test\b|@test [\"']|\[(?:Fact|Test|Theory|TestMethod)|#\[(?:tokio::)?test"
+    rb"|TEST(?:_[FP])?\(|(?:async )?def test_|func Test|(?:public )?function test"
+    rb"|(?:describe|it|test|suite)(?:\.\w+)?[ (][\"'`]|(?:should|specify) [\"'].*do$|TEST_CASE\("
+    rb"|class \w+.*XCTestCase|test\(\")",
+    re.MULTILINE,
+)
+"""How a line begins in a file of tests."""
 
 
 class Material(NamedTuple):
@@ -36,19 +63,99 @@ class Material(NamedTuple):
     """Those whose language is understood."""
     manifests: tuple[ProjectManifest, ...]
     readme: str
-    """The first sentence of its README."""
+    """The first sentence of its README, or its title."""
     package_manager: str
+    mentions: Callable[[], Mapping[str, int]] = dict
+    """Gives exported name → how many of the other files have it. This and what follows is read only when wanted."""
+    tests: tuple[str, ...] = ()
+    """The files that hold tests, the largest first."""
+    titles: Callable[[], Mapping[str, str]] = dict
+    """Gives page → its title."""
+    declared: Callable[[], Mapping[str, Sequence[str]]] = dict
+    """Gives kind, such as `tables` → the names that data declares."""
 
 
-def gather(disk: Disk, directory: ScannedDirectory, manifests: tuple[ProjectManifest, ...]) -> Material:
+def gather(project: Project, directory: ScannedDirectory, manifests: tuple[ProjectManifest, ...]) -> Material:
     """Read a directory, but for its manifests."""
+    disk = project.disk
     every_name = sorted(file.name for file in directory.files)
     names = source_names(directory)
-    sources = read_sources(disk, directory, names)
-    readmes = [name for wanted in _READMES for name in every_name if name.lower() == wanted]
-    readme = next((readme_sentence(_read(disk, directory, name), name) for name in readmes), "")
-    told = tuple(map(shown, names))
-    return Material(shown(directory.scope), told, sources, manifests, readme, package_manager(every_name))
+    texts = {name: _read(disk, directory, name) for name in names if language_of(name)}
+    sources = {shown(name): read(name, data) for name, data in texts.items()}
+    pages = [name for name in names if is_page(directory.scope, name)]
+    sizes = {file.name: file.size for file in directory.files}
+    tests = sorted(
+        (name for name, data in texts.items() if _holds_tests(directory.scope, name, data)), key=sizes.__getitem__
+    )
+    return Material(
+        scope=shown(directory.scope),
+        names=tuple(map(shown, names)),
+        sources=sources,
+        manifests=manifests,
+        readme=_readme(project, directory),
+        package_manager=package_manager(every_name),
+        mentions=partial(_mentions, texts, sources),
+        tests=tuple(map(shown, reversed(tests))),
+        titles=partial(_titles, disk, directory, pages),
+        declared=partial(_declared, disk, directory, names),
+    )
+
+
+def _readme(project: Project, directory: ScannedDirectory) -> str:
+    """Return what the README says, one that is a symlink to another file of the project too."""
+    seen = {each.name: each.kind for each in directory.survey.seen if each.kind in {"file", "symlink"}}
+    for name in (name for wanted in _READMES for name in sorted(seen) if name.lower() == wanted):
+        data = _read(project.disk, directory, name) if seen[name] == "file" else _linked(project, directory, name)
+        if said := readme_sentence(data, name) or _title_of(data, name, directory):
+            return said
+    return ""
+
+
+def _title_of(data: bytes, name: str, directory: ScannedDirectory) -> str:
+    """Return the title of a README without a sentence, if it says more than what the directory is called."""
+    title = page_title(data, name)
+    called = _LETTERS.sub("", os.path.basename(directory.path).lower())
+    return title if " " in title and not is_aside(title) and _LETTERS.sub("", title.lower()) != called else ""
+
+
+def _titles(disk: Disk, directory: ScannedDirectory, pages: Sequence[str]) -> dict[str, str]:
+    return {shown(name): page_title(_read(disk, directory, name), name) for name in pages}
+
+
+def _declared(disk: Disk, directory: ScannedDirectory, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return what schemas, resources and the like declare, by kind."""
+    found: dict[str, dict[str, None]] = {}
+    for name in names:
+        if kind := DATA.get(name.rpartition(".")[2].lower()):
+            text = _read(disk, directory, name)
+            found.setdefault(kind.title, {}).update(dict.fromkeys(kind.names(text)))
+    return {title: tuple(each) for title, each in found.items() if each}
+
+
+def _linked(project: Project, directory: ScannedDirectory, name: str) -> bytes:
+    """Read what a symlink leads to, if that is in the project."""
+    try:
+        place = project.disk.real(os.path.join(directory.path, name))
+        inside = f"{place}".startswith(project.base.rstrip("/") + "/")
+        return project.disk.read_small(place, limits.DRAFTED_FILE_BYTES)[1] if inside else b""
+    except DiskError:
+        return b""
+
+
+def _holds_tests(scope: str, name: str, data: bytes) -> bool:
+    if _TEST_BASE.search(name) or name.endswith(_HEADERS):
+        return False
+    return is_test(name) or (is_test_directory(scope) and _TESTING.search(data) is not None)
+
+
+def _mentions(texts: Mapping[str, bytes], sources: Mapping[str, SourceOutline]) -> dict[str, int]:
+    """Count for each exported name the other files that have it; tests do not count."""
+    code = {name: data for name, data in texts.items() if not is_test(name)}
+    if len(code) <= 1:
+        return {}
+    seen = Counter(word for data in code.values() for word in set(_NAME.findall(data)))
+    exports = (export.name for source in sources.values() for export in source.exports)
+    return {name: seen[last] - 1 for name in exports if (last := _LAST.split(name)[-1].encode()) in seen}
 
 
 def source_names(directory: ScannedDirectory) -> tuple[str, ...]:
@@ -82,12 +189,12 @@ def parse_manifests(
 
 
 def language_sizes(directories: Iterable[ScannedDirectory]) -> Mapping[str, int]:
-    """Return how many bytes there are of each language."""
+    """Return how many bytes there are of each language, the largest first."""
     sizes: Counter[str] = Counter()
     for file in (file for directory in directories for file in directory.files):
         if (language := language_of(file.name)) and not file.name.endswith(_GENERATED):
             sizes[language.name] += file.size
-    return sizes
+    return {name: sizes[name] for name in sorted(sizes, key=lambda name: (sizes[name], name), reverse=True)}
 
 
 def _read(disk: Disk, directory: ScannedDirectory, name: str) -> bytes:

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from contexthall.contexts.draft.interface import interface
 from contexthall.contexts.draft.languages.language import Layout
-from contexthall.contexts.draft.languages.table import MANIFESTS
+from contexthall.contexts.draft.languages.table import MANIFESTS, TITLES
 from contexthall.contexts.draft.material import gather, language_sizes, parse_manifests, read_manifests
 from contexthall.contexts.draft.outline import draft
 from contexthall.contexts.draft.syntax.prose import first_sentence
+from contexthall.contexts.draft.witnesses import Statement, project_statement, statements
 from contexthall.contexts.files.claims import edited_fields
 from contexthall.contexts.files.lock import Lock
 from contexthall.contexts.files.merge import DIGITS, FULL, derived_fields, digests
@@ -43,6 +44,8 @@ class DraftPlan(NamedTuple):
     """Of the project's directory."""
     language: str
     """The one that most of the code is in; empty if there is none."""
+    languages: Sequence[str]
+    """Their names as they are written in a sentence, the one that most of the code is in first."""
     directories: Mapping[str, ScannedDirectory]
     below: Mapping[str, Sequence[str]]
     """Scope → the scopes directly below it that count."""
@@ -56,11 +59,16 @@ class DraftPlan(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """The drafted fields of a directory, and what it will be said to be for, by whomever."""
+    """The drafted fields of a directory but for its summary, and what can be said of it."""
 
     fields: dict[str, Value]
-    summary: str
-    interface: str
+    statements: tuple[Statement, ...]
+    """The best first."""
+    told: str = ""
+    """Its summary in the words of a person, which stay."""
+    before: str = ""
+    """Its summary as a machine wrote it before."""
+    interface: str = ""
     """What others may use of it, in digits; empty if that is not known."""
 
 
@@ -81,7 +89,8 @@ def make_plan(project: Project, overview: Overview, order: Order, scopes: Sequen
     return DraftPlan(
         order=order._replace(is_full=order.is_full or overview.config.mode == "full"),
         name=shown(name),
-        language=max(sizes, key=lambda each: (sizes[each], each), default=""),
+        language=next(iter(sizes), ""),
+        languages=[TITLES[each] for each in sizes],
         directories=directories,
         below=below_each(overview),
         manifests=manifests,
@@ -101,23 +110,28 @@ def below_each(overview: Overview) -> dict[str, list[str]]:
 
 
 def draft_directory(project: Project, plan: DraftPlan, scope: str) -> Draft:
-    """Draft a directory, but for what is said of those below it."""
+    """Draft a directory, but for what is said of those below it, and for which statement becomes its summary."""
     directory = plan.directories[scope]
     values = values_of(project, directory)
     derived = derived_fields(values)
     inherited = {name: text for name, text in plan.manifests.get(ROOT, {}).items() if MANIFESTS[name].inherits}
-    material = gather(project.disk, directory, parse_manifests(plan.manifests[scope], inherited))
+    material = gather(project, directory, parse_manifests(plan.manifests[scope], inherited))
+    said = tuple(statements(material))
+    if scope == ROOT:
+        said = (*said, project_statement(plan.name, plan.languages))
     fields = draft(
         material,
         plan.layout,
-        sorted(shown(os.path.basename(each)) for each in plan.below.get(scope, ())),
         is_full=plan.order.is_full or any(name in derived for name in FULL),
         name=plan.name,
         language=plan.language if scope == ROOT else "",
+        summary=said[0].text if said else "",
     )
     is_ours = not values or ("summary" in derived and "summary" not in edited(project, plan, scope, values))
-    told = interface(material.scope, material.names, material.sources)
-    return Draft(fields, first_of(fields if is_ours else values), told)
+    usable = interface(material.scope, material.names, material.sources)
+    if not is_ours:
+        return Draft(fields, said, told=first_of(values), interface=usable)
+    return Draft(fields, said, before=str(values.get("summary") or ""), interface=usable)
 
 
 def values_of(project: Project, directory: ScannedDirectory) -> Mapping[str, Value]:

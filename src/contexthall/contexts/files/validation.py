@@ -33,6 +33,8 @@ _DECLARED = re.compile(
     r"(?:class|interface|type|enum|struct|trait|union|def|fn|function\*?|const|let|var|static|mod|namespace|module"
     r"|func(?:\s*\([^)]*\))?)\s+([^\W\d]\w*)"
 )
+_FILE_BEFORE = re.compile(r"^[^\s:]+\.\w+: ")
+"""A drafted export begins with the file that it is in."""
 _CALLED = re.compile(r"(?<!\w)([^\W\d]\w*+)\s*+\(")
 _ALONE = re.compile(r"([^\W\d]\w*)(?:\s*[:=].*)?", re.DOTALL)
 _DEPENDENCY = re.compile(r"@?[^\s,;<>=!~@\[(^]+")
@@ -206,7 +208,7 @@ def _compare_files(code: _Code, scope: str, values: dict[str, Value]) -> Iterato
 
 def exported_name(signature: str) -> str:
     """Return the name in a signature of whatever language; empty if it is not clear which one that is."""
-    text = _MODIFIERS.sub("", known(signature).strip())
+    text = _MODIFIERS.sub("", _FILE_BEFORE.sub("", known(signature).strip(), count=1))
     declared = _DECLARED.match(text) or _CALLED.search(text) or _ALONE.fullmatch(text)
     return declared[1] if declared and declared[1] not in _KEYWORDS else ""
 

@@ -30,6 +30,10 @@ SMALL_PROJECT = 64
 """In a project of up to this many directories each is worth a context, unless the project says otherwise."""
 MIN_TOKENS = 4096
 """How much a directory of a larger project must hold."""
+_CACHE_TAG = "CACHEDIR.TAG"
+"""A directory with a file of this name is a cache that can be made again."""
+_CONTEXT_CACHE = frozenset(["manifest.json", "index.json", "documents"])
+"""What a cache of documents consists of."""
 _UNCOUNTED = frozenset([LOCK_FILE, ".mcp.json", ".mcp.json.before-context-hall"])
 """Files of the hall, and about it: they say nothing of their directory."""
 _rules = lru_cache(maxsize=256)(parse_rules)
@@ -131,18 +135,25 @@ def look_at_one(disk: Disk, root: str, scope: str) -> ScannedDirectory:
 
 
 def walk(
-    disk: Disk, root: str, config: Config, known: Mapping[str, ScannedDirectory] = MappingProxyType({})
+    disk: Disk,
+    root: str,
+    config: Config,
+    known: Mapping[str, ScannedDirectory] = MappingProxyType({}),
+    repositories: list[str] | None = None,
 ) -> Iterator[ScannedDirectory]:
     """Look at the root, which is no symlink, and at every directory below it that may be entered, parents first.
 
-    What has not changed since it became `known` is not looked at more closely than it takes to see that.
+    What has not changed since it became `known` is not looked at more closely than it takes to see that. Other
+    repositories are not entered, and added to `repositories`.
     """
     unwanted = _rules(tuple(pattern.encode() for pattern in config.ignore))
     waiting: list[tuple[str, tuple[Level, ...], int]] = [(ROOT, (), 0)]
     while waiting:
         scope, above, depth = waiting.pop()
         directory = _look_if_there(disk, root, scope, above, known.get(scope))
-        if directory is None:
+        if directory is None or (scope != ROOT and _is_elsewhere(directory)):
+            if directory is not None and repositories is not None and is_repository(directory):
+                repositories.append(scope)
             continue
         yield directory
         for name in reversed(directory.subdirectories) if depth < config.max_depth else ():
@@ -221,6 +232,17 @@ def _look_if_there(
         return ScannedDirectory(scope, _path(root, scope), levels=above, error=sentence, cause=error.detail)
     is_environment = scope != ROOT and any(file.name == VIRTUAL_ENVIRONMENT for file in directory.every_file)
     return None if is_environment else directory
+
+
+def is_repository(directory: ScannedDirectory) -> bool:
+    """Return whether a directory is the top of a git repository, a submodule or a worktree."""
+    return any(each.name == ".git" for each in directory.survey.seen)
+
+
+def _is_elsewhere(directory: ScannedDirectory) -> bool:
+    """Return whether a directory is no part of the project around it: another repository, or a cache."""
+    names = {each.name for each in directory.survey.seen}
+    return ".git" in names or _CACHE_TAG in names or names >= _CONTEXT_CACHE
 
 
 def _with_own_rules(

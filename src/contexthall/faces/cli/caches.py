@@ -18,8 +18,8 @@ from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, prin
 CACHE = click.option(
     "--cache",
     required=True,
-    metavar="DIR",
-    help="The cache: a path, or a name below the cache root.",
+    metavar="DIR|URL",
+    help="The cache: a path, a name below the cache root, or a URL of a store.",
     shell_complete=completed_by("caches"),
 )
 
@@ -42,7 +42,7 @@ Examples:
   context build --packages --cache .context/caches/packages"""
 )
 @directory_option("--sources", about="A folder of documents, or NAME=DIR. Repeatable.", multiple=True)
-@directory_option("--cache", about="Where the cache shall be.", required=True)
+@directory_option("--cache", about="Where the cache shall be: a path, or a URL of a store.", required=True)
 @click.option("--force", is_flag=True, help="Replace the cache that is there, in one step.")
 @click.option(
     "--format",

@@ -33,6 +33,7 @@ from contexthall.faces.cli.output import (
     print_json,
     print_lines,
     say,
+    say_unread,
     shortened,
 )
 
@@ -42,9 +43,8 @@ if TYPE_CHECKING:
 _BECAME = {"changed": "has changed", "gone": "is gone"}
 _WIDEST_NAME = 40
 _WIDEST_SUMMARY = 80
-_REMEDY = (
-    "`context init` for what is missing; for what is stale `context regen`, or `context rehash` if it is still true"
-)
+_REMEDY = "for what is stale `context regen`, or `context rehash` if it is still true"
+_MISSING_REMEDY = "for what is missing `context init`, or words of your own where it has nothing to say"
 _CACHES_REMEDY = "`context refresh` for caches that are stale"
 
 
@@ -53,8 +53,9 @@ _CACHES_REMEDY = "`context refresh` for caches that are stale"
     "--check",
     "must_be_fresh",
     is_flag=True,
-    help="Exit with 8 unless every context is there and fresh, and no cache is stale.",
+    help="Exit with 8 if a context or a cache is stale.",
 )
+@click.option("--strict", is_flag=True, help="With --check, also if a directory lacks its context.")
 @click.option(
     "--drift",
     type=click.Choice(DRIFTS),
@@ -62,7 +63,7 @@ _CACHES_REMEDY = "`context refresh` for caches that are stale"
 )
 @JSON
 @roots_options
-def status(must_be_fresh: bool, drift: str | None, as_json: bool, hall: HallChoice) -> None:
+def status(must_be_fresh: bool, drift: str | None, strict: bool, as_json: bool, hall: HallChoice) -> None:
     """Show which contexts and caches are stale.
 
     First the directories of the project, then the caches. With --json it prints the same JSON as the tool
@@ -82,10 +83,11 @@ def status(must_be_fresh: bool, drift: str | None, as_json: bool, hall: HallChoi
     else:
         print_data(_overview(project, listing, status_rows(caches, opened.settings.working_directory)))
     counts = [_counts(listing), *([count_states(caches)] if caches else [])]
-    remedies = list(_remedies(listing, caches, drift or CONTENT)) if must_be_fresh else []
+    remedies = list(_remedies(listing, caches, drift or CONTENT, strict=strict)) if must_be_fresh else []
     if remedies:
         raise CheckFailedError("; ".join(counts), hint="; ".join(remedies))
     if not as_json:
+        say_unread(listing.unread)
         for words in counts:
             say(words)
 
@@ -179,9 +181,14 @@ def _reports(library: "Library") -> "dict[str, CacheReport]":
         return {}
 
 
-def _remedies(listing: ContextListing, caches: "Mapping[str, CacheReport]", level: str) -> Iterator[str]:
-    if any(is_beyond(entry.state, entry.drift, level) for entry in listing.entries):
+def _remedies(
+    listing: ContextListing, caches: "Mapping[str, CacheReport]", level: str, *, strict: bool
+) -> Iterator[str]:
+    there = [entry for entry in listing.entries if entry.state != MISSING or entry.error]
+    if any(is_beyond(entry.state, entry.drift, level) for entry in there):
         yield _REMEDY
+    if strict and any(entry.state == MISSING and not entry.error for entry in listing.entries):
+        yield _MISSING_REMEDY
     if any(report.freshness.state == "stale" for report in caches.values()):
         yield _CACHES_REMEDY
 

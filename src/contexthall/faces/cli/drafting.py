@@ -9,7 +9,7 @@ from contexthall.contexts.project import Outcome
 from contexthall.core.errors import DiskError, UsageError
 from contexthall.core.wire import compact
 from contexthall.faces.cli.options import JSON, DraftFlags, HallChoice, completed_by, drafting_options, project_options
-from contexthall.faces.cli.output import ProgressBar, on_one_line, print_json, print_lines, say
+from contexthall.faces.cli.output import ProgressBar, on_one_line, print_json, print_lines, say, say_unread
 
 
 @click.command(epilog="\b\nExample:\n  context init --dry-run")
@@ -23,7 +23,13 @@ def init(context: click.Context, flags: DraftFlags, as_json: bool, hall: HallCho
     What is there stays as it is, but for the scope of directories that were moved, and for drafts that name directories
     which are gone or do not name new ones.
     """
-    _draft(context, hall.open().init_contexts, flags, as_json=as_json)
+    opened = hall.open()
+    if hall.path is None and (top := opened.project.repository_above()):
+        raise UsageError(
+            f"this is a part of the repository at {top}",
+            hint=f"type `context init --path {top}`, or `context init --path .` if it is a project of its own",
+        )
+    _draft(context, opened.init_contexts, flags, as_json=as_json)
 
 
 @click.command(
@@ -73,6 +79,7 @@ def _draft(context: click.Context, draft: Callable[..., Outcome], flags: DraftFl
     for scope, reason in outcome.failed:
         say(on_one_line(f"{scope}: {reason}"))
     if not as_json:
+        say_unread(outcome.unread)
         for words in _whose_words(outcome, dry_run=dry_run):
             say(on_one_line(words))
         say(on_one_line(f"{_counts(outcome, dry_run=dry_run)}; AGENTS.md: {outcome.agents}"))
@@ -92,7 +99,8 @@ def _whose_words(outcome: Outcome, *, dry_run: bool) -> Iterator[str]:
 def _counts(outcome: Outcome, *, dry_run: bool) -> str:
     done = {"written": outcome.written, "updated": outcome.updated, "unchanged": outcome.unchanged}
     counts = {**{what: len(scopes) for what, scopes in done.items()}, "failed": len(outcome.failed)}
-    if not any(counts.values()):
+    if not (any(counts.values()) or outcome.missing):
         return "nothing to draft"
     would = "nothing was written; it would be " if dry_run else ""
-    return would + ", ".join(f"{count} {what}" for what, count in counts.items())
+    text = would + ", ".join(f"{count} {what}" for what, count in counts.items())
+    return f"{text}; {len(outcome.missing)} to be written by people" if outcome.missing else text

@@ -5,13 +5,15 @@
 
 import asyncio
 import logging
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import click
 
 from contexthall.core.catalog import JsonObject, ToolResult
-from contexthall.core.errors import CheckFailedError, DiskError, MemberError, ToolFailedError
+from contexthall.core.errors import CheckFailedError, DiskError, MemberError, ToolFailedError, UsageError
 from contexthall.faces.cli import guild_report
 from contexthall.faces.cli.guild_report import command_hint, named, to_json
 from contexthall.faces.cli.importing import import_members
@@ -194,6 +196,31 @@ def approve(member: str, hall: HallChoice) -> None:
 
 
 @guild.command
+@click.argument("member", shell_complete=completed_by("members"))
+@click.argument("tools", nargs=-1, metavar="[TOOL]...")
+@guild_options
+def enable(member: str, tools: tuple[str, ...], hall: HallChoice) -> None:
+    """Switch tools of a member on, or all of them.
+
+    Its manifest is written, and keeps everything else. A hall that serves follows within two seconds.
+    """
+    _switch(hall, member, tools, on=True)
+
+
+@guild.command
+@click.argument("member", shell_complete=completed_by("members"))
+@click.argument("tools", nargs=-1, metavar="[TOOL]...")
+@guild_options
+def disable(member: str, tools: tuple[str, ...], hall: HallChoice) -> None:
+    """Switch tools of a member off, or all of them.
+
+    Agents neither see nor call them then. Its manifest is written, and keeps everything else. A hall that serves
+    follows within two seconds.
+    """
+    _switch(hall, member, tools, on=False)
+
+
+@guild.command
 @click.argument("name")
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND [ARGS]...")
 @click.option("--version", default="1.0.0", show_default=True, metavar="TEXT", help="The version of its manifest.")
@@ -210,6 +237,25 @@ def add(name: str, command: tuple[str, ...], version: str, hall: HallChoice) -> 
 guild.add_command(import_members)
 
 
+@guild.command
+@click.argument("action", type=click.Choice(["set"]))
+@click.argument("name")
+@guild_options
+def secret(action: str, name: str, hall: HallChoice) -> None:  # noqa: ARG001 - there is one action
+    """Keep a secret in your keyring, for members.
+
+    It is asked for, or read from standard input. A manifest names it: `"env": {"API_KEY": "${keyring:NAME}"}`.
+    """
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UsageError(f"{name!r} cannot be the name of a secret", hint="letters, digits and `_`")
+    is_typed = sys.stdin.isatty()
+    value = click.prompt("secret", hide_input=True, err=True) if is_typed else sys.stdin.read().rstrip("\r\n")
+    if not value:
+        raise UsageError("the secret is empty", hint="nothing was kept")
+    hall.open().keep_secret(name, value)
+    say(f"kept {name} in the keyring\n\nhint: name it in a manifest as ${{keyring:{name}}}")
+
+
 def _refresh_and_print(manager: MCPManager, names: Sequence[str], print_line: Callable[[str], None]) -> None:
     """Refresh members and print a line for each as it happens; first for those that cannot even be started."""
     failures: list[OSError | DiskError] = []
@@ -217,7 +263,7 @@ def _refresh_and_print(manager: MCPManager, names: Sequence[str], print_line: Ca
     def on_event(event: Event) -> None:
         try:
             if line := guild_report.event_line(event):
-                print_line(line)
+                (say if event.kind == "starting" else print_line)(line)
         except (OSError, DiskError) as error:  # the refresh is worth finishing, for others
             failures.append(error)
 
@@ -272,3 +318,9 @@ def _print_warning(record: logging.LogRecord) -> None:
     """Print a warning of the guild; not about a member that fails, which its events report."""
     if record.name != _MANAGER_LOGGER or record.levelno != logging.WARNING:
         say(on_one_line(f"{record.levelname.lower()}: {record.getMessage()}"))
+
+
+def _switch(hall: HallChoice, member: str, tools: tuple[str, ...], *, on: bool) -> None:
+    view = hall.open().guild.switch(member, tools, on=on)
+    off = f"; off: {', '.join(map(on_one_line, view.switched_off))}" if view.switched_off else ""
+    say(f"{named(view)}: {counted(len(view.tools), 'tool')} on{off}")

@@ -122,6 +122,8 @@ def event_line(event: Event) -> str:
             return on_one_line(f"{event.member}: {counted(len(event.tools), 'tool')}")
         case "error":
             return on_one_line(f"{event.member}: error: {event.error}")
+        case "starting":
+            return on_one_line(f"{event.member}: {event.progress}")
         case "started" | "stopped" | "roster_changed":
             return ""
 

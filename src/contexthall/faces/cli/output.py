@@ -7,7 +7,7 @@ rather than show. A script gets data as they are.
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from io import StringIO
@@ -82,6 +82,13 @@ def escaped(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else many}"
+
+
+def say_unread(unread: Mapping[str, int]) -> None:
+    """Say which source files drafts do not read, by language."""
+    if unread:
+        told = [counted(count, f"{language} file") for language, count in unread.items()]
+        say(f"{', '.join(told)}, not read")
 
 
 def age(moment: str, now: datetime) -> str:

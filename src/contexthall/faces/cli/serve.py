@@ -18,6 +18,13 @@ Examples:
     "--http", metavar="[HOST:]PORT", help="Serve agents and people over HTTP instead: MCP at /mcp, a page at /."
 )
 @click.option("--token", metavar="TEXT", help="What whoever asks over HTTP must know.")
+@click.option(
+    "--drain",
+    type=click.FloatRange(0, 3600),
+    default=0,
+    metavar="SECONDS",
+    help="Serve on for so long after SIGTERM, while /readyz says 503.  [default: 0]",
+)
 @hall_options
 @click.option(
     "--reply",
@@ -34,7 +41,14 @@ Examples:
     type=click.Choice(["all", "stale", "never"]),
     help="Whose tool lists to refresh after the start.  [default: all]",
 )
-def serve(http: str | None, token: str | None, hall: HallChoice) -> None:
+@click.option(
+    "--journal",
+    type=click.Choice(["brief", "full", "off"]),
+    default="brief",
+    show_default=True,
+    help="What to record of calls: that they were made, their arguments and results too, or nothing.",
+)
+def serve(http: str | None, token: str | None, journal: str, drain: float, hall: HallChoice) -> None:
     """Serve the hall over standard input and output, or over HTTP.
 
     Ends with exit code 0 when the agent closes standard input, and on SIGTERM or SIGINT.
@@ -46,8 +60,10 @@ def serve(http: str | None, token: str | None, hall: HallChoice) -> None:
     if http is None:
         if token is not None:
             raise UsageError("--token is for --http", hint="over standard input and output nobody else can ask")
+        if drain:
+            raise UsageError("--drain is for --http", hint="over standard input and output nobody else can ask")
         opened = hall.open()
-        load("stdio", "serve").serve_stdio(opened)
+        load("stdio", "serve").serve_stdio(opened, journal)
     else:
         # Confined from the start, so that a cache root that leads out of the project is refused.
-        load("http", "serve").serve_http(hall._replace(confine=True), http, token)
+        load("http", "serve").serve_http(hall._replace(confine=True), http, token, journal, drain)

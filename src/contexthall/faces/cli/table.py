@@ -52,6 +52,8 @@ COMMANDS = {
     "caches": CommandEntry("caches", DOCUMENTS, "List the document caches that are there."),
     "inspect": CommandEntry("caches", DOCUMENTS, "Tell the version, document count and size of a cache."),
     "verify": CommandEntry("caches", DOCUMENTS, "Check that a cache is what it says it is."),
+    "push": CommandEntry("stores", DOCUMENTS, "Put a cache into an object store."),
+    "pull": CommandEntry("stores", DOCUMENTS, "Get a cache from an object store."),
     "init": CommandEntry("drafting", CONTEXTS, "Draft contexts for directories without one, and AGENTS.md."),
     "status": CommandEntry("contexts", CONTEXTS, "Show which contexts and caches are stale."),
     "show": CommandEntry("contexts", CONTEXTS, "Show what is known of a directory, and if it is still true."),
@@ -66,6 +68,7 @@ COMMANDS = {
     "tools": CommandEntry("tools", AGENT, "Show the tools an agent would see, and what they cost in tokens."),
     "call": CommandEntry("tools", AGENT, "Call a tool as an agent would, and print its answer."),
     "hook": CommandEntry("briefing", AGENT, "Answer an event of an agent, which runs this by itself."),
+    "activity": CommandEntry("activity", AGENT, "Show what agents called, and what came of it."),
     "completion": CommandEntry("completion", SHELL, "Print what teaches your shell to complete commands."),
 }
 """By name, in the order in which people need them; those of a group stand together."""

@@ -8,6 +8,7 @@ from typing import Any
 from contexthall.core import limits
 from contexthall.core.catalog import Caller, Catalog, JsonObject, ToolResult
 from contexthall.core.errors import UnknownToolError
+from contexthall.core.tracing import traced
 from contexthall.faces.workers import Workers
 from contexthall.protocol.messages import INTERNAL_ERROR, INVALID_PARAMS, Result, RpcError
 from contexthall.protocol.server import BOTH, Call, Era, Method, Report, ServerRole
@@ -67,9 +68,10 @@ class HallServer:
 
     async def _call_tool(self, call: Call, report: Report) -> Result:
         name, arguments = call.params["name"], call.params.get("arguments") or {}
-        caller = replace(self._caller, progress=report)
+        caller = replace(self._caller, progress=report, client=call.client or call.server.client)
         try:
-            return _to_result(await self.catalog.call(name, arguments, caller, run_plain=self._workers.run))
+            with traced(call.params.get("_meta")):
+                return _to_result(await self.catalog.call(name, arguments, caller, run_plain=self._workers.run))
         except UnknownToolError:
             most = limits.UNKNOWN_TOOL_CHARACTERS
             shown = name if len(name) <= most else f"{name[:most]}…"

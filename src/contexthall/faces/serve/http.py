@@ -4,7 +4,8 @@ Loaded only where it is asked for, so that an agent over pipes does not wait for
 """
 
 import secrets
-import socket
+from collections.abc import Awaitable, Callable
+from functools import partial
 from urllib.parse import quote
 
 import anyio
@@ -24,9 +25,12 @@ from contexthall.faces.web.app import Access, Site
 from contexthall.faces.web.guard import HostNames
 from contexthall.faces.web.listener import bind, listen
 from contexthall.hall import Hall
+from contexthall.system.journal import JournalMode
 
 
-def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
+def serve_http(
+    choice: HallChoice, where: str, token: str | None, journal: JournalMode = "brief", drain_seconds: float = 0
+) -> None:
     """Serve agents and people, at `where`, until a signal comes."""
     address = Address.read(where)
     hall = choice.open()
@@ -38,7 +42,11 @@ def serve_http(choice: HallChoice, where: str, token: str | None) -> None:
     site = Site(hall, mcp, Access(names, token, secrets.token_urlsafe(32)), version=__version__)
     freeze_heap()
     ready = f"Context Hall at {address.url}" + (f"#token={quote(token, safe='')}" if token else "")
-    anyio.run(_run_http, hall, mcp, site, bound, ready)
+    listening = partial(
+        listen, site, bound, on_ready=lambda: say(ready), on_drain=site.drain, drain_seconds=drain_seconds
+    )
+    with hall.journalling(journal):
+        anyio.run(_run_http, hall, mcp, site, listening)
 
 
 def mcp_endpoint(hall: Hall, catalog: Catalog) -> HttpEndpoint:
@@ -48,14 +56,14 @@ def mcp_endpoint(hall: Hall, catalog: Catalog) -> HttpEndpoint:
     return HttpEndpoint(server)
 
 
-async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, bound: socket.socket, ready: str) -> None:
+async def _run_http(hall: Hall, mcp: HttpEndpoint, site: Site, listening: Callable[..., Awaitable[None]]) -> None:
     def end() -> None:
         site.end_streams()
         mcp.end_streams()
 
     with refreshing_caches(hall):
         async with hall.running(refresh=True), mcp.running():
-            await listen(site, bound, on_ready=lambda: say(ready), on_end=end)
+            await listening(on_end=end)
 
 
 def _validated(token: str) -> str:

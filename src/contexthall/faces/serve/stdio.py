@@ -11,9 +11,10 @@ from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.serve.heap import freeze_heap
 from contexthall.faces.serve.refreshing import refreshing_caches
 from contexthall.hall import Hall
+from contexthall.system.journal import JournalMode
 
 
-def serve_stdio(hall: Hall) -> None:
+def serve_stdio(hall: Hall, journal: JournalMode = "brief") -> None:
     """Serve an agent until it closes standard input, or a signal comes."""
     seconds = hall.settings.tool_timeout_seconds
     server = HallServer(hall.catalog, hall.caller, version=__version__, tool_timeout_seconds=seconds)
@@ -21,7 +22,8 @@ def serve_stdio(hall: Hall) -> None:
         say("waiting for an agent, which starts this itself once `context connect` has told it; Ctrl-D ends it")
     pipes = claim_standard_streams()
     freeze_heap()
-    asyncio.run(_run_stdio(hall, server, pipes))
+    with hall.journalling(journal):
+        asyncio.run(_run_stdio(hall, server, pipes))
 
 
 async def _run_stdio(hall: Hall, server: HallServer, pipes: Pipes) -> None:

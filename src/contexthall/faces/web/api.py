@@ -28,6 +28,7 @@ from contexthall.caches.library import (
     is_markdown,
 )
 from contexthall.core import limits, wire
+from contexthall.core.activity import summaries
 from contexthall.core.catalog import FailedResult, JsonObject, Tool, ToolResult
 from contexthall.core.errors import (
     CODES,
@@ -108,6 +109,7 @@ class Api:
             "/api/contexts/show": self._show_context,
             "/api/tools": self._list_tools,
             "/api/tools/show": self._show_own_tool,
+            "/api/activity": self._list_activity,
             "/api/guild": self._list_members,
             "/api/guild/tool": self._show_tool,
             "/api/guild/difference": self._show_difference,
@@ -119,6 +121,7 @@ class Api:
             "/api/guild/refresh": self._refresh,
             "/api/guild/stop": self._stop,
             "/api/guild/approve": self._approve,
+            "/api/guild/switch": self._switch,
         }
         return [
             *(Route(path, partial(_read, work)) for path, work in reading.items()),
@@ -250,7 +253,7 @@ class Api:
     async def _call_own_tool(self, body: JsonObject) -> JsonObject:
         tool, arguments = self._own_tool(_string(body, "tool")), _arguments(body)
         caller, run_plain = self._hall.confined_caller, self._workers.run
-        return _outcome(await self._hall.catalog.run(tool, arguments, caller, run_plain=run_plain))
+        return _outcome(await self._hall.catalog.call(tool.name, arguments, caller, run_plain=run_plain))
 
     def _own_tools(self) -> dict[str, Tool]:
         return {tool.name: tool for tool in self._hall.catalog.tools if tool.original is None}
@@ -269,6 +272,11 @@ class Api:
         with anyio.move_on_after(limits.PAGE_ROSTER_SECONDS):  # large members are looked at by the refresh
             await self._hall.guild.look_again()
         return {"members": self._members()}
+
+    async def _list_activity(self, _params: QueryParams) -> JsonObject:
+        calls, unread = await self._in_thread(lambda: self._hall.activity(limits.JOURNAL_CALLS))
+        newest = [each._asdict() for each in reversed(calls[-limits.PAGE_CALLS :])]
+        return {"calls": newest, "tools": [each._asdict() for each in summaries(calls)], "unread": unread}
 
     async def _show_tool(self, params: QueryParams) -> JsonObject:
         manager, member, tool = self._guild(), _text(params, "member"), _text(params, "tool")
@@ -320,6 +328,13 @@ class Api:
             raise CheckFailedError("its definitions have changed again since that difference was shown")
         approved = manager.approve(name)
         return {"member": self.describe_member(name), "approved": [change._asdict() for change in approved]}
+
+    async def _switch(self, body: JsonObject) -> JsonObject:
+        name, is_on, manager = _string(body, "member"), body.get("on"), self._guild()
+        if not isinstance(is_on, bool):
+            raise UsageError("`on` must be true or false")
+        manager.switch(name, [_string(body, "tool")] if body.get("tool") is not None else [], on=is_on)
+        return {"member": self.describe_member(name)}
 
     def _guild(self) -> MCPManager:
         if not self._hall.has_guild:

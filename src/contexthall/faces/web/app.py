@@ -21,6 +21,7 @@ from contexthall.core.errors import HallError
 from contexthall.faces.web.api import Api
 from contexthall.faces.web.events import EventStreams
 from contexthall.faces.web.guard import Guard, HostNames, RefusedError, respond_to_error
+from contexthall.faces.web.operations import READY, Operations
 from contexthall.hall import Hall
 from contexthall.system.disk import Disk
 
@@ -49,10 +50,12 @@ class Site:
         api = Api(hall, write_token=access.write_token)
         manager = hall.guild if hall.has_guild else None
         self._events = EventStreams(manager, api.describe_member, version=version)
+        self._operations = Operations(version=version, store_traffic=hall.store_traffic)
         files = dict(_page_files(Disk()))
         routes = [
             *(Route(path, file, methods=["GET"]) for path, file in files.items()),
             *api.routes(),
+            *self._operations.routes(),
             Route("/api/events", self._events),
             Route("/mcp", mcp),
         ]
@@ -62,10 +65,15 @@ class Site:
         handled = (HTTPException, RefusedError, HallError, ClientDisconnect, Exception)
         app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, respond_to_error))
         app.router.redirect_slashes = False
-        self._guard = Guard(app, access.names, access.token, open_paths=files)
+        guard = Guard(app, access.names, access.token, open_paths=[*files, READY])
+        self._app = self._operations.counting(guard, self.paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._guard(scope, receive, send)
+        await self._app(scope, receive, send)
+
+    def drain(self) -> None:
+        """Tell load balancers to ask another hall."""
+        self._operations.drain()
 
     def end_streams(self) -> None:
         """End the event streams of all pages."""

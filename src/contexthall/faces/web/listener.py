@@ -58,9 +58,18 @@ def _refused(address: Address, error: OSError) -> UsageError:
 
 
 async def listen(
-    app: ASGIApp, bound: socket.socket, *, on_ready: Callable[[], None], on_end: Callable[[], None]
+    app: ASGIApp,
+    bound: socket.socket,
+    *,
+    on_ready: Callable[[], None],
+    on_end: Callable[[], None],
+    on_drain: Callable[[], None] = lambda: None,
+    drain_seconds: float = 0,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; `on_end` is called when one has come, before requests under way are waited for."""
+    """Serve until SIGTERM or SIGINT; `on_end` is called when one has come, before requests under way are waited for.
+
+    With `drain_seconds`, the first signal only calls `on_drain`; the hall ends so much later, or at the next signal.
+    """
     server = _HttpServer(app, on_ready)
     loop = asyncio.get_running_loop()
 
@@ -68,8 +77,14 @@ async def listen(
         server.should_exit = True
         on_end()
 
+    def drain() -> None:
+        on_drain()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, end)
+        loop.call_later(drain_seconds, end)
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end)
+        loop.add_signal_handler(number, drain if drain_seconds else end)
     await server.serve(sockets=[bound])
 
 

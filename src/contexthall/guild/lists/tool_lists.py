@@ -178,7 +178,8 @@ class ToolLists:
     def _set(self, member: Member) -> None:
         facts = self._facts[member.name]
         force = tools_in_force(facts.listed, facts.record, member.version, facts.fingerprint, hold=self._hold)
-        member.tools, member.cached_at, member.freshness = list(force.tools), force.cached_at, force.freshness
+        member.offer(force.tools)
+        member.cached_at, member.freshness = force.cached_at, force.freshness
         member.changes, member.is_held, member.left_out = force.changes, force.is_held, force.left_out
 
     def _may_write_over(self, member: Member) -> bool:

@@ -7,8 +7,20 @@ from contextlib import suppress
 
 from contexthall.core.errors import DiskError, UsageError
 from contexthall.guild.members.discovery import discover_guild_members, is_looked_into
-from contexthall.guild.members.manifest import FILE_NAMES, FIRST_VERSION, NOTHING, Launch, ManifestError, write_manifest
+from contexthall.guild.members.manifest import (
+    FILE_NAMES,
+    FIRST_VERSION,
+    NOTHING,
+    Launch,
+    ManifestError,
+    MemberManifest,
+    parse_manifest,
+    write_manifest,
+)
+from contexthall.guild.members.roster import Member
+from contexthall.guild.members.switches import edited
 from contexthall.system.disk import Disk
+from contexthall.system.safe_write import rewrite
 
 ALREADY_THERE = "the guild has a member of that name already"
 
@@ -52,6 +64,26 @@ def enrol(disk: Disk, guild: str, name: str, launch: Launch, *, version: str = F
     except ManifestError as error:
         raise UsageError(str(error)) from None
     _put(disk, directory, manifest, name)
+
+
+def write_switches(disk: Disk, member: Member, tools: Sequence[str], *, on: bool) -> MemberManifest:
+    """Switch tools of a member on or off, or all of them, in its manifest; every other character of it stays."""
+    if member.manifest is None:
+        raise UsageError(f"{member.name} has no manifest that can be used: {member.error}")
+    known = member.tool_names
+    if unknown := [each for each in tools if known and each not in known]:
+        raise UsageError(
+            f"{member.name} has no tool {unknown[0]!r}", hint=f"`context guild tools {member.name}` names those it has"
+        )
+    with disk.enter(disk.real(member.directory)) as opened:
+        name = next(each for each in FILE_NAMES if each in opened.names())
+        before = opened.read(name)
+        switches = parse_manifest(before).switches
+        after = edited(before, switches.turned_on(tools) if on else switches.turned_off(tools))
+        manifest = parse_manifest(after)
+        if after != before:
+            rewrite(opened, name, before, after)
+    return manifest
 
 
 def directory_name(name: str) -> str:

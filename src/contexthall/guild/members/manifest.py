@@ -4,6 +4,7 @@ Pure: bytes in, a value or a reason out. A reason is a sentence that names the k
 """
 
 import math
+import os
 import re
 import unicodedata
 from codecs import BOM_UTF8
@@ -13,15 +14,18 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from contexthall.core import limits, wire
+from contexthall.guild.members.switches import Switches
 
 FILE_NAMES = ("plugin.json", "guild-member.json")
 """What a manifest may be called, the one that is preferred first."""
+KEYRING = "keyring:"
+"""Begins the name of a secret of the keyring, where else the name of a variable stands."""
 FIRST_VERSION = "1.0.0"
 """Of a member that does not say which it is."""
 TOO_LARGE = f"the manifest is larger than {limits.MANIFEST_BYTES} bytes"
 PORT = "${PORT}"
 """What stands for a free port in the arguments of an http server."""
-_VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_VARIABLE = re.compile(r"\$\$\{|\$\{((?:keyring:)?[A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
@@ -50,10 +54,34 @@ class Launch(NamedTuple):
         """The names of the variables that it needs, sorted."""
         return _variables((*self.env.values(), *self.headers.values()))
 
+    @property
+    def runs_package(self) -> bool:
+        """Whether the command may have to download what it starts."""
+        command = os.path.basename(self.command)
+        return not {(command, ""), (command, "".join(self.args[:1]))}.isdisjoint(_PACKAGE_RUNNERS)
+
     def spec(self) -> dict[str, object]:
         """Return all that decides what is started, as JSON values."""
         sets = {key: dict(sorted(values.items())) for key, values in (("env", self.env), ("headers", self.headers))}
         return self._asdict() | {"args": list(self.args), **sets}
+
+
+# A command, and what its first argument must be; empty if any will do.
+_PACKAGE_RUNNERS = {
+    ("npx", ""),
+    ("bunx", ""),
+    ("pnpx", ""),
+    ("uvx", ""),
+    ("pipx", "run"),
+    ("npm", "exec"),
+    ("pnpm", "dlx"),
+    ("yarn", "dlx"),
+    ("bun", "x"),
+    ("uv", "run"),
+    ("uv", "tool"),
+    ("docker", "run"),
+    ("podman", "run"),
+}
 
 
 class MemberManifest(NamedTuple):
@@ -65,8 +93,11 @@ class MemberManifest(NamedTuple):
     display_name: str = ""
     description: str = ""
     start_seconds: float = limits.MEMBER_START_SECONDS
+    first_start_seconds: float = limits.MEMBER_START_SECONDS
+    """Until its tools were listed once: what runs packages may have to download this one."""
     tool_seconds: float = limits.MEMBER_TOOL_SECONDS
     idle_seconds: float = limits.MEMBER_IDLE_SECONDS
+    switches: Switches = Switches()
 
 
 def parse_manifest(data: bytes) -> MemberManifest:
@@ -75,15 +106,19 @@ def parse_manifest(data: bytes) -> MemberManifest:
     if "mcp" not in top.fields:
         raise ManifestError("`mcp` is missing")
     mcp = _Part("mcp.", top.table("mcp"))
+    launch = _launch(top, mcp)
+    first = limits.FIRST_START_SECONDS if launch.runs_package else limits.MEMBER_START_SECONDS
     return MemberManifest(
         name=_name(top),
         version=_version(top),
         display_name=top.text("displayName"),
         description=top.text("description"),
-        launch=_launch(top, mcp),
+        launch=launch,
         start_seconds=mcp.seconds("startTimeoutSeconds", limits.MEMBER_START_SECONDS),
+        first_start_seconds=mcp.seconds("startTimeoutSeconds", first),
         tool_seconds=mcp.seconds("toolTimeoutSeconds", limits.MEMBER_TOOL_SECONDS),
         idle_seconds=mcp.seconds("idleSeconds", limits.MEMBER_IDLE_SECONDS),
+        switches=_switches(_Part("tools.", top.table("tools"))),
     )
 
 
@@ -107,7 +142,11 @@ def filled_in(values: Mapping[str, str], environment: Mapping[str, str]) -> dict
         if name is None:
             return "${"
         if name not in environment:
-            raise ManifestError(f"needs the environment variable {name}")
+            is_secret = name.startswith(KEYRING)
+            what = (
+                f"secret {name.removeprefix(KEYRING)} of the keyring" if is_secret else f"environment variable {name}"
+            )
+            raise ManifestError(f"needs the {what}")
         return environment[name]
 
     return {key: _VARIABLE.sub(variable, value) for key, value in values.items()}
@@ -220,6 +259,10 @@ def _version(top: _Part) -> str:
     if isinstance(version, int | float) and not isinstance(version, bool):
         raise ManifestError("`version` must be a string, not a number: put it in quotes")
     return top.required("version")
+
+
+def _switches(part: _Part) -> Switches:
+    return Switches(part.texts("allow") if "allow" in part.fields else None, part.texts("deny"))
 
 
 def _launch(top: _Part, mcp: _Part) -> Launch:

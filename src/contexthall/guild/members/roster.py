@@ -1,5 +1,6 @@
 """The roster: members and what is known of each. The manager alone changes a member."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -36,8 +37,12 @@ class Member:
     status: Status = "disconnected"
     error: str = ""
     """Why its status is `error`, in a sentence."""
+    progress: str = ""
+    """How far a start has come that takes long, in a sentence."""
     tools: list[JsonObject] = field(default_factory=list)
     """Its tools in force: those of its cache, until a refresh has seen others."""
+    switched_off: tuple[str, ...] = ()
+    """The names of tools that its manifest switches off: they are neither listed nor called."""
     cached_at: str = ""
     """When the list was written, as RFC 3339 in UTC; empty if there is none."""
     freshness: Freshness = MISSING
@@ -49,6 +54,16 @@ class Member:
     """What changed since the definitions were approved: without a new version, or with one where they are held."""
     is_held: bool = False
     """Whether the definitions in force are older than those the server offers, until somebody approves."""
+
+    def offer(self, tools: Iterable[JsonObject]) -> None:
+        """Have these tools in force, but for those that are switched off."""
+        every = list(tools)
+        self.tools = [tool for tool in every if self.is_on(tool["name"])]
+        self.switched_off = tuple(tool["name"] for tool in every if not self.is_on(tool["name"]))
+
+    def is_on(self, tool: str) -> bool:
+        """Return whether a tool of that name is switched on."""
+        return self.manifest is None or self.manifest.switches.is_on(tool)
 
     def has_same_server(self, other: "Member") -> bool:
         """Return whether another reading of the guild means the same server, started in the same way."""
@@ -62,7 +77,7 @@ class Member:
     def take_list_of(self, other: "Member") -> None:
         """Take over manifest and list of another reading of this member."""
         self.manifest, self.tools, self.cached_at = other.manifest, other.tools, other.cached_at
-        self.freshness, self.left_out = other.freshness, other.left_out
+        self.freshness, self.left_out, self.switched_off = other.freshness, other.left_out, other.switched_off
         self.changes, self.is_held = other.changes, other.is_held
 
     @property
@@ -80,6 +95,11 @@ class Member:
     @property
     def transport(self) -> str:
         return self.manifest.launch.transport if self.manifest else ""
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """The names of its tools, those that are switched off included."""
+        return (*(tool["name"] for tool in self.tools), *self.switched_off)
 
     @property
     def tokens(self) -> int:

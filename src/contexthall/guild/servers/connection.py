@@ -15,8 +15,9 @@ import anyio
 
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject, Progress
-from contexthall.core.errors import MemberError
-from contexthall.guild.members.manifest import MemberManifest
+from contexthall.core.errors import MemberError, UsageError
+from contexthall.core.tracing import trace
+from contexthall.guild.members.manifest import KEYRING, MemberManifest
 from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import OrphanReaper
@@ -34,6 +35,7 @@ from contexthall.protocol.client import (
 )
 from contexthall.protocol.messages import Response
 from contexthall.protocol.peer import Progressed, Send
+from contexthall.system.keyring import read_secret
 
 
 class Connector:
@@ -49,11 +51,21 @@ class Connector:
         """Start or reach the server of `member` and shake hands with it; MemberError if that cannot be."""
         if member.manifest is None:
             raise MemberError(f"its manifest cannot be used: {member.error}")
-        log = self._log_of(member)
-        transport = Transport(member.manifest, member.directory, log, self._environment, self._reaper)
+        log, environment = self._log_of(member), await self._environment_of(member.manifest)
+        transport = Transport(member.manifest, member.directory, log, environment, self._reaper)
         connection = Connection(member.manifest, transport, ClientRole(self._client))
-        await connection.open()
+        is_first = member.freshness.state == "missing"
+        await connection.open(member.manifest.first_start_seconds if is_first else member.manifest.start_seconds)
         return connection
+
+    async def _environment_of(self, manifest: MemberManifest) -> Mapping[str, str]:
+        """Return the environment with the secrets that a manifest names; a keyring may ask its user, so in a thread."""
+        secrets = [each for each in manifest.launch.variables if each.startswith(KEYRING)]
+        try:
+            found = {each: await asyncio.to_thread(read_secret, each.removeprefix(KEYRING)) for each in secrets}
+        except UsageError as error:
+            raise MemberError(str(error), more=error.hint) from None
+        return {**self._environment, **found} if found else self._environment
 
 
 class Connection:
@@ -80,10 +92,9 @@ class Connection:
         self._owner: asyncio.Task[None] | None = None
         self._reason = ""
 
-    async def open(self) -> None:
-        """Connect, within the time that the manifest gives."""
+    async def open(self, seconds: float) -> None:
+        """Connect, within so many seconds."""
         self._owner = asyncio.create_task(self._own(), name=f"connection to {self._manifest.name}")
-        seconds = self._manifest.start_seconds
         with self._redacted():
             try:
                 async with asyncio.timeout(seconds):
@@ -91,7 +102,8 @@ class Connection:
             except TimeoutError:
                 await self._abandon()
                 raise MemberError(
-                    f"the server did not answer initialize within {seconds:g} s", more=self._transport.evidence()
+                    f"the server did not answer initialize within {seconds:g} s, its startTimeoutSeconds",
+                    more=self._transport.evidence(),
                 ) from None
             except asyncio.CancelledError:
                 await self._abandon()
@@ -116,7 +128,9 @@ class Connection:
 
     async def invoke_raw(self, name: str, arguments: JsonObject, progress: Progress | None = None) -> bytes:
         """Do the same, but the result stays the JSON that it came in."""
-        params = {"name": name, "arguments": arguments}
+        params: JsonObject = {"name": name, "arguments": arguments}
+        if said := trace():
+            params = {**params, "_meta": dict(said)}
         return await self._request("tools/call", params, self._manifest.tool_seconds, progress)
 
     async def stop(self) -> None:

@@ -6,8 +6,8 @@ off before it tries again.
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from enum import Enum, auto
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
@@ -39,11 +39,13 @@ class ServerFactory(Protocol):
 class Event(NamedTuple):
     """Something that happened to a member."""
 
-    kind: Literal["started", "stopped", "error", "tools_updated", "roster_changed"]
+    kind: Literal["started", "stopped", "error", "tools_updated", "roster_changed", "starting"]
     member: str
     """Empty if the roster changed: then several members may have come or gone."""
     error: str = ""
     """Why, if it is an error."""
+    progress: str = ""
+    """How far it has come, if it is starting and that takes long."""
     tools: tuple[JsonObject, ...] = ()
     """The tools in force, if they were updated."""
 
@@ -198,7 +200,8 @@ class Supervisor:
 
     async def _spawn(self) -> Handle:
         try:
-            handle = await settled(self._factory.spawn(self.member))
+            with self._telling_of_slow_start():
+                handle = await settled(self._factory.spawn(self.member))
         except MemberError as error:
             self._note_failure(error)
             raise
@@ -211,6 +214,28 @@ class Supervisor:
         if hasattr(handle, "on_tools_changed"):
             handle.on_tools_changed = lambda: self._on_tools_changed(self.member.name)
         return handle
+
+    @contextmanager
+    def _telling_of_slow_start(self) -> Iterator[None]:
+        """Tell again and again that what may have to be downloaded is still being started, once that takes long."""
+        loop, member = asyncio.get_running_loop(), self.member
+        begun = loop.time()
+        if member.manifest is None or member.cached_at or not member.manifest.launch.runs_package:
+            yield
+            return
+        timers: list[asyncio.TimerHandle] = []
+
+        def tell() -> None:
+            timers[:] = [loop.call_later(limits.SLOW_START_SECONDS, tell)]
+            member.progress = f"it has been starting for {loop.time() - begun:.0f} s; a first start may download it"
+            self._tell(Event("starting", member.name, progress=member.progress))
+
+        timers.append(loop.call_later(limits.SLOW_START_SECONDS, tell))
+        try:
+            yield
+        finally:
+            timers[0].cancel()
+            member.progress = ""
 
     def _note_gone(self, handle: Handle, reason: str, more: str) -> None:
         if handle is not self._handle:

@@ -8,6 +8,8 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 from contexthall.contexts.draft.languages.project_manifest import ManifestFile
@@ -25,6 +27,8 @@ class Export(NamedTuple):
     """The whole of it on one line, from its keyword to where its body begins, such as `def run(x: int = 1) -> str`."""
     doc: str = ""
     """What is written about it, as prose; empty if nothing is."""
+    methods: tuple[str, ...] = ()
+    """The names of the public methods of a type, in the order of the file."""
 
 
 class SourceOutline(NamedTuple):
@@ -65,6 +69,18 @@ class Layout:
         found = {resolve(self, each, scope) for each in imports}
         return sorted(place for place in found if place is not None and place != scope)
 
+    def ending_with(self, path: str) -> str | None:
+        """Return the directory whose path ends with another one: the main code's before that of tests."""
+        found = self._by_name.get(path.rpartition("/")[2], ()) if path else ()
+        return next((scope for scope in found if scope == path or scope.endswith(f"/{path}")), None)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Sequence[str]]:
+        by_name: dict[str, list[str]] = {}
+        for scope in sorted(self.files, key=lambda scope: ("test" in scope.lower(), scope)):
+            by_name.setdefault(scope.rpartition("/")[2], []).append(scope)
+        return by_name
+
     def known(self, scope: str) -> str | None:
         """Return a scope if there is such a directory."""
         return scope if scope in self.files else None
@@ -101,13 +117,20 @@ class Language(NamedTuple):
     """What the name of a file has at its end where another file declares what it offers."""
     generated_suffixes: tuple[str, ...] = ()
     """How the names of files end that declare or repeat code rather than being some."""
+    needs_whole_file: bool = False
+    """Whether of a file with a syntax error nothing is told."""
+    unexported: frozenset[str] = frozenset()
+    """Extensions of files whose declarations nobody else sees."""
 
     def read(self, data: bytes, extension: str = "") -> SourceOutline:
         """Read a file whose name has this extension."""
         grammar = self.extensions.get(extension) or next(iter(self.extensions.values()))
         parsed: list[int] = []
-        found = self.outline(_counted(pieces(grammar, data, self.keywords), parsed))
-        return found._replace(is_parsed=sum(parsed) == len(data.removeprefix(BOM_UTF8)))
+        found = pieces(grammar, data, self.keywords)
+        whole = takewhile(lambda piece: not piece.is_damaged, found) if self.needs_whole_file else found
+        outline = self.outline(_counted(whole, parsed))
+        told = outline._replace(is_parsed=sum(parsed) == len(data.removeprefix(BOM_UTF8)))
+        return told._replace(exports=()) if extension in self.unexported else told
 
 
 def _counted(pieces: Iterable[Piece], sizes: list[int]) -> Iterator[Piece]:

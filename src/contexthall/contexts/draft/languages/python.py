@@ -86,12 +86,14 @@ class _PythonModule:
             if kind in _READERS:
                 _READERS[kind](self, piece.data, node)
 
-    def add(self, name: str, written: str, doc: str = "", *, is_public: bool | None = None) -> None:
+    def add(
+        self, name: str, written: str, doc: str = "", *, is_public: bool | None = None, methods: tuple[str, ...] = ()
+    ) -> None:
         """Remember a name; what says more of it than the name alone is kept."""
         if not written or len(name) > limits.SYMBOL_CHARACTERS:
             return
         if name not in self._names or self._names[name].signature == name:
-            self._names[name] = Export(name, written, doc)
+            self._names[name] = Export(name, written, doc, methods)
         if not name.startswith("_") if is_public is None else is_public:
             self._public.add(name)
 
@@ -104,7 +106,8 @@ class _PythonModule:
         parts = map(node.child_by_field_name, ("return_type", "parameters", "superclasses", "type_parameters"))
         last = next(filter(None, parts), name)
         written = signature(data, node, _NOTATION, (node.start_byte, last.end_byte))
-        self.add(text(data, name), written, _string_prose(data, first_named_child(body)))
+        methods = tuple(_methods(data, body)) if node.type == "class_definition" else ()
+        self.add(text(data, name), written, _string_prose(data, first_named_child(body)), methods=methods)
 
     def read_decorated(self, data: bytes, node: Node) -> None:
         decorators = (data[child.start_byte : child.end_byte] for child in children(node) if child.type == "decorator")
@@ -210,6 +213,18 @@ def _statements(data: bytes, nodes: Iterable[Node], levels: int = limits.SOURCE_
             yield node
         elif levels and "__name__" not in text(data, node, "condition"):
             yield from _statements(data, children(node), levels - 1)
+
+
+def _methods(data: bytes, body: Node) -> Iterator[str]:
+    """Yield the names of a class's public methods, each once."""
+    seen = set[str]()
+    for child in children(body):
+        method = child.child_by_field_name("definition") if child.type == "decorated_definition" else child
+        if method is not None and method.type == "function_definition":
+            name = text(data, method, "name")
+            if name and name not in seen and not name.startswith("_") and len(name) <= limits.SYMBOL_CHARACTERS:
+                seen.add(name)
+                yield name
 
 
 def _assigned(data: bytes, node: Node, name: str, value: Node | None) -> tuple[str, bool]:

@@ -50,6 +50,7 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
     about_file: list[str] = []
     exports: list[Export] = []
     imports: list[str] = []
+    methods: dict[str, dict[str, None]] = {}
     for piece in pieces:
         comments, attributes = list[str](), list[str]()
         for node in piece.statements():
@@ -60,10 +61,32 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
                 (about_file if comment.startswith(("//!", "/*!")) else comments).append(comment)
             else:
                 imports += _imports(piece.data, node)
+                if node.type in {"impl_item", "trait_item"}:
+                    methods.setdefault(_implemented(piece.data, node), {}).update(_methods(piece.data, node))
                 if not any(map(_HIDDEN.match, attributes)):
                     exports += _exports(piece.data, node, comments, attributes)
                 comments, attributes = [], []
-    return outline(comment_prose(about_file), exports, imports)
+    told = [each._replace(methods=tuple(methods.get(each.name, ()))) for each in exports]
+    return outline(comment_prose(about_file), told, imports)
+
+
+def _implemented(data: bytes, node: Node) -> str:
+    """Return the name of the type that a block is about; empty for what a type does for a trait."""
+    if node.type == "trait_item":
+        return text(data, node, "name")
+    kind = node.child_by_field_name("type")
+    is_own = node.child_by_field_name("trait") is None and kind is not None
+    return (text(data, kind, "type") or text(data, kind)) if is_own else ""
+
+
+def _methods(data: bytes, node: Node) -> dict[str, None]:
+    body = node.child_by_field_name("body")
+    found = dict[str, None]()
+    for child in children(body) if body is not None else ():
+        is_function = child.type in {"function_item", "function_signature_item"}
+        if is_function and (node.type == "trait_item" or _is_public(data, child)):
+            found[text(data, child, "name")] = None
+    return found
 
 
 def _exports(data: bytes, node: Node, comments: Iterable[str], attributes: Iterable[str]) -> Iterator[Export]:
@@ -180,10 +203,7 @@ def _cargo(data: bytes, root: bytes) -> ProjectManifest:
     for wanted in _crates(tables, shared):
         for name, value in wanted.items():
             _add_crate(found, name, shared.get(name) if _is_inherited(value) else value)
-    description = package.get("description")
-    if _is_inherited(description):
-        description = table_at(workspace, "package").get("description")
-    return found.manifest(package.get("name"), description)
+    return found.manifest(package.get("name"), package.get("description"))
 
 
 def _is_inherited(value: object) -> bool:

@@ -5,19 +5,32 @@ Pure. A file that cannot be read, for whatever reason, says nothing: a draft mus
 
 import re
 
+from contexthall.contexts.draft.languages.c import CPP, C
+from contexthall.contexts.draft.languages.csharp import CSHARP
 from contexthall.contexts.draft.languages.go import GO
+from contexthall.contexts.draft.languages.java import JAVA
+from contexthall.contexts.draft.languages.kotlin import KOTLIN
 from contexthall.contexts.draft.languages.language import Language, SourceOutline
+from contexthall.contexts.draft.languages.php import PHP
 from contexthall.contexts.draft.languages.project_manifest import ManifestFile, ProjectManifest
 from contexthall.contexts.draft.languages.python import PYTHON
+from contexthall.contexts.draft.languages.ruby import RUBY
 from contexthall.contexts.draft.languages.rust import RUST
+from contexthall.contexts.draft.languages.scala import SCALA
+from contexthall.contexts.draft.languages.shell import SHELL
+from contexthall.contexts.draft.languages.swift import SWIFT
 from contexthall.contexts.draft.languages.typescript import JAVASCRIPT, TYPESCRIPT
 from contexthall.core import limits
 from contexthall.core.parsing import Grammar
 
 _NOTHING = re.compile(rb"(?!)")
-LANGUAGES: tuple[Language, ...] = (PYTHON, GO, RUST, TYPESCRIPT, JAVASCRIPT)
+LANGUAGES: tuple[Language, ...] = (
+    *(PYTHON, GO, RUST, TYPESCRIPT, JAVASCRIPT),
+    *(JAVA, KOTLIN, SCALA, CSHARP, C, CPP, RUBY, PHP, SWIFT, SHELL),
+)
 """Where several have a front file in a directory, that of the first is asked first."""
 
+TITLES: dict[str, str] = {each.name: each.title for each in LANGUAGES}
 BY_EXTENSION: dict[str, Language] = {extension: each for each in LANGUAGES for extension in each.extensions}
 FRONT_FILES: tuple[str, ...] = tuple(name for each in LANGUAGES for name in each.front_files)
 MANIFESTS: dict[str, ManifestFile] = {

@@ -140,11 +140,11 @@ class _ModulePiece:
         if value.type == "identifier":
             return self._default_local(text(self._data, value), doc)
         name = text(self._data, value, "name") or "default"
-        return Export(name, f"{_DEFAULT} {self._shape(value)}".strip(), doc)
+        return Export(name, f"{_DEFAULT} {self._shape(value)}".strip(), doc, _methods(self._data, value))
 
     def _default_local(self, name: str, doc: str = "") -> Export:
         export = self._local(name)
-        return Export(name, f"{_DEFAULT} {export.signature}", export.doc or doc)
+        return export._replace(name=name, signature=f"{_DEFAULT} {export.signature}", doc=export.doc or doc)
 
     def _star(self, node: Node) -> Export:
         source = node.child_by_field_name("source")
@@ -177,7 +177,7 @@ class _ModulePiece:
     def _declared(self, name: str, node: Node, doc: str, called: str = "") -> Export:
         """Write what `node` declares as `name`."""
         if node.type != "variable_declarator":
-            return Export(called or name.strip("'\""), self._shape(node, called), doc)
+            return Export(called or name.strip("'\""), self._shape(node, called), doc, _methods(self._data, node))
         value, annotation = node.child_by_field_name("value"), node.child_by_field_name("type")
         target = node.child_by_field_name("name")
         name = called or name
@@ -263,6 +263,23 @@ class _ModulePiece:
             head = one_line(self._data, node, (node.start_byte, value.start_byte), _NOTATION)
             written = f"{head} {LEFT_OUT}" if len(head) < limits.SIGNATURE_CHARACTERS else ""
         return written
+
+
+_CLASSES = frozenset({"class_declaration", "abstract_class_declaration", "class"})
+_METHODS = frozenset({"method_definition", "abstract_method_signature", "method_signature"})
+_NOT_A_METHOD = re.compile(r"constructor$|[#_\[\"'0-9]")
+
+
+def _methods(data: bytes, node: Node) -> tuple[str, ...]:
+    """Return the names of a class's public methods, each once."""
+    body = node.child_by_field_name("body") if node.type in _CLASSES else None
+    found = dict[str, None]()
+    for child in children(body) if body is not None else ():
+        if child.type in _METHODS and not any(
+            each.type == "accessibility_modifier" and text(data, each) != "public" for each in children(child)
+        ):
+            found[text(data, child, "name")] = None
+    return tuple(name for name in found if name and not _NOT_A_METHOD.match(name))
 
 
 def _start(node: Node) -> int:

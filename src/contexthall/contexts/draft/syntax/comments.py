@@ -13,6 +13,7 @@ from contexthall.core import limits
 from contexthall.core.parsing import LEFT_OUT, visible, written
 from contexthall.core.text import known
 
+COMMENTS = frozenset({"comment", "line_comment", "block_comment", "multiline_comment"})
 _RULE = re.compile(r"([=~^*#+`_\"'-])\1{2,}")
 _TITLE = re.compile(r"#{1,6}\s+(.*)")
 _NO_PROSE = ("[![", "![", "<", ".. ", "```", "|", ">>>", "#![", "[//]", "$ ")
@@ -27,7 +28,11 @@ _INLINE_TAG = re.compile(r"\{@\w+\s+([^\s}|]+)[\s|]*([^}]*)\}")
 _ROLE = re.compile(r":[a-z:+-]+:`(~?)([^`<]*?)(?:\s*<[^`>]*>)?`(?:\\ ?)?")
 _LINE_MARK = re.compile(r"//[/!]?|#")
 _BLOCK_MARK = re.compile(r"\s*\*+(?:\s|$)?")
-_DIRECTIVE = re.compile(r"//(?:go:|nolint|line |export |\s*\+build\b|\s*(?:eslint|tslint|prettier|biome|@ts-))")
+_DIRECTIVE = re.compile(
+    r"#!|#\s*(?:frozen_string_literal|-\*-|shellcheck|rubocop|typed:|(?:en)?coding|warn_|bats |vim?:|@(?:api )?private)"
+    r"|//(?:go:|nolint|line |export |\s*\+build\b)"
+    r"|//\s*(?:eslint|tslint|prettier|biome|@ts-|swift(?:lint|format)|MARK:|sourcery)"
+)
 _LICENCE = re.compile(
     r"copyright|licen[cs]ed? |@licen[cs]e|@preserve|SPDX-|all rights reserved|©|permission is hereby|"
     r"code generated .* do not edit",
@@ -65,7 +70,7 @@ def commented(data: bytes, nodes: Iterable[Node]) -> Iterator[tuple[Node, list[s
     for node in nodes:
         if above and is_apart(data, above[-1], node):
             above = []
-        if node.type == "comment":
+        if node.type in COMMENTS:
             above.append(node)
         else:
             yield node, [written(data, comment) for comment in above]

@@ -7,6 +7,7 @@ what cannot be said in a sentence is not said.
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from contexthall.core import limits
@@ -417,26 +418,113 @@ def readme_sentence(data: bytes, name: str) -> str:
     resolve, lines, markdown = _resolver(text), text.splitlines(), suffix in _MARKDOWN
     if markdown and lines and (mark := lines[0].rstrip()) in _FRONT_MATTER:
         lines = lines[_until(lines, 1, lambda line: line.rstrip() == mark) + 1 :]
-    for block in _of_the_whole(_blocks(lines, markdown=markdown)):
-        paragraph = resolve(block.text)
-        sentence = first_sentence(paragraph) if _is_prose(paragraph) else ""
-        if _DEFINES.search(sentence):  # and leads to a list
-            sentence = sentence.rstrip(": ")
-        if sentence and _is_telling(sentence):
-            return sentence
-    return ""
+    blocks = list(islice(_blocks(lines, markdown=markdown), _README_BLOCKS))
+    title = next((_reduced(block.text) for block in blocks if block.level == 1), "")
+    said = [each for block in _of_the_whole(blocks) if (each := _told_of(resolve(block.text), title))]
+    # A sentence that says what something is, by its name, is better than one that leads up to it.
+    defining = (each for each in said[:_README_PARAGRAPHS] if title and _defines(each, title))
+    return next(defining, said[0] if said else "")
+
+
+_README_BLOCKS, _README_PARAGRAPHS = 200, 4
+
+
+def _told_of(paragraph: str, title: str) -> str:
+    """Return the first sentence of a paragraph, if it says something."""
+    sentence = first_sentence(paragraph, limits.SUMMARY_CHARACTERS) if _is_prose(paragraph) else ""
+    if _DEFINES.search(sentence):  # and leads to a list
+        sentence = sentence.rstrip(": ")
+    if not sentence or not _is_telling(sentence) or is_out_of_context(sentence):
+        return ""
+    is_in_the_middle = (
+        sentence[0].islower()
+        and not _NAMED_FIRST.match(sentence)
+        and not title.lower().startswith(sentence.split(" ")[0].lower())
+    )
+    return "" if is_in_the_middle else sentence
+
+
+_NAMED_FIRST = re.compile(r"[\w.-]+ (?:is|are) ")
+
+
+def _defines(sentence: str, title: str) -> bool:
+    name = re.escape(title.split(" ", maxsplit=1)[0].strip("`"))
+    return (
+        re.match(rf"`?{name}\b`?[^.]{{0,60}}? (?:is|are|provides|lets|makes|offers) ", sentence, re.IGNORECASE)
+        is not None
+    )
+
+
+def page_title(data: bytes, name: str) -> str:
+    """Return the title of a page, by its front matter or its first heading; empty if it has none worth telling."""
+    text = known(data[: limits.PROSE_CHARACTERS].decode("utf-8-sig", "replace"))
+    if name.lower().endswith((".html", ".htm")):
+        found = _HTML_TITLE.search(text)
+        return _as_title(html.unescape(found[1])) if found else ""
+    lines = text.splitlines()
+    if lines and (mark := lines[0].rstrip()) in _FRONT_MATTER:
+        end = _until(lines, 1, lambda line: line.rstrip() == mark)
+        titles = (found[1] for line in lines[1:end] if (found := _TITLE_KEY.match(line)))
+        if title := next(titles, ""):
+            return _as_title(title)
+        lines = lines[end + 1 :]
+    is_asciidoc = name.lower().endswith((".adoc", ".asciidoc"))
+    lines = [_EQUALS.sub("# ", line) if is_asciidoc else line for line in lines]
+    markdown = not name.lower().endswith(_PLAIN)
+    first = next(_blocks(lines, markdown=markdown), _ProseBlock(""))
+    return _as_title(first.text) if first.level in {1, 2} else ""
+
+
+_HTML_TITLE = re.compile(r"<title>([^<{]{1,200})</title>", re.IGNORECASE)
+_TITLE_KEY = re.compile(r"title\s*[:=]\s*[\"']?(.*?)[\"']?\s*$")
+_EQUALS = re.compile(r"^=\s+")
+_NO_TITLE = re.compile(r"^readme\b|[{}]|\bsponsor", re.IGNORECASE)
+
+
+def is_aside(title: str) -> bool:
+    """Return whether a title is about something else than what the whole is."""
+    return _ASIDE.match(title) is not None
+
+
+def _as_title(text: str) -> str:
+    title = _reduced(text).strip(' #:.“”"')
+    is_telling = 2 < len(title) <= limits.TITLE_CHARACTERS and any(mark.isalpha() for mark in title)  # noqa: PLR2004
+    return title if is_telling and not _NO_TITLE.search(title) else ""
+
+
+_OUT_OF_CONTEXT = re.compile(
+    r"(?:it|they|he|she|however|but|so|and|or|also|then|therefore|thus|otherwise|instead|additionally|furthermore"
+    r"|moreover|likewise|similarly|finally|first|second|next|here|there|that|those|these (?:are|were)|in addition"
+    r"|for example|e\.g|i\.e|such|as (?:above|such|you|described|mentioned|noted|of)|same as|like (?:this|the above)"
+    r"|yes|no|hi|hello|welcome|we|i|my|you|your|our|if|when|once|after|before|because|since|don'?t|do not|make sure|run"
+    r"|use (?:this|the|it)|for use|using|execute|open|readme|the \w+ file"
+    r"|to (?:run|build|use|start|install|get|generate|test|update|regenerate|compile|view)"
+    r"|returns?|throws?|sets?|gets?|see|refer|note|todo|fixme|xxx|hack|deprecated|copyright|licensed|@|#|\$|>|<|\||\W*$)\b",
+    re.IGNORECASE,
+)
+_UNFINISHED = re.compile(
+    r"\b(?:such as|including|includes?|like|as follows|following|follows|is|are|by|to|for|with|of|and|or|the|an?|in|on"
+    r"|at|from|via|namely|for (?:instance|example))[\s,:;…-]*$|\b(?:e\.g|i\.e)\W*$",
+    re.IGNORECASE,
+)
+
+
+def is_out_of_context(sentence: str) -> bool:
+    """Return whether a sentence leans on what is before or after it, or speaks to the reader."""
+    return bool(_OUT_OF_CONTEXT.match(sentence) or _UNFINISHED.search(sentence))
 
 
 def _of_the_whole(blocks: Iterable[_ProseBlock]) -> Iterator[_ProseBlock]:
     """Yield paragraphs that may speak of the whole: those before the sections that do not, and those that say so."""
-    level, is_aside, is_over = 0, False, False
+    level, is_aside, is_over, is_about = 0, False, False, False
     for index, block in enumerate(blocks):
         if not block.level:
-            if not (block.is_list or is_aside or level > _DEEPEST):
+            if not (block.is_list or is_aside or (level > _DEEPEST and not is_about)):
                 yield block
         elif not is_aside or block.level <= level:
             is_own_title = not index and block.level == 1
             is_aside = bool((_ASIDE_AT_ONCE if is_own_title else _ASIDE).match(block.text))
+            is_about = _ABOUT.match(block.text) is not None
             is_over = is_over or is_aside
             is_aside = is_aside or (is_over and not _ABOUT.match(block.text))
             level = block.level

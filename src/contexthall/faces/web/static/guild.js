@@ -156,6 +156,7 @@ function memberCard(first, takeAll) {
   const news = h("div", { class: "stack tight" });
   const extra = h("div", { class: "stack tight" });
   const list = h("ul", { class: "tools" });
+  const off = h("div");
   const inside = h("div", { class: "member-inside" });
 
   const head = h("span", { class: "member-row" },
@@ -185,7 +186,7 @@ function memberCard(first, takeAll) {
   function presentFirst() {
     const actions = h("div", { class: "row" }, action("Refresh", refresh, { class: "quiet" }), stop, log);
     const about = h("p", { class: "dim small" }, ...said([member.name, member.version && `version ${member.version}`, member.transport, member.key !== member.name && member.key].filter(Boolean).join(" · ")));
-    fill(inside, h("div", { class: "member-bar" }, about, actions), trouble, news, extra, list);
+    fill(inside, h("div", { class: "member-bar" }, about, actions), trouble, news, extra, list, off);
     presentInside();
   }
 
@@ -193,12 +194,12 @@ function memberCard(first, takeAll) {
     member = next;
     node.dataset.status = member.status;
     facts.dot.className = `dot ${member.status}`;
-    facts.status.textContent = member.status;
+    facts.status.textContent = member.status === "disconnected" ? "idle" : member.status;
     facts.tools.textContent = count(member.tools.length, "tool");
     facts.tokens.textContent = member.tokens ? `${number(member.tokens)} tokens` : "";
     fill(facts.when, member.cachedAt ? ago(member.cachedAt) : "never listed");
     fill(facts.line, ...said(member.status === "error" ? member.error : member.description));
-    fill(facts.why, ...(member.freshness === "outdated" ? said(member.reason) : []));
+    fill(facts.why, ...(member.progress ? said(sentence(member.progress)) : member.freshness === "outdated" ? said(member.reason) : []));
     fill(facts.pills, pills(member));
     if (toolCard) presentInside();
   }
@@ -207,7 +208,16 @@ function memberCard(first, takeAll) {
     stop.hidden = member.status !== "connected";
     fill(news, tidings(member), member.changes.length ? changes() : null);
     presentTools();
+    fill(off, member.switchedOff.length ? switchedOff() : null);
   }
+
+  /** The tools that agents neither see nor call, by the manifest's word. */
+  function switchedOff() {
+    const items = member.switchedOff.map((name) => h("li", { class: "row" }, h("bdi", { class: "mono" }, ...said(name)), action("Switch on", () => switchTool(name, true), { class: "quiet" })));
+    return h("section", { "aria-label": "Switched off" }, h("h3", {}, "Switched off"), h("ul", { class: "notes" }, items));
+  }
+
+  const switchTool = (tool, on) => ordered("/api/guild/switch", { tool, on });
 
   /** Keep the cards of tools that stay, in the order of the list. */
   function presentTools() {
@@ -215,11 +225,11 @@ function memberCard(first, takeAll) {
     for (const [name, card] of tools) if (!names.has(name)) (card.node.remove(), tools.delete(name));
     member.tools.forEach((tool, index) => {
       if (tools.has(tool.name)) tools.get(tool.name).update(tool);
-      else tools.set(tool.name, toolCard(ofMember(member.name), tool));
+      else tools.set(tool.name, toolCard(ofMember(member.name), tool, () => switchTool(tool.name, false)));
       const card = tools.get(tool.name).node;
       if (list.children[index] !== card) list.insertBefore(card, list.children[index] ?? null);
     });
-    if (!member.tools.length) fill(list, h("li", { class: "dim none" }, "No tools are known yet. Refresh asks the member for them."));
+    if (!member.tools.length) fill(list, h("li", { class: "dim none" }, member.switchedOff.length ? "All its tools are switched off." : "No tools are known yet. Refresh asks the member for them."));
     else list.querySelector(".none")?.remove();
   }
 

@@ -11,6 +11,7 @@ const LOADERS = {
   contexts: () => import("/static/contexts.js"),
   tools: () => import("/static/tools.js"),
   guild: () => import("/static/guild.js"),
+  activity: () => import("/static/activity.js"),
 };
 const views = {};
 let isIncomplete = false;

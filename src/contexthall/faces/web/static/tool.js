@@ -1,7 +1,7 @@
 /** What is this tool, and what does it answer? Its definition, a form for its arguments, and its result. */
 
 import { ask, tell } from "/static/api.js";
-import { busy, copyable, disclosure, fault, fill, h, quoted, said, skeleton } from "/static/dom.js";
+import { action, busy, copyable, disclosure, fault, fill, h, quoted, said, skeleton } from "/static/dom.js";
 import { formOf, parsed, same } from "/static/form.js";
 import { outcome } from "/static/result.js";
 
@@ -31,7 +31,7 @@ export const OF_THE_HALL = {
 };
 
 /** A tool in a list. It is asked for when it is opened, and keeps what is typed when its list changes. */
-export function toolCard(owner, tool) {
+export function toolCard(owner, tool, switchOff = null) {
   const line = h("span", { class: "tool-line" });
   const title = h("span", { class: "tool-title" });
   const inside = h("div", { class: "tool-inside" });
@@ -64,7 +64,8 @@ export function toolCard(owner, tool) {
   function present(found) {
     definition = found;
     fill(change);
-    fill(body, about(found, listedAs), caller(owner, tool.name, found), schemas(found));
+    const off = switchOff && h("div", { class: "row" }, action("Switch off", switchOff, { class: "quiet" }));
+    fill(body, about(found, listedAs), off, caller(owner, tool.name, found), schemas(found));
   }
 
   const head = h("span", { class: "tool-row" }, h("bdi", { class: "mono tool-name" }, ...said(tool.name)), title, line);

@@ -1,0 +1,1 @@
+"""Where is a cache that is not on this machine?"""

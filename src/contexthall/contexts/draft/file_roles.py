@@ -1,0 +1,71 @@
+"""Which part a file plays in its directory, by its name: test, configuration or prose; else it is code.
+
+Pure.
+"""
+
+import re
+
+from contexthall.core.parsing import words
+
+_TEST = re.compile(
+    r"(?:^|[._-])(?:tests?|spec|conftest|unittest)(?:[._-]|$)"
+    r"|(?-i:(?:[a-z0-9](?:Tests?|Spec|Suite|TestCase|TestBase)|[a-z]IT)\.\w+$|^Tests?[A-Z])",
+    re.IGNORECASE,
+)
+_TEST_DIRECTORY = re.compile(
+    r"_*(?:tests?|specs?|e2e|testing|testdata|unittests?)_*|.+[._-](?:tests?|specs?)|(?:integration|unit|functional)[_-]?tests?",
+    re.IGNORECASE,
+)
+_TEST_SOURCE_SET = re.compile(r"[a-z][A-Za-z0-9]*Tests?|[A-Z][A-Za-z0-9.]*[a-z.]Tests?")
+_DATA_DIRECTORY = words("fixtures fixture testdata data resources assets snapshots golden mocks mock stubs corpus")
+_CONFIGURATION = re.compile(
+    r"\.|(?:.*[._-])?(?:config|conf|rc)\.\w+$|(?:setup|conf|conftest|noxfile|fabfile|manage|wsgi|asgi|setupbase|versioneer"
+    r"|hatch_build)\.py$|(?:grunt|gulp|jake|rake|vite|karma)file\b|Package(?:@swift-[\d.]+)?\.swift$|.*\.(?:gradle|sbt|kts)$"
+    r"|(?:scaladoc|webpack|rollup|babel|jest|vite|vitest|eslint|prettier|tailwind|postcss)\b.*\.[cm]?[jt]s$|build\.rs$"
+    r"|AssemblyInfo\.cs$|GlobalUsings\.cs$",
+    re.IGNORECASE,
+)
+_DOCUMENTATION = words("docs doc documentation manual guide guides book javadoc apidocs")
+_PROSE = re.compile(r".*\.(?:md|mdx|markdown|rst|adoc|asciidoc|org)$", re.IGNORECASE)
+_HOUSEKEEPING = re.compile(
+    r"(?:readme|license|licence|copying|notice|authors|contributors|contributing|maintainers|code[_-]of[_-]conduct"
+    r"|security|support|change(?:s|log)|history|news|releases?|release[_-]notes|agents|claude|gemini|_?sidebar|_navbar"
+    r"|_coverpage|pull_request_template|issue_template|todo|index|summary|governance|codeowners|404|search|undocumented)\b.*",
+    re.IGNORECASE,
+)
+
+
+def is_test(name: str) -> bool:
+    """Return whether a file holds tests."""
+    return _TEST.search(name) is not None
+
+
+def is_configuration(name: str) -> bool:
+    """Return whether a file sets tools up: what it defines is no API."""
+    return _CONFIGURATION.match(name) is not None
+
+
+def is_prose(name: str) -> bool:
+    """Return whether a file is a page of documentation."""
+    return _PROSE.fullmatch(name) is not None
+
+
+def is_page(scope: str, name: str) -> bool:
+    """Return whether a file is a page about the subject, and not about the project's housekeeping.
+
+    HTML is a page where documentation is: elsewhere it may be a template, or what a program shows.
+    """
+    is_html = name.lower().endswith((".html", ".htm")) and not _DOCUMENTATION.isdisjoint(scope.lower().split("/"))
+    return (is_prose(name) or is_html) and _HOUSEKEEPING.fullmatch(name) is None
+
+
+def is_test_directory(scope: str) -> bool:
+    """Return whether a directory is one of tests, by its path."""
+    return any(_TEST_DIRECTORY.fullmatch(part) or _TEST_SOURCE_SET.fullmatch(part) for part in scope.split("/"))
+
+
+def is_test_data(scope: str) -> bool:
+    """Return whether a directory holds what tests read, by its path."""
+    parts = scope.split("/")
+    places = [at for at, part in enumerate(parts) if is_test_directory(part)]
+    return bool(places) and any(part.lower().strip("_") in _DATA_DIRECTORY for part in parts[places[0] :])

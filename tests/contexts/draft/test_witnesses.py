@@ -1,0 +1,165 @@
+"""What a directory is for is said by the best witness, in a whole sentence; where none speaks, nothing is written."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contexts.making import open_project, quietly, write_files
+
+from contexthall.contexts.draft.drafting import Order, draft_again, draft_missing
+from contexthall.contexts.files import yaml_text
+from contexthall.contexts.project import Outcome
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def drafted(root: Path, files: dict[str, str | bytes]) -> Outcome:
+    write_files(root, files)
+    return draft_missing(open_project(root), Order(NOW, with_agents=False), quietly)
+
+
+def summary(root: Path, scope: str) -> str:
+    path = root / scope / ".context.yaml"
+    values: Any = yaml_text.read(path.read_text()) if path.exists() else {}
+    return str(values.get("summary", ""))
+
+
+CART = '"""Carts of things."""\n'
+SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
+    "a manifest": (
+        {"d/package.json": '{"description": "Sells things to people"}', "d/README.md": "Something else is said.\n"},
+        "Sells things to people",
+    ),
+    "a package comment": ({"d/__init__.py": CART, "d/README.md": "Something else is said.\n"}, "Carts of things."),
+    "package-info.java": ({"d/package-info.java": "/** Carts of things. */\npackage d;\n"}, "Carts of things."),
+    "a module of Rust": ({"d/mod.rs": "//! Carts of things.\n\npub fn add() {}\n"}, "Carts of things."),
+    "doc.go": ({"d/doc.go": "// Package d has carts of things.\npackage d\n"}, "Package d has carts of things."),
+    "a README": (
+        {
+            "d/README.md": "# D\n\n[![badge](a)](b)\n\n> [!NOTE]\n> Beware of it.\n\nNote: read this.\n\n"
+            "Install it with pip.\n\nCarts of things. More.\n"
+        },
+        "Carts of things.",
+    ),
+    "the name in a README": (
+        {"d/README.md": "# Cart\n\nBuying is what people do.\n\nCart is a library of carts.\n"},
+        "Cart is a library of carts.",
+    ),
+    "the title of a README": ({"d/README.md": "# Carts of things\n"}, "Carts of things"),
+    "the only module": ({"d/cart.py": CART + "def add_thing(): ...\n"}, "Carts of things."),
+    "the comments of modules": (
+        {"d/cart.py": CART, "d/shop.py": '"""The shop that has carts."""\n', "d/money.py": "CENTS = 1\n"},
+        "Contains `cart` (Carts of things), `shop` (the shop that has carts) and 1 more.",
+    ),
+    "exports": (
+        {
+            "d/a.py": "class Cart:\n    'A cart.'\ndef helper_of_all(): ...\n",
+            "d/b.py": "from a import Cart\nclass Shop: ...\n",
+        },
+        "Defines `Cart` (a cart), `Shop` and `helper_of_all`.",
+    ),
+    "what is mentioned most": (
+        {
+            "d/a.py": "class Aardvark: ...\n",
+            "d/b.py": "class Zebra: ...\n",
+            "d/c.py": "from b import Zebra\nclass Mule: ...\n",
+        },
+        "Defines `Zebra`, `Aardvark` and `Mule`.",
+    ),
+    "the only export": (
+        {"d/a.go": "package d\n\n// Cart is a cart.\ntype Cart struct{}\n"},
+        "Defines `Cart`: Cart is a cart.",
+    ),
+    "methods": (
+        {"d/Cart.java": "public class Cart { public void add() {} public void drop() {} }\n"},
+        "Defines `Cart` with `add` and `drop`.",
+    ),
+    "tests": (
+        {"tests/test_cart_size.py": "def test_x(): ...\n" * 2, "tests/ShopTest.java": "", "tests/conftest.py": ""},
+        "Tests cart size and `Shop`.",
+    ),
+    "tests by what they hold": ({"test/res.json.js": "describe('res', () => {})\n"}, "Tests `res.json`."),
+    "pages": (
+        {
+            "docs/a.md": "# How to buy\n",
+            "docs/b.md": "---\ntitle: How to sell\n---\nText.\n",
+            "docs/CHANGELOG.md": "# 1.0\n",
+        },
+        "Documentation: “How to buy” and “How to sell”.",
+    ),
+    "tables": (
+        {"d/schema.sql": "CREATE TABLE carts (id INT);\ncreate table if not exists things (id INT);\n"},
+        "Creates the tables `carts` and `things`.",
+    ),
+}
+
+
+@pytest.mark.parametrize("witness", SAID)
+def test_the_best_witness_speaks(witness: str, tmp_path: Path) -> None:
+    files, said = SAID[witness]
+    drafted(tmp_path, files)
+    assert summary(tmp_path, next(iter(files)).partition("/")[0]) == said
+
+
+SILENT: dict[str, dict[str, str | bytes]] = {
+    "no words": {"d/a.py": "x = 1\n", "d/b.json": "{}"},
+    "a chain": {"d/e/a.py": CART},
+    "one common name": {"d/a.js": "exports.update = function () {}\nexports.list = function () {}\n"},
+    "configuration": {"d/vite.config.ts": "export const serverOptions = {}\nexport class Thing {}\n"},
+    "test data": {"tests/fixtures/test_x.py": "def test_x(): ...\nclass Cart: ...\nclass Shop: ...\n"},
+    "a licence": {"d/README.md": "Copyright (c) somebody. All rights reserved.\n"},
+    "half a sentence": {"d/README.md": "This directory contains files such as\n\n- a\n"},
+    "a leaning sentence": {"d/README.md": "It does this because of that.\n"},
+    "a long sentence": {"d/README.md": "Carts of " + "very " * 100 + "large things.\n"},
+    "a cut comment": {"d/a.py": f'"""Carts {"of things " * 300}."""\n'},
+    "a secret": {"d/a.py": '"""Talks to postgres://u:p4ss@h/db."""\n'},
+    "an instruction": {"d/README.md": "Run the tests before you push.\n"},
+    "a broken link": {"d/a.py": ""},
+}
+
+
+@pytest.mark.parametrize("case", SILENT)
+def test_where_no_witness_speaks_no_context_is_written(case: str, tmp_path: Path) -> None:
+    files = SILENT[case]
+    scope = next(iter(files)).rpartition("/")[0] if case != "a chain" else "d"
+    if case == "a broken link":
+        (tmp_path / "d").mkdir()
+        (tmp_path / "d/README.md").symlink_to("nowhere")
+    outcome = drafted(tmp_path, files)
+    assert scope in outcome.missing
+    assert not (tmp_path / scope / ".context.yaml").exists()
+    assert summary(tmp_path, ".")  # the root always has one
+    again = draft_missing(open_project(tmp_path), Order(NOW, with_agents=False), quietly)
+    assert (again.written, again.updated, again.missing) == ([], [], outcome.missing)
+
+
+def test_a_directory_never_says_what_is_said_above_it(tmp_path: Path) -> None:
+    readme = "# Shop\n\nThe shop has carts of things.\n"
+    outcome = drafted(tmp_path, {"README.md": readme, "d/README.md": readme, "e/README.md": readme, "e/a.py": CART})
+    assert outcome.missing == ["d"]
+    assert summary(tmp_path, "e") == "Carts of things."
+
+
+def test_a_readme_may_be_a_symlink_inside_the_project(tmp_path: Path) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    write_files(outside, {"README.md": "Nobody else may read this.\n"})
+    write_files(root, {"docs/about.md": "# Shop\n\nCarts of things.\n", "d/a.py": "", "e/a.py": ""})
+    (root / "d/README.md").symlink_to("../docs/about.md")
+    (root / "e/README.md").symlink_to(outside / "README.md")
+    outcome = drafted(root, {})
+    assert summary(root, "d") == "Carts of things."
+    assert "e" in outcome.missing
+
+
+def test_what_was_drafted_before_stays_where_nobody_speaks_any_more(tmp_path: Path) -> None:
+    drafted(tmp_path, {"d/a.py": CART})
+    write_files(tmp_path, {"d/a.py": "x = 1\n"})
+    outcome = draft_again(open_project(tmp_path), ["d"], Order(NOW, with_agents=False), quietly)
+    assert (outcome.updated, outcome.missing, summary(tmp_path, "d")) == (["d"], [], "Carts of things.")
+
+
+def test_a_directory_that_begins_to_speak_is_named_above(tmp_path: Path) -> None:
+    drafted(tmp_path, {"README.md": "The shop has carts.\n", "d/a.py": "x = 1\n"})
+    outcome = drafted(tmp_path, {"d/a.py": CART})
+    assert (outcome.written, outcome.updated) == (["d"], ["."])
+    assert "Carts of things." in (tmp_path / ".context.yaml").read_text()

@@ -1,0 +1,189 @@
+"""The journal of calls: private, bounded, whole lines, nothing that was asked or answered, and never in the way."""
+
+import asyncio
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contexthall.core import limits
+from contexthall.core.activity import Activity, in_full, parse_line, short, summaries, to_line, tool_name
+from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, Tool, ToolResult
+from contexthall.core.errors import UnknownToolError
+from contexthall.system.disk import Disk
+from contexthall.system.journal import Journal, JournalMode, read_journal
+
+KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ"
+CALL = Activity("2026-01-02T03:04:05.678Z", "codex", "context.resolve", 1.5, 12, "ok", "handbook", "", ("a.md#x",))
+
+
+def catalog_of(directory: Path, mode: JournalMode = "brief") -> Catalog:
+    async def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
+        if arguments.get("wait"):
+            await asyncio.Event().wait()
+        content = ({"type": "text", "text": "é answered"},)
+        return ToolResult(content=content, is_error=bool(arguments.get("fail")), ids=("a.md#x",))
+
+    tool = Tool(name="say", title="Say", description="", input_schema={"type": "object"}, run=run)
+    catalog = Catalog([Capability("test", tools=[tool])])
+    catalog.journal = Journal(Disk(), str(directory / "state" / "activity"), mode)
+    return catalog
+
+
+def call(catalog: Catalog, name: str = "say", **arguments: Any) -> ToolResult:
+    caller = Caller(may_read=lambda _path, _root: True, client="codex")
+    return asyncio.run(catalog.call(name, arguments, caller))
+
+
+def journal_of(directory: Path) -> list[Activity]:
+    return read_journal(Disk(), str(directory / "state" / "activity"), 1000)[0]
+
+
+def files_of(directory: Path) -> list[Path]:
+    return sorted((directory / "state" / "activity").iterdir())
+
+
+def test_a_call_is_recorded_without_what_was_asked_and_answered(tmp_path: Path) -> None:
+    catalog = catalog_of(tmp_path)
+    call(catalog, cache="handbook", query="how do I rotate my keys")
+    call(catalog, fail=True, scope="src")
+    first, second = journal_of(tmp_path)
+    assert (first.client, first.tool, first.outcome, first.bytes) == ("codex", "say", "ok", len("é answered".encode()))
+    assert (first.cache, first.ids) == ("handbook", ("a.md#x",))
+    assert (second.outcome, second.scope) == ("error", "src")
+    (file,) = files_of(tmp_path)
+    assert b"rotate" not in file.read_bytes()
+    assert b"answered" not in file.read_bytes()
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (file, file.parent)] == [0o600, 0o700]
+
+
+def test_what_was_asked_and_answered_is_recorded_in_full_but_for_credentials(tmp_path: Path) -> None:
+    catalog = catalog_of(tmp_path, "full")
+    call(catalog, query="rotate", password="hunter2", header=f"Bearer {KEY}", more=[{"x": KEY}], long="y" * 9000)
+    (recorded,) = journal_of(tmp_path)
+    assert json.loads(recorded.result) == "é answered"
+    assert '"query": "rotate"' in recorded.arguments
+    assert len(recorded.arguments) == limits.JOURNAL_TEXT_CHARACTERS
+    (file,) = files_of(tmp_path)
+    assert b"hunter2" not in file.read_bytes()
+    assert KEY.encode() not in file.read_bytes()
+
+
+def test_nothing_is_recorded_if_the_journal_is_off(tmp_path: Path) -> None:
+    call(catalog_of(tmp_path, "off"))
+    assert not (tmp_path / "state").exists()
+
+
+def test_unknown_tools_and_cancelled_calls_are_recorded(tmp_path: Path) -> None:
+    catalog = catalog_of(tmp_path)
+    for name in ("nobody", KEY, "x" * 70, "a b"):
+        with pytest.raises(UnknownToolError):
+            call(catalog, name)
+    with pytest.raises(TimeoutError):
+        asyncio.run(waited(catalog))
+    recorded = journal_of(tmp_path)
+    found = sorted((each.tool, each.outcome) for each in recorded)
+    assert found == [*[("", "unknown")] * 3, ("nobody", "unknown"), ("say", "cancelled")]
+
+
+async def waited(catalog: Catalog) -> None:
+    async with asyncio.timeout(0):
+        await catalog.call("say", {"wait": True}, Caller(may_read=lambda _path, _root: True))
+
+
+def test_credentials_in_names_are_withheld(tmp_path: Path) -> None:
+    call(catalog_of(tmp_path), cache=KEY, scope="a\x1b[31m\nb")
+    (recorded,) = journal_of(tmp_path)
+    assert (recorded.cache, recorded.scope) == ("(may be a secret)", "a [31m b")
+
+
+def test_a_file_that_is_full_is_set_aside_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "JOURNAL_BYTES", 1000)
+    catalog = catalog_of(tmp_path)
+    for number in range(40):
+        call(catalog, cache=f"cache{number}")
+    names = [each.name for each in files_of(tmp_path)]
+    assert [name.partition(".")[2] for name in names] == ["jsonl", "jsonl.1"]
+    assert all(each.stat().st_size <= 1000 for each in files_of(tmp_path))
+    assert journal_of(tmp_path)[-1].cache == "cache39"
+
+
+def test_the_oldest_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "JOURNAL_FILES", 2)
+    folder = tmp_path / "state" / "activity"
+    folder.mkdir(parents=True)
+    for year in range(2020, 2025):
+        (folder / f"{year}0101T000000-1.jsonl").write_bytes(to_line(CALL))
+    (folder / "notes.txt").write_text("mine")
+    call(catalog_of(tmp_path))
+    assert [each.name[:4] for each in files_of(tmp_path)][:2] == ["2023", "2024"]
+    assert len(files_of(tmp_path)) == 4
+
+
+def test_processes_are_merged_by_time_and_bad_lines_are_counted(tmp_path: Path) -> None:
+    times = ["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:01.000Z", "2026-01-01T00:00:02.000Z"]
+    first, second, third = (to_line(CALL._replace(time=each)) for each in times)
+    (tmp_path / "20260101T000000-1.jsonl").write_bytes(first + third + third[:20])
+    (tmp_path / "20260101T000001-2.jsonl").write_bytes(b'{"v":2}\n' + second + b"\xff\n[]\n")
+    (tmp_path / "20260101T000002-3.jsonl").symlink_to("/etc/passwd")
+    calls, unread = read_journal(Disk(), str(tmp_path), 2)
+    assert ([each.time for each in calls], unread) == (times[1:], 4)
+    assert read_journal(Disk(), str(tmp_path / "nowhere"), 2) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"v": 2},
+        {"time": "yesterday"},
+        {"time": 1},
+        {"outcome": "great"},
+        {"outcome": []},
+        {"ms": -1},
+        {"ms": "1"},
+        {"ms": 1e400},
+        {"bytes": 1.5},
+        {"bytes": True},
+        {"tool": ["x"]},
+        {"ids": "abc"},
+        {"ids": [1]},
+        {"client": None},
+    ],
+)
+def test_a_forged_line_is_none(change: dict[str, Any]) -> None:
+    line = json.loads(to_line(CALL))
+    assert parse_line(json.dumps(line | change).encode()) is None
+    assert parse_line(json.dumps(line | {"more": 1}).encode()) == CALL
+
+
+def test_calls_go_on_if_nothing_can_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def full(function: Any, *arguments: Any, **options: Any) -> Any:
+        if function is os.write:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return function(*arguments, **options)
+
+    catalog = catalog_of(tmp_path)
+    catalog.journal = Journal(Disk(full), str(tmp_path / "state" / "activity"))
+    assert [call(catalog).text for _ in range(3)] == ["é answered"] * 3
+    assert caplog.text.count("the journal of calls cannot be written") == 1
+
+
+def test_what_the_calls_of_a_tool_add_up_to() -> None:
+    calls = [CALL._replace(ms=ms) for ms in (1.0, 9.0, 2.0)] + [CALL._replace(tool="a", outcome="error")]
+    found = [tuple(each) for each in summaries(calls)]
+    assert found == [("context.resolve", 3, 0, 2.0, 9.0), ("a", 1, 1, 1.5, 1.5)]
+
+
+def test_a_lone_surrogate_is_no_reason_to_lose_a_line() -> None:
+    call = CALL._replace(scope="\ud800")
+    assert parse_line(to_line(call).rstrip()) == call
+
+
+def test_names_and_texts_are_kept_short() -> None:
+    assert (short(None), short(1), len(short("ab " * 1000))) == ("", "", limits.JOURNAL_WORD_CHARACTERS)
+    assert (tool_name("member__tool-1.x"), tool_name("")) == ("member__tool-1.x", "")
+    assert in_full({"token": 1, "a": Path("x")}).startswith('{"token": "(may be a secret)"')
