@@ -166,7 +166,11 @@ export function view(root, meeting) {
     show(rest) {
       const byPerson = selected !== null;
       selected = rest || selected;
-      if (tree === null) return load();
+      if (tree === null) {
+        // An address leads to a directory that can be seen in its tree.
+        rest.split("/").forEach((_name, index, way) => opened.add(way.slice(0, index).join("/") || "."));
+        return load();
+      }
       return rest ? choose(rest, byPerson) : undefined;
     },
     catchUp: lookAgain,
