@@ -16,6 +16,15 @@ def test_the_project_is_a_tree_with_counts(hall: HttpHall, browser: Browser) -> 
         expect(page.get_by_role("button", name="stale 0")).to_be_visible()
 
 
+def test_an_address_leads_to_a_directory_that_is_seen_in_its_tree(browser: Browser, tmp_path: Path) -> None:
+    grounds = examples(tmp_path)
+    deep = grounds.project / "shop" / "orders"
+    deep.mkdir()
+    (deep / "order.py").write_text('"""Orders."""\n')
+    with grounds.served() as hall, visit(browser, f"{hall.url}/#/contexts/shop%2Forders") as page:
+        expect(page.locator('[data-scope="shop/orders"]')).to_have_attribute("aria-current", "true")
+
+
 def test_rule_files_are_listed_with_what_they_name_in_vain(browser: Browser, tmp_path: Path) -> None:
     grounds = examples(tmp_path)
     (grounds.project / "CLAUDE.md").write_text("See `shop/old.py`.")

@@ -75,6 +75,20 @@ def guild(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield Guild(hall, result, live, shifty, sly)
 
 
+def test_the_halls_own_tools_have_forms_and_answer(hall: HttpHall, browser: Browser) -> None:
+    with visit(browser, f"{hall.url}/#/tools/context.resolve") as page:
+        card = page.locator('[data-tool="context.resolve"]')
+        card.get_by_label("cache required").fill("handbook")
+        card.get_by_label("query required").fill("rotate keys")
+        card.get_by_label("budget").first.fill("150")
+        card.get_by_role("button", name="Invoke").click()
+        expect(card.locator(".result")).to_contain_text("security.md")
+        expect(card.get_by_label("the same call", exact=True)).to_contain_text("context call context.resolve --json")
+        page.get_by_role("link", name="Guild").click()
+        page.get_by_role("link", name="Tools").click()
+        expect(card.get_by_label("query required")).to_have_value("rotate keys")
+
+
 def grounds_of(root: Path) -> Grounds:
     grounds = Grounds(root)
     grounds.project.mkdir()

@@ -14,7 +14,7 @@ from tests.faces.web.serving import HttpHall
 from tests.processes import run_context
 
 MOST_BYTES = 150_000
-VIEWS = ("caches", "contexts", "guild")
+VIEWS = ("caches", "contexts", "tools", "guild", "activity")
 # Read at once: what a test sees of the environment is emptied.
 SHOTS = os.environ.get("CONTEXT_SCREENSHOTS")
 

@@ -76,6 +76,39 @@ def test_a_section_opens_with_its_reasons_and_its_words_marked(guides: HttpHall,
         expect(row.locator(".why li").last).to_contain_text("It was taken")
 
 
+def test_a_section_is_rendered_and_its_exact_text_is_one_step_away(browser: Browser, tmp_path: Path) -> None:
+    text = "# Keys\n\nRotate **keys** [here](https://example.org/), not [there](x.md).\n\n|a|b|\n|---|---|\n|1|2|\n"
+    with served(tmp_path, {"keys.md": text}) as hall, visit(browser, f"{hall.url}/#/caches/guides?q=keys") as page:
+        page.locator(".place-head").click()
+        prose = page.get_by_role("region", name="Text of keys.md#keys")
+        expect(prose.locator("strong mark")).to_have_text("keys")
+        expect(prose.get_by_role("cell")).to_have_text(["1", "2"])
+        expect(prose.get_by_role("link")).to_have_attribute("rel", "noopener noreferrer")
+        expect(prose.get_by_role("link")).to_have_text("here")
+        page.get_by_role("button", name="Exact text").click()
+        expect(page.locator("pre.document")).to_have_text(text)
+        expect(page.locator("pre.document mark")).to_have_text(["Keys", "keys"])
+        page.locator(".onward").click()
+        expect(page.locator("article pre.document")).to_have_text(text)
+        page.locator("article").get_by_role("button", name="Rendered").click()
+        expect(page.locator("article .prose strong")).to_have_text("keys")
+
+
+def test_what_is_said_to_beginners_makes_room_once_something_is_asked(guides: HttpHall, browser: Browser) -> None:
+    with visit(browser, f"{guides.url}/#/caches/guides") as page:
+        expect(page.locator("#question-hint")).to_be_visible()
+        expect(page.locator(".contents a").first).to_be_visible()
+        expect(page.get_by_role("button", name="What an agent gets")).to_be_hidden()
+        expect(page.locator(".budget-bar")).to_be_hidden()
+        ask(page, "rotate keys", 4000)
+        expect(page.locator(".place").first).to_be_visible()
+        expect(page.locator("#question-hint")).to_be_hidden()
+        expect(page.get_by_role("button", name="What an agent gets")).to_be_visible()
+        expect(page.get_by_label("What should the documents say?")).to_have_accessible_description(
+            re.compile("^Ask in")
+        )
+
+
 def test_why_not_is_answered_for_sections_and_pages(guides: HttpHall, browser: Browser) -> None:
     with visit(browser, f"{guides.url}/#/caches/guides?{ASKED}") as page:
         page.get_by_label("Why not this section, or this page?").fill("guide/deploy.md")

@@ -56,6 +56,13 @@ Answer = TypeVar("Answer")
 DEFAULT_BUDGET = 4_000
 
 
+def is_markdown(page: str) -> bool:
+    """Return whether the text of a page is Markdown, or was converted to it."""
+    from contexthall.caches.model.headings import MARKDOWN  # noqa: PLC0415 - for people only
+
+    return os.path.splitext(page)[1].lower() in MARKDOWN
+
+
 class SizedDocument(NamedTuple):
     """A document, and what it costs."""
 

@@ -541,6 +541,8 @@ PAGE_PLACES: Final = 200
 """Of a ranking, in one answer to the page."""
 PAGE_CONTENTS_TOKENS: Final = 8_000
 """Of a cache's headings, in one answer to the page: some fifty pages of a handbook."""
+PAGE_RENDERED_CHARACTERS: Final = 100_000
+"""Of a text that the page shows rendered; a longer one is shown as it is, because to parse it takes seconds."""
 PAGE_LOG_LINES: Final = 10_000
 """Of a member's log in an answer to the page."""
 PAGE_ROSTER_SECONDS: Final = 0.25

@@ -72,6 +72,40 @@ def test_the_hall_says_what_it_is(hall: HttpHall) -> None:
     assert hall.get("/healthz") == {"status": "ok", "version": __version__}
 
 
+# The hall's own tools:
+
+
+def test_the_halls_own_tools_are_listed_without_those_of_members(hall: HttpHall) -> None:
+    told = hall.get("/api/tools")["tools"]
+    names = [each["name"] for each in told]
+    assert {"context.resolve", "query_context"} <= set(names)
+    assert not any("echo" in name for name in names)
+    resolve = told[names.index("context.resolve")]
+    assert (resolve["listedAs"], bool(resolve["title"]), bool(resolve["line"])) == ("context.resolve", True, True)
+    definition = hall.get("/api/tools/show", tool="context.resolve")["definition"]
+    assert "budget" in definition["inputSchema"]["properties"]
+
+
+def test_a_tool_of_the_hall_answers_as_it_answers_an_agent(hall: HttpHall, home: Path) -> None:
+    asked = {"cache": "handbook", "query": "friday", "budget": 99}
+    result = hall.post("/api/tools/call", {"tool": "context.resolve", "arguments": asked}).json()["result"]
+    flags = [f"--arg={name}={value}" for name, value in asked.items()]
+    typed = run_context("call", "context.resolve", *flags, cwd=home).stdout.decode()
+    assert (result["isError"], result["content"][0]["text"]) == (False, typed)
+    refused = hall.post("/api/tools/call", {"tool": "context.resolve", "arguments": {**asked, "cache": "gone"}}).json()
+    assert refused["result"]["isError"] is True
+    assert "cache_missing" in refused["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [{}, {"tool": 1}, {"tool": "gone"}, {"tool": "zoo__echo"}, {"tool": "context.resolve", "arguments": []}],
+)
+def test_what_is_no_tool_of_the_hall_is_refused(hall: HttpHall, order: dict[str, Any]) -> None:
+    status, code, _ = failure(hall.post("/api/tools/call", order))
+    assert (status, code) == (400, "usage")
+
+
 # Caches:
 
 
@@ -132,6 +166,7 @@ def test_a_ranking_can_be_seen_page_by_page(hall: HttpHall) -> None:
 def test_a_document_is_told_whole(hall: HttpHall) -> None:
     told = hall.get("/api/caches/document", cache="handbook", id="ü/größe.md")
     assert told.pop("version").startswith("sha256:")
+    assert told.pop("rendered") == [{"tag": "p", "children": ["größe zählt"]}]
     assert told == {"id": "ü/größe.md", "source": "Ü/größe.md", "content": "größe zählt", "tokens": 4}
 
 

@@ -90,6 +90,7 @@ def test_why_is_said_in_the_sentences_of_the_command_line(hall: HttpHall, home: 
 def test_a_section_is_told_in_pieces(hall: HttpHall) -> None:
     told = hall.get("/api/caches/section", cache="guides", id="guide/keys.md#rotate", query="rotate")
     assert told.pop("version").startswith("sha256:")
+    assert [each["tag"] for each in told.pop("rendered")] == ["h3", "p"]
     assert told == {
         "id": "guide/keys.md#rotate",
         "page": "guide/keys.md",

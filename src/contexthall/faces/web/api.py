@@ -25,10 +25,11 @@ from contexthall.caches.library import (
     CacheRef,
     Library,
     ReplyFormat,
+    is_markdown,
 )
 from contexthall.core import limits, wire
 from contexthall.core.activity import summaries
-from contexthall.core.catalog import FailedResult, JsonObject
+from contexthall.core.catalog import FailedResult, JsonObject, Tool, ToolResult
 from contexthall.core.errors import (
     CODES,
     CacheMissingError,
@@ -47,6 +48,7 @@ from contexthall.core.tokens import LARGEST_BUDGET
 from contexthall.core.wire import has_too_many_values
 from contexthall.faces.members import facts_of
 from contexthall.faces.web.guard import RefusedError, json_response
+from contexthall.faces.web.rendering import Node, rendered
 from contexthall.faces.workers import Workers
 from contexthall.guild.manager import MCPManager, MemberView, one_line
 from contexthall.hall import Hall
@@ -105,6 +107,8 @@ class Api:
             "/api/caches/why": self._explain,
             "/api/contexts": self._list_contexts,
             "/api/contexts/show": self._show_context,
+            "/api/tools": self._list_tools,
+            "/api/tools/show": self._show_own_tool,
             "/api/activity": self._list_activity,
             "/api/guild": self._list_members,
             "/api/guild/tool": self._show_tool,
@@ -112,6 +116,7 @@ class Api:
             "/api/guild/log": self._show_log,
         }
         writing: dict[str, WriteHandler] = {
+            "/api/tools/call": self._call_own_tool,
             "/api/guild/call": self._call,
             "/api/guild/refresh": self._refresh,
             "/api/guild/stop": self._stop,
@@ -172,7 +177,7 @@ class Api:
     async def _read_document(self, params: QueryParams) -> JsonObject:
         cache, identifier = _text(params, "cache"), _text(params, "id")
         document, tokens = await self._with_cache(cache, lambda library, it: library.document(it, identifier))
-        return {**document._asdict(), "tokens": tokens}
+        return {**document._asdict(), "tokens": tokens, "rendered": await self._render(identifier, document.content)}
 
     async def _explain(self, params: QueryParams) -> JsonObject:
         asked, identifier = _Asked.of(params), _text(params, "id")
@@ -190,7 +195,11 @@ class Api:
     async def _show_section(self, params: QueryParams) -> JsonObject:
         cache, identifier, query = _text(params, "cache"), _text(params, "id"), params.get("query", "")
         section = await self._with_cache(cache, lambda library, it: library.section(it, identifier, query))
-        return section._asdict()
+        return {**section._asdict(), "rendered": await self._render(section.page, "".join(section.content))}
+
+    async def _render(self, page: str, content: str) -> list[Node] | None:
+        """Return a text as the page shows it; None if it is not Markdown, or too long."""
+        return await self._in_thread(lambda: rendered(content)) if is_markdown(page) else None
 
     async def _outline_page(self, params: QueryParams) -> JsonObject:
         cache, page = _text(params, "cache"), _text(params, "page")
@@ -234,6 +243,27 @@ class Api:
         scope = _text(params, "scope")
         return await self._in_thread(lambda: self._hall.project.query_context(scope, with_freshness=True).to_json())
 
+    async def _list_tools(self, _params: QueryParams) -> JsonObject:
+        """Return the hall's own tools, which are those that no member has."""
+        return {"tools": [_tool(tool.definition(), tool.name) for tool in self._own_tools().values()]}
+
+    async def _show_own_tool(self, params: QueryParams) -> JsonObject:
+        return {"definition": self._own_tool(_text(params, "tool")).definition()}
+
+    async def _call_own_tool(self, body: JsonObject) -> JsonObject:
+        tool, arguments = self._own_tool(_string(body, "tool")), _arguments(body)
+        caller, run_plain = self._hall.confined_caller, self._workers.run
+        return _outcome(await self._hall.catalog.call(tool.name, arguments, caller, run_plain=run_plain))
+
+    def _own_tools(self) -> dict[str, Tool]:
+        return {tool.name: tool for tool in self._hall.catalog.tools if tool.original is None}
+
+    def _own_tool(self, name: str) -> Tool:
+        own = self._own_tools()
+        if name not in own:
+            raise UnknownToolError(f"the hall has no {name!r} of its own").about(name, own)
+        return own[name]
+
     async def _list_members(self, _params: QueryParams) -> JsonObject:
         if not self._hall.has_guild:
             return {"members": []}
@@ -265,9 +295,7 @@ class Api:
 
     async def _call(self, body: JsonObject) -> JsonObject:
         manager, member, tool = self._guild(), _string(body, "member"), _string(body, "tool")
-        arguments = body.get("arguments", {})
-        if not isinstance(arguments, dict):
-            raise UsageError("`arguments` must be an object")
+        arguments = _arguments(body)
         name = manager.listed_names().get((member, tool))
         try:
             if name is None:  # a server may know a tool that is on no list
@@ -375,6 +403,13 @@ def _string(body: JsonObject, name: str) -> str:
     return value
 
 
+def _arguments(body: JsonObject) -> JsonObject:
+    value = body.get("arguments", {})
+    if not isinstance(value, dict):
+        raise UsageError("`arguments` must be an object")
+    return value
+
+
 def _text(params: QueryParams, name: str, error: type[HallError] = UsageError) -> str:
     if name not in params:
         raise error(f"`{name}` is missing")
@@ -404,6 +439,16 @@ def _state(name: str, report: "CacheReport") -> JsonObject:
 def _member(view: MemberView, listed: Mapping[tuple[str, str], str]) -> JsonObject:
     tools = [_tool(tool, listed[view.name, tool["name"]]) for tool in view.tools]
     return facts_of(view) | {"key": view.key, "tools": tools, "cachedAt": view.cached_at}
+
+
+def _outcome(called: ToolResult) -> JsonObject:
+    """Return what an agent gets, as MCP spells it; an error that the tool answers with is a result, too."""
+    if called.fault is not None:
+        return {"fault": called.fault}
+    if called.whole is not None:
+        return {"result": called.whole}
+    structured = {} if called.structured is None else {"structuredContent": called.structured}
+    return {"result": {"content": called.content, "isError": called.is_error, **structured}}
 
 
 def _tool(definition: JsonObject, listed_as: str) -> JsonObject:

@@ -202,7 +202,7 @@ function desk(cache, usualForm, onAsked) {
   const reply = answer();
   const why = whyNot(cache, () => asked);
   const holds = contents(cache.name, (read) => addressOf({ read }));
-  const answers = h("div", { class: "stack" }, reply.node, places, more, why.node, disclosed("The exact call", calls));
+  const answers = h("div", { class: "stack" }, places, more, why.node, disclosed("The exact call", calls));
   const results = h("div", { class: "stack" }, holds.node, answers);
   const reading = reader(cache.name, (read) => addressOf({ read }));
   const node = h("div", { class: "stack" },
@@ -212,7 +212,7 @@ function desk(cache, usualForm, onAsked) {
       h("div", { class: "budget-row" },
         h("label", { for: "budget" }, "Budget"), slider,
         h("span", { class: "budget-number" }, budget, h("span", { class: "dim" }, "tokens"))),
-      formRow, bar, verdict, words),
+      formRow, bar, verdict, words, reply.node),
     trouble, results, reading.node);
 
   const addressOf = (changes) => toAddress(cache.name, { ...asked, ...changes }, usualForm);
@@ -288,7 +288,6 @@ function desk(cache, usualForm, onAsked) {
     const isOfSections = found.format === 2;
     top = Math.max(found.total_tokens, isOfSections ? FIRST_BUDGET : 1);
     fill(trouble);
-    formRow.hidden = !isOfSections;
     hint.textContent = isOfSections ? HINTS.sections : HINTS.documents;
     question.placeholder = isOfSections ? "How do I rotate keys?" : "rotate keys";
     why.describe(isOfSections);
@@ -314,7 +313,9 @@ function desk(cache, usualForm, onAsked) {
     const askedWords = new Set([...(ranking.unmatched ?? []), ...ranking.places.flatMap((place) => place.matched ?? [])]).size;
     const isAsked = ranking.format !== 2 || Boolean(ranking.query.trim());
     holds.node.hidden = isAsked;
-    answers.hidden = !isAsked;
+    answers.hidden = bar.hidden = reply.node.hidden = !isAsked;
+    formRow.hidden = !isAsked || ranking.format !== 2;
+    hint.hidden = Boolean(ranking.query.trim()); // it has been read by then; whoever cannot see is told it still
     if (!isAsked) holds.show(ranking.version ?? cache.cache_version);
     const listed = ranking.places.map((place) => {
       if (!rows.has(place.id)) rows.set(place.id, rowOf(place.id));
@@ -338,8 +339,9 @@ function desk(cache, usualForm, onAsked) {
   }
 
   function tellCalls() {
-    const form = formRow.hidden ? "json" : asked.form;
-    const args = { cache: cache.name, query: asked.query, budget: asked.budget, ...(form === usualForm || formRow.hidden ? {} : { format: form }) };
+    const hasForms = ranking?.format === 2;
+    const form = hasForms ? asked.form : "json";
+    const args = { cache: cache.name, query: asked.query, budget: asked.budget, ...(form === usualForm || !hasForms ? {} : { format: form }) };
     const command = `context resolve --cache ${quoted(args.cache)} --query ${quoted(args.query)} --budget ${args.budget}${form === "text" ? " --format text" : ""}`;
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "context.resolve", arguments: args } };
     fill(calls, copyable("on the command line", command), copyable("over MCP", JSON.stringify(call, null, 2)));

@@ -166,7 +166,11 @@ export function view(root, meeting) {
     show(rest) {
       const byPerson = selected !== null;
       selected = rest || selected;
-      if (tree === null) return load();
+      if (tree === null) {
+        // An address leads to a directory that can be seen in its tree.
+        rest.split("/").forEach((_name, index, way) => opened.add(way.slice(0, index).join("/") || "."));
+        return load();
+      }
       return rest ? choose(rest, byPerson) : undefined;
     },
     catchUp: lookAgain,
@@ -260,7 +264,9 @@ function portrait(scope, found) {
   if (!found.found) return [head, absent(found.error)];
   const { context } = found;
   const derived = new Set(Array.isArray(context.derived_fields) ? context.derived_fields.map((each) => String(each).split(".")[0]) : []);
-  const fields = Object.entries(context).filter(([name]) => !METADATA.has(name));
+  // A drafted word on maintenance is the same everywhere, so it comes last.
+  const isLast = ([name]) => name === "maintenance" && derived.has(name);
+  const fields = Object.entries(context).filter(([name]) => !METADATA.has(name)).sort((one, other) => isLast(one) - isLast(other));
   return [
     head,
     h("p", { class: "dim" }, "Written ", ago(String(context.last_updated)), ...said(` · fingerprint ${context.fingerprint}`)),

@@ -159,10 +159,13 @@ function figure(about) {
   return control_;
 }
 
+// A border that nobody types, such as 2^63 - 1, tells nobody anything.
+const isTelling = (border) => Math.abs(border) <= Number.MAX_SAFE_INTEGER;
+
 function range({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }) {
   return [
-    minimum !== undefined && `from ${minimum}`, exclusiveMinimum !== undefined && `above ${exclusiveMinimum}`,
-    maximum !== undefined && `to ${maximum}`, exclusiveMaximum !== undefined && `below ${exclusiveMaximum}`,
+    isTelling(minimum) && `from ${minimum}`, exclusiveMinimum !== undefined && `above ${exclusiveMinimum}`,
+    isTelling(maximum) && `to ${maximum}`, exclusiveMaximum !== undefined && `below ${exclusiveMaximum}`,
   ].filter(Boolean).join(" ");
 }
 

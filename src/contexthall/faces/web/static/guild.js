@@ -140,6 +140,7 @@ function memberCard(first, takeAll) {
   let member = first;
   let isOpened = false;
   let toolCard = null;
+  let ofMember = null;
   const tools = new Map();
   const facts = {
     dot: h("span", { class: "dot", "aria-hidden": "true" }),
@@ -174,7 +175,7 @@ function memberCard(first, takeAll) {
     isOpened = true;
     fill(inside, skeleton(2));
     try {
-      ({ toolCard } = await later());
+      ({ toolCard, ofMember } = await later());
       presentFirst();
     } catch {
       isOpened = false;
@@ -224,7 +225,7 @@ function memberCard(first, takeAll) {
     for (const [name, card] of tools) if (!names.has(name)) (card.node.remove(), tools.delete(name));
     member.tools.forEach((tool, index) => {
       if (tools.has(tool.name)) tools.get(tool.name).update(tool);
-      else tools.set(tool.name, toolCard(member.name, tool, () => switchTool(tool.name, false)));
+      else tools.set(tool.name, toolCard(ofMember(member.name), tool, () => switchTool(tool.name, false)));
       const card = tools.get(tool.name).node;
       if (list.children[index] !== card) list.insertBefore(card, list.children[index] ?? null);
     });

@@ -9,6 +9,7 @@ const at = (id) => document.getElementById(id);
 const LOADERS = {
   caches: () => import("/static/caches.js"),
   contexts: () => import("/static/contexts.js"),
+  tools: () => import("/static/tools.js"),
   guild: () => import("/static/guild.js"),
   activity: () => import("/static/activity.js"),
 };
@@ -28,7 +29,7 @@ function introduce({ project, version }) {
   document.title = project ? `${project} · Context Hall` : "Context Hall";
 }
 
-// Routes: #/caches/NAME?q=QUESTION, #/contexts/SCOPE, #/guild/MEMBER.
+// Routes: #/caches/NAME?q=QUESTION, #/contexts/SCOPE, #/tools/TOOL, #/guild/MEMBER.
 
 function route() {
   const [, name, rest, asked] = /^#\/([a-z]+)\/?([^?]*)\??(.*)$/.exec(location.hash) ?? [];

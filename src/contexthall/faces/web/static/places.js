@@ -2,6 +2,7 @@
 
 import { ask } from "/static/api.js";
 import { count, disclosure, fault, fill, h, number, said } from "/static/dom.js";
+import { passage } from "/static/prose.js";
 
 /** A document of a cache of format 1. */
 export function documentRow(cache, id) {
@@ -12,7 +13,8 @@ export function documentRow(cache, id) {
     keeps: true,
     text(document_, ranking) {
       const about = h("p", { class: "where dim mono small" }, ...said(`${document_.source} · ${document_.version.slice(0, 19)}…`));
-      return [passage(id, highlighted(document_.content, ranking.terms)), about];
+      const mark = (text) => highlighted(text, ranking.terms);
+      return [...passage(id, () => mark(document_.content), document_.rendered, mark), about];
     },
     update(place) {
       const words = count(place.total_words, "word");
@@ -36,7 +38,7 @@ export function sectionRow(cache, id, link) {
     text(section) {
       onward.href = link(id);
       const about = h("p", { class: "where dim mono small" }, ...said(`${id} · ${section.version.slice(0, 19)}…`));
-      return [passage(id, marked(section.content)), about, h("p", {}, onward)];
+      return [...sectionText(section), about, h("p", {}, onward)];
     },
     update(place) {
       fill(way, ...crumbs(place.crumbs));
@@ -136,10 +138,14 @@ export function marked(pieces) {
   return pieces.flatMap((piece, index) => (index % 2 ? [h("mark", {}, ...said(piece))] : said(piece)));
 }
 
-export function passage(id, nodes) {
-  return h("pre", { class: "document", tabindex: "0", "aria-label": `Text of ${id}` }, nodes);
+/** The text of a section, rendered or to the letter. */
+export function sectionText({ id, content, rendered }) {
+  const matches = new Set(content.filter((_piece, index) => index % 2));
+  const mark = (text) => text.split(WORD).flatMap((part) => (matches.has(part) ? [h("mark", {}, ...said(part))] : said(part)));
+  return passage(id, () => marked(content), rendered, matches.size ? mark : said);
 }
 
+const WORD = /([\p{L}\p{M}\p{N}_]+)/u;
 const SPACE = /(\p{White_Space}+)/u;
 
 /** Mark the words of a text that are terms: split at white space, in lower case, as format 1 ranks. */

@@ -2,7 +2,7 @@
 
 import { ask } from "/static/api.js";
 import { count, fault, fill, h, number, said, skeleton } from "/static/dom.js";
-import { crumbs, lines, marked, passage } from "/static/places.js";
+import { crumbs, lines, sectionText } from "/static/places.js";
 
 /** A reader for the pages of a cache; `link` gives the address of a section, or that of the answer. */
 export function reader(cache, link) {
@@ -33,7 +33,7 @@ export function reader(cache, link) {
         h("div", { class: "stack tight card" },
           title,
           h("p", { class: "where dim mono small" }, ...said(about)),
-          passage(section.id, marked(section.content)),
+          sectionText(section),
           neighbours(section.id))));
     const [list, entry] = [node.querySelector(".outline"), node.querySelector(".outline [aria-current]")];
     list.scrollTop = entry.offsetTop - list.offsetTop - list.clientHeight / 2;

@@ -1,7 +1,7 @@
 /** What is this tool, and what does it answer? Its definition, a form for its arguments, and its result. */
 
 import { ask, tell } from "/static/api.js";
-import { action, busy, copyable, disclosure, fault, fill, h, said, skeleton } from "/static/dom.js";
+import { action, busy, copyable, disclosure, fault, fill, h, quoted, said, skeleton } from "/static/dom.js";
 import { formOf, parsed, same } from "/static/form.js";
 import { outcome } from "/static/result.js";
 
@@ -14,8 +14,24 @@ const CLAIMS = [
   ["openWorldHint", true, "reaches outside", "warn"],
 ];
 
-/** A tool in a member's list. It is asked for when it is opened, and keeps what is typed when its list changes. */
-export function toolCard(member, tool, switchOff) {
+/** A member of the guild, as the one who has a tool. */
+export function ofMember(member) {
+  return {
+    define: (tool) => ask("/api/guild/tool", { member, tool }),
+    call: (tool, value, signal) => tell("/api/guild/call", { member, tool, arguments: value }, signal),
+    command: (tool, value) => `context guild call ${quoted(member)} ${quoted(tool)} --json ${quoted(value)}`,
+  };
+}
+
+/** The hall itself, as the one who has a tool. */
+export const OF_THE_HALL = {
+  define: (tool) => ask("/api/tools/show", { tool }),
+  call: (tool, value, signal) => tell("/api/tools/call", { tool, arguments: value }, signal),
+  command: (tool, value) => `context call ${quoted(tool)} --json ${quoted(value)}`,
+};
+
+/** A tool in a list. It is asked for when it is opened, and keeps what is typed when its list changes. */
+export function toolCard(owner, tool, switchOff = null) {
   const line = h("span", { class: "tool-line" });
   const title = h("span", { class: "tool-title" });
   const inside = h("div", { class: "tool-inside" });
@@ -27,7 +43,7 @@ export function toolCard(member, tool, switchOff) {
   async function load() {
     if (definition === null) fill(body, skeleton(3));
     try {
-      take((await ask("/api/guild/tool", { member, tool: tool.name })).definition);
+      take((await owner.define(tool.name)).definition);
     } catch (error) {
       fill(change, fault(error));
       if (definition === null) fill(body);
@@ -48,11 +64,12 @@ export function toolCard(member, tool, switchOff) {
   function present(found) {
     definition = found;
     fill(change);
-    fill(body, about(found, listedAs), h("div", { class: "row" }, action("Switch off", switchOff, { class: "quiet" })), caller(member, tool.name, found), schemas(found));
+    const off = switchOff && h("div", { class: "row" }, action("Switch off", switchOff, { class: "quiet" }));
+    fill(body, about(found, listedAs), off, caller(owner, tool.name, found), schemas(found));
   }
 
   const head = h("span", { class: "tool-row" }, h("bdi", { class: "mono tool-name" }, ...said(tool.name)), title, line);
-  const { button } = disclosure(head, inside, { onOpen: load, properties: { class: "tool-head" } });
+  const { button, set } = disclosure(head, inside, { onOpen: load, properties: { class: "tool-head" } });
   fill(inside, change, body);
 
   function update(next) {
@@ -63,7 +80,7 @@ export function toolCard(member, tool, switchOff) {
   }
 
   update(tool);
-  return { node: h("li", { class: "tool", "data-tool": tool.name }, button, inside), update };
+  return { node: h("li", { class: "tool", "data-tool": tool.name }, button, inside), update, open: () => set(true) };
 }
 
 /** A name without what titles spell in another way. */
@@ -72,7 +89,7 @@ const bare = (name) => (name ?? "").toLowerCase().replace(/[\s_-]/g, "");
 function about(definition, listedAs) {
   return h("div", { class: "stack tight" },
     definition.description ? h("p", { class: "description" }, ...said(definition.description)) : h("p", { class: "dim" }, "It does not say what it does."),
-    h("p", { class: "dim small" }, "Agents see it as ", h("code", {}, ...said(listedAs))),
+    listedAs === definition.name ? null : h("p", { class: "dim small" }, "Agents see it as ", h("code", {}, ...said(listedAs))),
     claims(definition.annotations ?? {}));
 }
 
@@ -93,7 +110,7 @@ function schemas(definition) {
 }
 
 /** The form, the same as JSON, and what came of it. */
-function caller(member, tool, definition) {
+function caller(owner, tool, definition) {
   const form = formOf(definition.inputSchema);
   const raw = h("textarea", { rows: 6, spellcheck: "false", class: "mono grows", "aria-label": "Arguments, as JSON" });
   const trouble = h("div");
@@ -139,7 +156,7 @@ function caller(member, tool, definition) {
     const [value, sentence] = given();
     fill(trouble, sentence ? fault(new Error(sentence)) : null);
     if (value === undefined) return;
-    fill(command, copyable("the same call", `context guild call ${shell(member)} ${shell(tool)} --json ${shell(JSON.stringify(value))}`));
+    fill(command, copyable("the same call", owner.command(tool, JSON.stringify(value))));
     await attempt(value);
   }
 
@@ -150,7 +167,7 @@ function caller(member, tool, definition) {
     stop.hidden = false;
     fill(result, skeleton(2));
     try {
-      const answer = await tell("/api/guild/call", { member, tool, arguments: value }, giveUp.signal);
+      const answer = await owner.call(tool, value, giveUp.signal);
       fill(result, h("p", { class: "dim small num" }, `Answered in ${took(performance.now() - started)}.`), ...outcome(answer));
     } catch (error) {
       fill(result, error.name === "AbortError" ? h("p", { class: "dim" }, "You stopped waiting for the answer.") : fault(error));
@@ -187,5 +204,3 @@ function typed(text) {
 function took(milliseconds) {
   return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
 }
-
-const shell = (word) => (/^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
