@@ -11,6 +11,8 @@ from tests.faces.web.serving import HttpHall
 def test_the_project_is_a_tree_with_counts(hall: HttpHall, browser: Browser) -> None:
     with visit(browser, f"{hall.url}/#/contexts") as page:
         expect(page.locator(".tree-label")).to_have_text(["shop", "shop", "tests"])
+        summary = hall.get("/api/contexts")["entries"][0]["summary"]
+        expect(page.locator(".tree-summary").first).to_have_text(summary)
         expect(page.get_by_role("button", name="all 3")).to_be_visible()
         expect(page.get_by_role("button", name="fresh 3")).to_be_visible()
         expect(page.get_by_role("button", name="stale 0")).to_be_visible()

@@ -99,6 +99,7 @@ export function view(root, meeting) {
       h("bdi", { class: "tree-label" }, ...said(node.name)),
       h("span", { class: `state ${node.state}` }, node.state),
       node.drift ? h("span", { class: "drift" }, node.drift) : null,
+      h("span", { class: "tree-summary" }, ...said(node.summary)),
       children.length ? h("span", { class: "below" }, ...tally(node)) : null);
     return h("li", {}, h("div", { class: "tree-row" }, toggle, head), below);
   }
