@@ -73,6 +73,25 @@ def test_what_was_asked_and_answered_is_recorded_in_full_but_for_credentials(tmp
     assert KEY.encode() not in file.read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ('{"password": "hunter2", "a": 1}', '{"password": "(may be a secret)", "a": 1}'),
+        ('[{"x": "password=hunter2"}]', '[{"x": "password=(may be a secret)"}]'),
+        ('{"password": "hunter2", "cut', '{"password": (may be a secret)'),
+        ("Authorization: Basic aHVudGVyMg\nHost: here", "Authorization: (may be a secret)\nHost: here"),
+        ("export DB_PASSWORD_1='hunter2'", "export DB_PASSWORD_1=(may be a secret)"),
+        ("password:\n  hunter2\nuser: me", "password:\n  (may be a secret)\nuser: me"),
+        ("Rotate the keys of the author: me", "Rotate the keys of the author: me"),
+        ("[" * 100_000, "[" * limits.JOURNAL_TEXT_CHARACTERS),
+    ],
+)
+def test_credentials_in_texts_are_withheld(value: str, kept: str) -> None:
+    whole = limits.JOURNAL_TEXT_CHARACTERS
+    assert in_full(value) == json.dumps(kept)[:whole]
+    assert in_full({"body": value}) == json.dumps({"body": kept})[:whole]
+
+
 def test_nothing_is_recorded_if_the_journal_is_off(tmp_path: Path) -> None:
     call(catalog_of(tmp_path, "off"))
     assert not (tmp_path / "state").exists()
