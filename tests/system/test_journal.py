@@ -143,6 +143,19 @@ def test_the_oldest_files_are_removed(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(files_of(tmp_path)) == 4
 
 
+def test_the_file_of_a_hall_that_lives_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "JOURNAL_FILES", 0)
+    first = catalog_of(tmp_path)
+    first.journal = Journal(Disk(), str(tmp_path / "state" / "activity"), clock=lambda: 1e9)
+    call(first, cache="one")
+    call(catalog_of(tmp_path), cache="two")
+    call(first, cache="three")
+    assert {each.cache for each in journal_of(tmp_path)} == {"one", "two", "three"}
+    first.journal.close()
+    call(catalog_of(tmp_path), cache="four")
+    assert "one" not in {each.cache for each in journal_of(tmp_path)}
+
+
 def test_processes_are_merged_by_time_and_bad_lines_are_counted(tmp_path: Path) -> None:
     times = ["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:01.000Z", "2026-01-01T00:00:02.000Z"]
     first, second, third = (to_line(CALL._replace(time=each)) for each in times)
