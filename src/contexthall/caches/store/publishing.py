@@ -26,7 +26,7 @@ from contexthall.caches.query.section_reader import open_segment_list
 from contexthall.caches.store.local_store import working_directory
 from contexthall.caches.store.packing import Packer
 from contexthall.caches.store.ranges import read_root
-from contexthall.caches.store.root import ROOT, PackedFile, Root, StoredPart
+from contexthall.caches.store.root import PACKS, ROOT, PackedFile, Root, StoredPart
 from contexthall.caches.store.stored_index import CHECKSUM_BYTES, IndexHead, document_in, expanded
 from contexthall.core import limits
 from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError, UsageError
@@ -78,6 +78,16 @@ def push(disk: Disk, cache: Directory, objects: Objects, work: str, *, force: bo
     elif not objects.create(ROOT, root.to_bytes()):
         raise UsageError(f"somebody put a cache there meanwhile: {objects.url}", hint="replace it with --force")
     return Published(root.cache_version, root.document_count, sent + len(root.to_bytes()))
+
+
+def check_folder(disk: Disk, path: str) -> None:
+    """Refuse a folder of this machine that holds something else than a store does; a push may have been cut short."""
+    try:
+        names = [entry.name for entry in disk.list(disk.real(path))]
+    except PathMissingError:
+        return
+    if ROOT not in names and not all(name.startswith((ROOT, PACKS)) for name in names):
+        raise UsageError(f"not the folder of a store, so nothing is put there: {path}", hint="name a new folder")
 
 
 def pull(disk: Disk, objects: Objects, target: str, *, force: bool, progress: Progress) -> Published:
