@@ -42,7 +42,7 @@ class Published(NamedTuple):
     cache_version: str
     document_count: int
     bytes: int
-    """So many were sent or received: what a store has already is not sent again."""
+    """So many were sent or received: what a store has already is not sent again, unless by force."""
 
 
 class _PackedPart(NamedTuple):
@@ -69,7 +69,7 @@ def push(disk: Disk, cache: Directory, objects: Objects, work: str, *, force: bo
     sent, parts, sums = 0, list[StoredPart](), list[dict[str, int]]()
     with working_directory(disk, work) as folder:
         for each in packed(folder, cache, manifest, on_page):
-            sent += _send(objects, each)
+            sent += _send(objects, each, force=force)
             parts.append(each.part)
             sums.append(each.sums)
     root = _root(manifest, listing, parts, sums)
@@ -220,10 +220,10 @@ def _fetch(objects: Objects, part: StoredPart, folder: Directory) -> int:
     return part.size
 
 
-def _send(objects: Objects, each: _PackedPart) -> int:
-    """Put a pack into a store that does not have it; return how many bytes that took."""
+def _send(objects: Objects, each: _PackedPart, *, force: bool) -> int:
+    """Put a pack into a store that does not have it, or may have it damaged; return how many bytes that took."""
     part, file = each.part, each.file
-    if objects.size(part.object) == part.size:
+    if not force and objects.size(part.object) == part.size:
         return 0
     size = limits.STORE_PIECE_BYTES
     objects.put(part.object, (file.read_at(at, size) for at in range(0, part.size, size)))
