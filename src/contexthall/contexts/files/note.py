@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from contexthall.contexts.draft.outline import MAINTENANCE
 from contexthall.contexts.files import yaml_text
 from contexthall.contexts.files.claims import CLAIM_FIELDS, Claim, claims_of
 from contexthall.contexts.files.context_file import read_context
 from contexthall.contexts.files.edit import append_item
 from contexthall.contexts.files.lock import Citation, Lock, LockEntry
 from contexthall.contexts.files.lock_file import update_lock
-from contexthall.contexts.files.schema import CONTEXT_FILE, VERSION, in_order
+from contexthall.contexts.files.schema import CONTEXT_FILE, MAINTENANCE, VERSION, in_order
 from contexthall.contexts.files.writing import as_bytes, as_text, look_at_itself, put, readable_contents, rewrite
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.heads import read_bytes_of
