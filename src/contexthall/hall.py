@@ -530,7 +530,8 @@ class Hall:
     def note_claim(self, scope: str, field: str, value: object, targets: Sequence[str]) -> "Noted":
         """Add a claim to the context of a directory, which is drafted if it has none, and say what it rests on.
 
-        Without a field, `value` names a claim that is there already.
+        Where nothing can be drafted, the claim is the summary, too. Without a field, `value` names a claim that is
+        there already.
         """
         from contexthall.contexts.files.note import cite_for, note_claim
 
@@ -538,9 +539,14 @@ class Hall:
         place = project.locate(scope)
         if not field:
             return cite_for(project, place, str(value), targets)
+        begin_at = ""
         if project.look(place).context is None:
-            self.regen_contexts([place], full=False, dry_run=False, agents=False, progress=lambda _done, _all: None)
-        return note_claim(project, place, field, value, targets)
+            now = created_at(os.environ, time.time)
+            done = self.regen_contexts(
+                [place], full=False, dry_run=False, agents=False, progress=lambda _done, _all: None
+            )
+            begin_at = now if done.missing else ""
+        return note_claim(project, place, field, value, targets, begin_at=begin_at)
 
     def check_changed(self, names: bytes) -> "ChangedReport":
         """Judge the contexts and claims that a list of changed files concerns."""

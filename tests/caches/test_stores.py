@@ -286,6 +286,33 @@ def test_a_push_that_fails_leaves_nothing_or_what_was_there(
                 shop.stores().open(URL)
 
 
+def test_a_folder_that_is_no_store_is_not_pushed_into(tmp_path: Path, cache: Path) -> None:
+    before = bytes_of(cache)
+    hall = open_hall(tmp_path)
+    for force in (False, True):
+        with pytest.raises(UsageError, match="not the folder of a store"):
+            hall.push_cache(str(cache), f"file://{cache}", force=force)
+    assert bytes_of(cache) == before
+    url = f"file://{tmp_path}/store"
+    hall.push_cache(str(cache), url)
+    hall.push_cache(str(cache), url, force=True)
+    (tmp_path / "store" / ROOT).unlink()  # as a push leaves it that was killed
+    hall.push_cache(str(cache), url)
+    assert hall.caches.verify(CacheRef(url)) == ()
+
+
+def test_force_mends_a_pack_that_is_damaged(tmp_path: Path, cache: Path) -> None:
+    hall, url = open_hall(tmp_path), f"file://{tmp_path}/store"
+    hall.push_cache(str(cache), url)
+    (pack,) = (tmp_path / "store" / "packs").iterdir()
+    sound = pack.read_bytes()
+    pack.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+    assert hall.caches.verify(CacheRef(url)) != ()
+    hall.push_cache(str(cache), url, force=True)
+    assert pack.read_bytes() == sound
+    assert hall.caches.verify(CacheRef(url)) == ()
+
+
 def test_who_has_opened_a_cache_goes_on_when_it_is_replaced_and_a_hall_notices(
     tmp_path: Path, shop: Shop, cache: Path
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.contexts.making import make_project, write_context, write_files
 from tests.processes import run_context
 
+from contexthall import open_hall
 from contexthall.clients.hook_events import HOOK_CLIENTS, is_loaded
 from contexthall.contexts.files.claims import text_digest
 from contexthall.core import limits
@@ -94,6 +95,16 @@ def test_an_edit_names_the_claims_that_no_longer_hold_once(tmp_path: Path) -> No
     )
     assert ask(root, "PostToolUse", edit) == ""
     assert "NO LONGER HOLDS: src/core/score.py#rank changed" in ask(root, "PreToolUse", event(root, session_id="t"))
+
+
+def test_a_claim_that_was_said_to_hold_again_is_named_again(tmp_path: Path) -> None:
+    root = shop(tmp_path / "p")
+    for text in ("return x / 2", "return x / 3"):
+        (root / "src/core/score.py").write_text(SCORE.replace("return x", text))
+        assert "Integers only." in ask(root, "PostToolUse", event(root, "Edit"))
+        assert ask(root, "PostToolUse", event(root, "Edit")) == ""
+        open_hall(root).rehash_contexts(["src/core"])
+        assert ask(root, "PostToolUse", event(root, "Edit")) == ""
 
 
 def test_an_edit_elsewhere_names_the_claims_that_cite_the_file(tmp_path: Path) -> None:

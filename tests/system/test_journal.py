@@ -73,6 +73,25 @@ def test_what_was_asked_and_answered_is_recorded_in_full_but_for_credentials(tmp
     assert KEY.encode() not in file.read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ('{"password": "hunter2", "a": 1}', '{"password": "(may be a secret)", "a": 1}'),
+        ('[{"x": "password=hunter2"}]', '[{"x": "password=(may be a secret)"}]'),
+        ('{"password": "hunter2", "cut', '{"password": (may be a secret)'),
+        ("Authorization: Basic aHVudGVyMg\nHost: here", "Authorization: (may be a secret)\nHost: here"),
+        ("export DB_PASSWORD_1='hunter2'", "export DB_PASSWORD_1=(may be a secret)"),
+        ("password:\n  hunter2\nuser: me", "password:\n  (may be a secret)\nuser: me"),
+        ("Rotate the keys of the author: me", "Rotate the keys of the author: me"),
+        ("[" * 100_000, "[" * limits.JOURNAL_TEXT_CHARACTERS),
+    ],
+)
+def test_credentials_in_texts_are_withheld(value: str, kept: str) -> None:
+    whole = limits.JOURNAL_TEXT_CHARACTERS
+    assert in_full(value) == json.dumps(kept)[:whole]
+    assert in_full({"body": value}) == json.dumps({"body": kept})[:whole]
+
+
 def test_nothing_is_recorded_if_the_journal_is_off(tmp_path: Path) -> None:
     call(catalog_of(tmp_path, "off"))
     assert not (tmp_path / "state").exists()
@@ -122,6 +141,19 @@ def test_the_oldest_files_are_removed(tmp_path: Path, monkeypatch: pytest.Monkey
     call(catalog_of(tmp_path))
     assert [each.name[:4] for each in files_of(tmp_path)][:2] == ["2023", "2024"]
     assert len(files_of(tmp_path)) == 4
+
+
+def test_the_file_of_a_hall_that_lives_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "JOURNAL_FILES", 0)
+    first = catalog_of(tmp_path)
+    first.journal = Journal(Disk(), str(tmp_path / "state" / "activity"), clock=lambda: 1e9)
+    call(first, cache="one")
+    call(catalog_of(tmp_path), cache="two")
+    call(first, cache="three")
+    assert {each.cache for each in journal_of(tmp_path)} == {"one", "two", "three"}
+    first.journal.close()
+    call(catalog_of(tmp_path), cache="four")
+    assert "one" not in {each.cache for each in journal_of(tmp_path)}
 
 
 def test_processes_are_merged_by_time_and_bad_lines_are_counted(tmp_path: Path) -> None:

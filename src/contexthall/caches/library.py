@@ -153,7 +153,10 @@ class Library(CacheRoot):
         self._check(query, budget)
         opened = {cache: self._open(cache) for cache in caches}
         names = [_name(cache) for cache in opened]
-        return ask_all(names, list(opened.values()), Question(query, budget, "text"))
+        reply = ask_all(names, list(opened.values()), Question(query, budget, "text"))
+        states = map(self._judges.freshness, opened.values())
+        stale = tuple(name for name, each in zip(names, states, strict=True) if each.state == "stale")
+        return reply._replace(stale=stale)
 
     @_retried_if_replaced
     def explain(

@@ -6,13 +6,14 @@ A line never holds what was asked or answered, unless the journal is kept in ful
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from contexthall.core import limits
-from contexthall.core.secrets import is_secret_name, may_be_key
+from contexthall.core.secrets import NAME_PATTERN, is_secret_name, may_be_key
 from contexthall.core.text import is_printable
 
 VERSION = 1
@@ -21,6 +22,9 @@ OUTCOMES: tuple[Outcome, ...] = ("ok", "error", "unknown", "cancelled", "failed"
 WITHHELD = "(may be a secret)"
 _ENCODED = msgspec.json.Encoder().encode
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_NAMED_VALUE = re.compile(
+    rf"((?:{NAME_PATTERN})[\w.-]{{0,64}}[\"'\]]{{0,2}}\s{{0,8}}[:=]\s{{0,8}})[^\r\n]+", re.IGNORECASE
+)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
@@ -129,9 +133,18 @@ def _without_secrets(value: object) -> object:
         }
     if isinstance(value, list | tuple):
         return [_without_secrets(each) for each in value]
-    if isinstance(value, str):
-        return WITHHELD if may_be_key(value) else value[: limits.JOURNAL_TEXT_CHARACTERS]
-    return value
+    return _text_without_secrets(value) if isinstance(value, str) else value
+
+
+def _text_without_secrets(text: str) -> str:
+    """Return the beginning of a text, which may be JSON, without the rest of lines that name a credential."""
+    if may_be_key(text):
+        return WITHHELD
+    if text.lstrip().startswith(("{", "[")):
+        with suppress(ValueError, RecursionError):
+            text = json.dumps(_without_secrets(json.loads(text)), ensure_ascii=False)
+            return text[: limits.JOURNAL_TEXT_CHARACTERS]
+    return _NAMED_VALUE.sub(rf"\1{WITHHELD}", text[: limits.JOURNAL_TEXT_CHARACTERS])
 
 
 def summaries(activities: Iterable[Activity]) -> list[ToolSummary]:

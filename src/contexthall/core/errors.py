@@ -5,6 +5,7 @@
     │   ├── SettingsError    usage           1  a setting has an unknown name or a bad value
     │   ├── SourcesError     usage           1  the sources cannot become a cache
     │   │   └── SourcesOutsideError usage    1  they are where this caller may not read
+    │   ├── SourcesUnknownError usage        1  the cache does not say of which sources it was built
     │   ├── BuildUnderWayError usage         1  another process builds the cache
     │   ├── UnknownToolError usage           1  no tool has that name
     │   ├── UnknownMemberError usage         1  no member of the guild has that name
@@ -78,6 +79,10 @@ class SourcesError(UsageError):
 
 
 class SourcesOutsideError(SourcesError):
+    pass
+
+
+class SourcesUnknownError(UsageError):
     pass
 
 

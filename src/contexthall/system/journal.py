@@ -1,7 +1,8 @@
 """The journal of calls: one file for each hall process, in the user's state directory, for the user alone.
 
-A process appends to its own file only, so nothing is locked. A file that is full gets another name, and takes the place
-of the one before; the oldest files of past processes are removed. If nothing can be written, calls go on.
+A process appends to its own file only, and holds its lock, so that others know that it lives. A file that is full gets
+another name, and takes the place of the one before; the oldest files of past processes are removed. If nothing can be
+written, calls go on.
 """
 
 import logging
@@ -126,6 +127,8 @@ class Journal:
             self._file = None
             directory.rename(self._name, f"{self._name}.1")
         self._file = directory.append(self._name)
+        with suppress(DiskError):  # not every file system has locks
+            self._file.lock(shared=True)
         self._size = self._file.status().size
         return self._file
 
@@ -134,8 +137,9 @@ class Journal:
             self._disk.make_directories(directory)
         opened = self._disk.enter(self._path)
         for name in sorted(filter(_FILE.fullmatch, opened.names()), reverse=True)[limits.JOURNAL_FILES :]:
-            with suppress(DiskError):
-                opened.remove_if_there(name)
+            with suppress(DiskError), opened.open(name) as file:
+                if file.lock():
+                    opened.remove_if_there(name)
         return opened
 
 

@@ -188,6 +188,20 @@ def test_of_all_caches_one_that_cannot_be_refreshed_keeps_no_other_from_it(
     assert reports(capfd)["zebra"]["state"] == "fresh"
 
 
+def test_of_all_caches_one_that_is_not_replaced_is_a_failure_and_one_without_sources_is_none(
+    project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    build("zebra")
+    caches = project / ".context" / "caches"
+    (caches / "zebra" / "sources.json").unlink()
+    assert run(["refresh"]) == 0
+    assert "zebra does not say where it came from" in capfd.readouterr().err
+    (caches / "docs" / "mine.txt").write_text("not a cache's")
+    (project / "docs" / "c.md").write_text("new")
+    assert run(["refresh"]) == 1
+    assert "not a cache, so it is not replaced" in capfd.readouterr().err
+
+
 def test_of_all_caches_one_whose_sources_are_outside_the_project_is_refreshed_by_its_name_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

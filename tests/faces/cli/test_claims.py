@@ -78,6 +78,28 @@ def test_a_directory_without_a_context_gets_one_with_its_first_note(project: Pat
 
 
 @pytest.mark.parametrize(
+    ("claim", "summary"),
+    [
+        (["--constraint", "No imports: none."], "summary: 'No imports: none.'\n"),
+        (["--decision", "One file", "--why", "Simple"], "summary: One file\n"),
+    ],
+)
+def test_where_nothing_can_be_drafted_the_first_note_begins_the_context(
+    project: Path, claim: list[str], summary: str
+) -> None:
+    write_files(project, {"lib/x.py": "def f(): pass\n"})
+    assert run(["note", "lib", *claim, "--cite", "lib/gone.py"]) == 1
+    assert not (project / "lib/.context.yaml").exists()
+    assert run(["note", "lib", *claim, "--cite", "lib/x.py#f"]) == 0
+    assert summary in (project / "lib/.context.yaml").read_text()
+    assert run(["note", "lib", "--constraint", "Another."]) == 0
+    assert run(["validate", "--strict"]) == 0
+    assert run(["status", "--check"]) == 0
+    assert run(["regen", "lib"]) == 0
+    assert summary in (project / "lib/.context.yaml").read_text()
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["src"], "nothing to note"),

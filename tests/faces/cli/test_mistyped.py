@@ -55,6 +55,13 @@ def test_what_is_near_is_asked_for(typed: Typed, words: tuple[str, ...], guess: 
     assert guess in typed(*words)
 
 
+@pytest.mark.parametrize("word", ["remove", "delete", "rm", "uninstall"])
+def test_who_wants_to_remove_a_member_is_not_led_to_trust_it(typed: Typed, word: str) -> None:
+    said = typed("guild", word, "echo")
+    assert f"No such command '{word}'. To remove a member, remove its directory." in said
+    assert "approve" not in said
+
+
 @pytest.mark.parametrize("words", [("xyzzy",), ("connect", "xyzzy"), ("call", "xyzzy"), ("",), ("connect", "")])
 def test_what_is_near_to_nothing_is_not_guessed_at(typed: Typed, words: tuple[str, ...]) -> None:
     assert "id you mean" not in typed(*words)

@@ -48,6 +48,21 @@ def test_ask_says_what_no_section_has_and_what_did_not_fit(capfd: pytest.Capture
     assert err.splitlines()[1:] == ["no section has: zebra", "did not fit: keys.md#keys (9), keys.md#lose (5)"]
 
 
+@pytest.mark.parametrize(
+    ("chosen", "advice"), [([], "context refresh"), (["--cache", "guides"], "context refresh guides")]
+)
+def test_ask_says_which_caches_are_stale(
+    chosen: list[str], advice: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "guides" / "deploy.md").write_text("# Deploying\n\nNever on Fridays.\n")
+    out, err = printed(capfd, "ask", "When to push?", *chosen)
+    assert "wait for the green light" in out
+    assert err.splitlines()[-1] == f"stale: guides; type: {advice}"
+    printed(capfd, "refresh", "guides")
+    out, err = printed(capfd, "ask", "deploying", *chosen)
+    assert ("Never on Fridays" in out, "stale" in err) == (True, False)
+
+
 def test_ask_without_a_cache_says_how_to_build_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
     out, err = printed(capfd, "ask", "anything", "--cache-root", "empty", code=4)

@@ -12,7 +12,7 @@ from contexthall.caches.model.format import SOURCES
 from contexthall.caches.model.source_record import RecordedFile, SourceRecord
 from contexthall.caches.query.bm25f import BUILD_CONFIG
 from contexthall.caches.query.cache_files import read_part
-from contexthall.core.errors import CacheInvalidError, SourcesOutsideError, UsageError
+from contexthall.core.errors import CacheInvalidError, SourcesOutsideError, SourcesUnknownError, UsageError
 from contexthall.system.disk import Directory, Disk
 
 
@@ -30,12 +30,12 @@ class SourceChanges(NamedTuple):
 
 
 def read_record(cache: Directory) -> SourceRecord:
-    """Read where a cache came from; UsageError if it does not say."""
+    """Read where a cache came from; SourcesUnknownError if it does not say."""
     try:
         return SourceRecord.read(read_part(cache, SOURCES))
     except (CacheInvalidError, ValueError) as error:
         hint = "build it once more: context build --sources DIR --cache DIR --force"
-        raise UsageError(f"{cache.path} does not say where it came from", hint=hint) from error
+        raise SourcesUnknownError(f"{cache.path} does not say where it came from", hint=hint) from error
 
 
 def recorded_folders(

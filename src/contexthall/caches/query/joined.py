@@ -35,6 +35,8 @@ class JoinedReply(NamedTuple):
     """The embedder by which they were ranked besides their words; empty if there is none."""
     other_models: tuple[str, ...]
     """The embedders of these caches that did not count, because not all caches name the same one."""
+    stale: tuple[str, ...] = ()
+    """The caches whose sources have changed since."""
 
 
 def ask_all(names: Sequence[str], opened: Sequence[OpenCache | OpenSections], question: Question) -> JoinedReply:

@@ -26,7 +26,7 @@ from contexthall.caches.query.section_reader import open_segment_list
 from contexthall.caches.store.local_store import working_directory
 from contexthall.caches.store.packing import Packer
 from contexthall.caches.store.ranges import read_root
-from contexthall.caches.store.root import ROOT, PackedFile, Root, StoredPart
+from contexthall.caches.store.root import PACKS, ROOT, PackedFile, Root, StoredPart
 from contexthall.caches.store.stored_index import CHECKSUM_BYTES, IndexHead, document_in, expanded
 from contexthall.core import limits
 from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError, UsageError
@@ -42,7 +42,7 @@ class Published(NamedTuple):
     cache_version: str
     document_count: int
     bytes: int
-    """So many were sent or received: what a store has already is not sent again."""
+    """So many were sent or received: what a store has already is not sent again, unless by force."""
 
 
 class _PackedPart(NamedTuple):
@@ -69,7 +69,7 @@ def push(disk: Disk, cache: Directory, objects: Objects, work: str, *, force: bo
     sent, parts, sums = 0, list[StoredPart](), list[dict[str, int]]()
     with working_directory(disk, work) as folder:
         for each in packed(folder, cache, manifest, on_page):
-            sent += _send(objects, each)
+            sent += _send(objects, each, force=force)
             parts.append(each.part)
             sums.append(each.sums)
     root = _root(manifest, listing, parts, sums)
@@ -78,6 +78,16 @@ def push(disk: Disk, cache: Directory, objects: Objects, work: str, *, force: bo
     elif not objects.create(ROOT, root.to_bytes()):
         raise UsageError(f"somebody put a cache there meanwhile: {objects.url}", hint="replace it with --force")
     return Published(root.cache_version, root.document_count, sent + len(root.to_bytes()))
+
+
+def check_folder(disk: Disk, path: str) -> None:
+    """Refuse a folder of this machine that holds something else than a store does; a push may have been cut short."""
+    try:
+        names = [entry.name for entry in disk.list(disk.real(path))]
+    except PathMissingError:
+        return
+    if ROOT not in names and not all(name.startswith((ROOT, PACKS)) for name in names):
+        raise UsageError(f"not the folder of a store, so nothing is put there: {path}", hint="name a new folder")
 
 
 def pull(disk: Disk, objects: Objects, target: str, *, force: bool, progress: Progress) -> Published:
@@ -210,10 +220,10 @@ def _fetch(objects: Objects, part: StoredPart, folder: Directory) -> int:
     return part.size
 
 
-def _send(objects: Objects, each: _PackedPart) -> int:
-    """Put a pack into a store that does not have it; return how many bytes that took."""
+def _send(objects: Objects, each: _PackedPart, *, force: bool) -> int:
+    """Put a pack into a store that does not have it, or may have it damaged; return how many bytes that took."""
     part, file = each.part, each.file
-    if objects.size(part.object) == part.size:
+    if not force and objects.size(part.object) == part.size:
         return 0
     size = limits.STORE_PIECE_BYTES
     objects.put(part.object, (file.read_at(at, size) for at in range(0, part.size, size)))

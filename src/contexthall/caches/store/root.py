@@ -14,6 +14,7 @@ from contexthall.core import limits, wire
 from contexthall.core.errors import CacheInvalidError
 
 ROOT = "root.json"
+PACKS = "packs"
 _FORMAT = "contexthall-store-1"
 _KEPT_FILES = (MANIFEST, INDEX, SEGMENTS, VECTORS)
 Value = TypeVar("Value")
@@ -113,7 +114,7 @@ class Root(NamedTuple):
 
 
 def pack_object(digest: str) -> str:
-    return f"packs/{digest}"
+    return f"{PACKS}/{digest}"
 
 
 def _path(root: Root, part: StoredPart) -> str:

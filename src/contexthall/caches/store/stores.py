@@ -14,6 +14,7 @@ from contexthall.caches.store.root import ROOT, Root
 from contexthall.caches.store.stored_cache import StoredSections
 from contexthall.core import limits
 from contexthall.core.errors import CacheInvalidError, CacheMissingError, HallError, PathMissingError
+from contexthall.core.store_url import file_path
 from contexthall.system.disk import Directory, Disk
 from contexthall.system.objects import Objects
 
@@ -99,6 +100,8 @@ class Stores:
         """Put a cache of this machine at a URL."""
         from contexthall.caches.store import publishing  # noqa: PLC0415
 
+        if (path := file_path(url)) is not None:
+            publishing.check_folder(self._disk, path)
         objects = self._connect(url, self._environment, make=True)
         return publishing.push(self._disk, cache, objects, self._work, force=force, progress=progress)
 

@@ -11,15 +11,11 @@ from contexthall.contexts.draft.languages.table import FRONT_FILES, language_of
 from contexthall.contexts.draft.material import Material
 from contexthall.contexts.draft.project_facts import framework
 from contexthall.contexts.draft.witnesses import listed, telling
+from contexthall.contexts.files.schema import MAINTENANCE
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.core import limits
 from contexthall.core.text import is_name
 
-MAINTENANCE = (
-    "Correct what is no longer true here when you change this directory, then type `context regen` with its path. "
-    "That drafts the fields anew that derived_fields names: take the name of a field out when you write it yourself. "
-    "No secrets, please."
-)
 _METHODS = 30
 """Of a type that are named; the others are counted."""
 

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from contexthall.contexts.files import yaml_text
 from contexthall.contexts.files.claims import CLAIM_FIELDS, Claim, claims_of
 from contexthall.contexts.files.context_file import read_context
 from contexthall.contexts.files.edit import append_item
 from contexthall.contexts.files.lock import Citation, Lock, LockEntry
 from contexthall.contexts.files.lock_file import update_lock
-from contexthall.contexts.files.schema import CONTEXT_FILE
-from contexthall.contexts.files.writing import as_bytes, as_text, look_at_itself, rewrite
+from contexthall.contexts.files.schema import CONTEXT_FILE, MAINTENANCE, VERSION, in_order
+from contexthall.contexts.files.writing import as_bytes, as_text, look_at_itself, put, readable_contents, rewrite
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.heads import read_bytes_of
 from contexthall.contexts.project import Project
+from contexthall.contexts.scan.directories import ScannedDirectory
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, ScopeError, UsageError
 from contexthall.core.paths import shown
@@ -33,12 +35,20 @@ class Noted(NamedTuple):
     """False for a claim that was there already."""
 
 
-def note_claim(project: Project, place: str, field: str, value: Value, targets: Sequence[str]) -> Noted:
-    """Add a claim to the context of a directory, unless it is there; each target is PATH or PATH#SYMBOL."""
+def note_claim(
+    project: Project, place: str, field: str, value: Value, targets: Sequence[str], *, begin_at: str = ""
+) -> Noted:
+    """Add a claim to the context of a directory, unless it is there; each target is PATH or PATH#SYMBOL.
+
+    With a time to `begin_at`, a new context is written, whose summary is the claim.
+    """
     directory = look_at_itself(project, place)
-    _, before = read_bytes_of(project.disk, directory.path)
-    values = read_context(before)
     [claim] = claims_of({field: [value]})
+    if begin_at:
+        before = _first_context(project, directory, claim.text, begin_at)
+    else:
+        _, before = read_bytes_of(project.disk, directory.path)
+    values = read_context(before)
     is_new = claim.name not in {each.name for each in claims_of(values)}
     cited = [cite(project, place, claim, target) for target in targets]
     if is_new:
@@ -46,9 +56,24 @@ def note_claim(project: Project, place: str, field: str, value: Value, targets: 
         if len(after) > limits.CONTEXT_FILE_BYTES:
             raise UsageError(f"{CONTEXT_FILE} would be larger than {limits.CONTEXT_FILE_BYTES} bytes")
         values = read_context(after)
-        rewrite(project.disk, directory, CONTEXT_FILE, before, after)
+        if not begin_at:
+            rewrite(project.disk, directory, CONTEXT_FILE, before, after)
+        elif not put(project.disk, directory, CONTEXT_FILE, after):
+            raise UsageError(f"somebody else has written {CONTEXT_FILE} meanwhile", hint="try again")
     add_citations(project, shown(place), cited)
     return Noted(shown(place), find_claim(values, claim.name), tuple(cited), is_new)
+
+
+def _first_context(project: Project, directory: ScannedDirectory, summary: str, now: str) -> bytes:
+    values: dict[str, object] = {
+        "version": VERSION,
+        "scope": shown(directory.scope),
+        "fingerprint": readable_contents(project.disk, directory).fingerprint,
+        "last_updated": now,
+        "summary": summary,
+        "maintenance": MAINTENANCE,
+    }
+    return yaml_text.write(in_order(values)).encode()
 
 
 def cite_for(project: Project, place: str, name: str, targets: Sequence[str]) -> Noted:

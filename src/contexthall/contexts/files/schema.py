@@ -12,6 +12,12 @@ from contexthall.system.disk import Disk
 
 CONTEXT_FILE: Final = ".context.yaml"
 METADATA: Final = ("version", "scope", "fingerprint", "last_updated")
+MAINTENANCE: Final = (
+    "Correct what is no longer true here when you change this directory, then type `context regen` with its path. "
+    "That drafts the fields anew that derived_fields names: take the name of a field out when you write it yourself. "
+    "No secrets, please."
+)
+"""What a new context asks of whoever changes its directory."""
 
 JSON_SCHEMA: Final[dict[str, Any]] = json.loads(
     Disk().read(os.path.join(os.path.dirname(__file__), "context.schema.json"), follow=True)

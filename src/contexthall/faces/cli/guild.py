@@ -25,6 +25,7 @@ from contexthall.guild.manager import Event, MCPManager, MemberView
 
 _MANAGER_LOGGER = "contexthall.guild.manager"
 _LAST_LINES = 5
+_REMOVING = ("remove", "delete", "rm", "uninstall")
 
 
 class _AsDeclared(click.Group):
@@ -32,6 +33,14 @@ class _AsDeclared(click.Group):
 
     def list_commands(self, _context: click.Context) -> list[str]:
         return list(self.commands)
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in _REMOVING and not context.resilient_parsing:  # click would ask whether `approve` was meant
+            words = f"No such command {args[0]!r}. To remove a member, remove its directory."
+            raise click.UsageError(words, context)
+        return super().resolve_command(context, args)
 
 
 @click.group(

@@ -1,5 +1,6 @@
 """`context ask`, `read` and `outline`: what the documents say, for people and scripts."""
 
+import shlex
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,8 @@ def ask(question: str, names: tuple[str, ...], budget: str, hall: HallChoice) ->
     reply = library.ask(found, question, tokens)
     print_styled(piece for section in reply.sections for piece in _shown(section))
     say(_summary(reply, tokens))
+    if reply.stale:
+        say(on_one_line(f"stale: {', '.join(reply.stale)}; type: {shlex.join(('context', 'refresh', *names))}"))
 
 
 @click.command(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from contexthall.core.errors import CacheMissingError, HallError, SourcesOutsideError, UsageError
+from contexthall.core.errors import CacheMissingError, HallError, SourcesOutsideError, SourcesUnknownError
 from contexthall.core.paths import native
 from contexthall.faces.cli.building import what_was_odd
 from contexthall.faces.cli.options import HallChoice, completed_by, roots_options
@@ -58,7 +58,7 @@ def _tried(hall: "Hall", name: str, *, whole: bool) -> HallError | None:
         _refresh(hall, name, hall.caches.locate(native(name)), only_project=True, whole=whole)
     except SourcesOutsideError as error:
         say(on_one_line(f"{name}: {error.detail}; to take them nevertheless, type: context refresh {quote(name)}"))
-    except UsageError as error:
+    except SourcesUnknownError as error:
         say(on_one_line(f"{name}: {error.detail}"))
     except HallError as error:
         print_error(error)

@@ -51,7 +51,7 @@ class Speaker:
             f"{'the project' if scope == '.' else scope + '/'} ({each.citation.target} "
             f"{'is gone' if each.verdict == 'gone' else 'changed'})"
             for scope, each in self._failing(paths)
-            if self._told.claim("failing", scope, each.claim.name, each.citation.target)
+            if self._told.claim("failing", scope, each.claim.name, each.citation.target, each.citation.digest)
         ]
         if not names:
             return ""
