@@ -163,6 +163,60 @@ def test_what_somebody_changed_since_is_kept(typed: Typed, shop: Path) -> None:
     assert not (shop / "docs" / ".context.yaml").exists()
 
 
+def test_what_people_write_between_two_setups_survives_undoing_both(typed: Typed, shop: Path) -> None:
+    (shop / "AGENTS.md").write_text("# Be kind\n")
+    typed("setup", "--yes", "--only", "contexts")
+    agents, context = shop / "AGENTS.md", shop / "src" / ".context.yaml"
+    agents.write_text(agents.read_text() + "my new rule\n")
+    context.write_text(context.read_text() + "# mine\n")
+    (shop / "lib").mkdir()
+    (shop / "lib" / "__init__.py").write_text('"""Parses dates of invoices."""\n')
+    typed("setup", "--yes", "--only", "contexts")
+    code, _, err = typed("setup", "--undo")
+    assert code == 0
+    assert "my new rule" in agents.read_text()
+    assert "# mine" in context.read_text()
+    assert f"kept {agents}: " in err
+    assert f"kept {context}: somebody has changed it since" in err
+    assert not (shop / "lib" / ".context.yaml").exists()
+
+
+def test_two_setups_with_nothing_of_others_between_them_are_undone_entirely(
+    typed: Typed, tmp_path: Path, shop: Path
+) -> None:
+    (shop / "AGENTS.md").write_text("# Be kind\n")
+    before = everything(tmp_path)
+    typed("setup", "--yes", "--only", "contexts")
+    (shop / "lib").mkdir()
+    (shop / "lib" / "__init__.py").write_text('"""Parses dates of invoices."""\n')
+    typed("setup", "--yes", "--only", "contexts")
+    typed("setup", "--undo")
+    (shop / "lib" / "__init__.py").unlink()
+    (shop / "lib").rmdir()
+    assert everything(tmp_path) == before
+
+
+def forget_what_was_written() -> None:
+    """Leave the journal as a setup does that is killed before it can tell what it has written."""
+    journal = Path(open_hall().setup_journal.path)
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(line for line in lines if '"wrote"' not in line))
+
+
+def test_what_people_write_after_a_killed_setup_is_set_aside(typed: Typed, shop: Path) -> None:
+    agents, aside = shop / "AGENTS.md", shop / f"AGENTS.md{SET_ASIDE}"
+    agents.write_text("# Be kind\n")
+    aside.write_text("mine as well\n")
+    typed("setup", "--yes", "--only", "contexts")
+    forget_what_was_written()
+    agents.write_text(agents.read_text() + "my new rule\n")
+    err = typed("setup", "--undo")[2]
+    assert agents.read_text() == "# Be kind\n"
+    assert aside.read_text() == "mine as well\n"
+    assert "my new rule" in Path(f"{aside}-2").read_text()
+    assert f"kept {aside}-2: nobody knows who wrote it" in err
+
+
 @pytest.mark.parametrize(
     ("parts", "there"), [("caches", ".context"), ("contexts", "AGENTS.md"), ("clients", ".cursor")]
 )
