@@ -611,6 +611,12 @@ class Hall:
             each._replace(reason=each.reason or objection(each.name, _launch(each), members)) for each in named
         )
 
+    def manifest_place(self, name: str) -> str:
+        """Return where the manifest of a new member is written."""
+        from contexthall.guild.members.manifest import FILE_NAMES
+
+        return os.path.join(self.settings.guild, name, FILE_NAMES[0])
+
     def import_member(self, found: "ImportedServer") -> None:
         """Write the manifest of a member that was found in a client's file."""
         from contexthall.guild.members.enrolment import enrol

@@ -24,6 +24,7 @@ Record: TypeAlias = Mapping[str, object]
 
 SET_ASIDE = ".undone"
 """The end of the name that a file gets which was written by us or by somebody else, and nobody knows by whom."""
+_IGNORE_FILE = ".gitignore"
 _CHANGED = "somebody has changed it since"
 _CHANGED_BETWEEN = "it is as before the last write; somebody had changed it before that"
 
@@ -34,6 +35,8 @@ class Undone(NamedTuple):
     path: str
     kept: str = ""
     """Why it is still there; empty if it is not."""
+    error: HallError | None = None
+    """What failed, if it may be undone later."""
 
 
 class _Write(NamedTuple):
@@ -124,9 +127,19 @@ class UndoJournal:
     def undo_files_and_folders(self) -> list[Undone]:
         """Undo what was written, the last first."""
         records = self.records()
-        undone = [self._undo_file(path, writes) for path, writes in reversed(_writes_by_file(records).items())]
         folders = {str(each["folder"]): bool(each["whole"]) for each in records if "folder" in each}
-        undone += [self._undo_folder(path, whole=whole) for path, whole in reversed(folders.items())]
+        undone: list[Undone | None] = []
+        hiding: dict[str, tuple[str, Sequence[_Write]]] = {}
+        for path, writes in reversed(_writes_by_file(records).items()):
+            folder, name = os.path.split(path)
+            if name == _IGNORE_FILE and (real := self._disk.real(folder)) in folders:
+                hiding[real] = path, writes  # it goes with its folder: it hides whatever stays there from git
+            else:
+                undone.append(self._undo_file(path, writes))
+        for path, whole in reversed(folders.items()):
+            if path in hiding and self._names(path) == [_IGNORE_FILE]:
+                undone.append(self._undo_file(*hiding[path]))
+            undone.append(self._undo_folder(path, whole=whole))
         return [each for each in undone if each is not None]
 
     def forget(self) -> None:
@@ -141,6 +154,12 @@ class UndoJournal:
         except PathMissingError:
             return None
 
+    def _names(self, folder: str) -> list[str]:
+        try:
+            return [each.name for each in self._disk.list(folder)]
+        except DiskError:
+            return []
+
     def _undo_file(self, path: str, writes: Sequence[_Write]) -> Undone | None:
         try:
             now = self._content(path)
@@ -151,13 +170,13 @@ class UndoJournal:
                 return Undone(path, kept=_CHANGED) if target.is_changed else None
             aside = self._put_back(path, target, now)
         except HallError as error:
-            return Undone(path, kept=error.detail)
+            return Undone(path, kept=error.detail, error=error)
         if aside:
             return Undone(aside, kept=f"nobody knows who wrote it, so it is no longer {os.path.basename(path)}")
         return Undone(path, kept=_CHANGED_BETWEEN if target.is_changed and target.content is not None else "")
 
     def _put_back(self, path: str, target: _Target, now: bytes) -> str:
-        """Give a file its content from before; return where what is there now was set aside, if it may be somebody's."""
+        """Give a file its content from before; return where what may be somebody's was set aside, if there is any."""
         folder, name = os.path.split(path)
         with self._disk.enter(folder, follow=False) as opened:
             aside = "" if target.is_ours else _free_name(name + SET_ASIDE, opened.names())
@@ -181,7 +200,7 @@ class UndoJournal:
                 return Undone(path, kept="there is something in it")
             self._disk.remove_directory(path)
         except DiskError as error:
-            return Undone(path, kept=error.cause or error.detail)
+            return Undone(path, kept=error.cause or error.detail, error=error)
         return Undone(path)
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import pytest
 
 from contexthall.caches.build.document_folders import find_folders
+from contexthall.core.errors import DiskError
 from contexthall.faces.cli.table import run
 from contexthall.hall import open_hall
 from contexthall.system.undo_journal import SET_ASIDE
@@ -243,6 +244,46 @@ def test_a_guild_is_made_only_if_it_is_asked_for(typed: Typed, tmp_path: Path) -
     assert f'"{guild}"' in (tmp_path / ".codex" / "config.toml").read_text()
     assert typed("setup", "--undo")[0] == 0
     assert everything(tmp_path) == before
+
+
+def test_what_people_put_into_a_members_folder_stays(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / ".cursor" / "mcp.json").write_text('{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}\n')
+    guild = tmp_path / ".config" / "contexthall" / "guild"
+    typed("setup", "--yes", "--only", "guild")
+    (guild / "a" / "notes.md").write_text("mine")
+    manifest = guild / "b" / "plugin.json"
+    manifest.write_text(manifest.read_text() + "\n")
+    err = typed("setup", "--undo")[2]
+    assert os.listdir(guild / "a") == ["notes.md"]
+    assert manifest.exists()
+    assert f"kept {manifest}: somebody has changed it since" in err
+    assert f"kept {guild / 'a'}: there is something in it" in err
+
+
+def test_caches_that_stay_are_still_hidden_from_git(typed: Typed, shop: Path) -> None:
+    typed("setup", "--yes", "--only", "caches")
+    typed("build", "--sources", "docs", "--cache", ".context/caches/mine")
+    typed("setup", "--undo")
+    assert os.listdir(shop / ".context" / "caches") == ["mine"]
+    assert (shop / ".context" / ".gitignore").read_text() == "*\n"
+
+
+def test_what_the_disk_refused_can_be_undone_later(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = everything(tmp_path)
+    typed("setup", "--yes", "--only", "contexts")
+    with monkeypatch.context() as broken:
+        broken.setattr("contexthall.system.safe_write.remove", refuse)
+        code, _, err = typed("setup", "--undo")
+    assert code != 0
+    assert "the disk is out" in err
+    assert typed("setup", "--undo")[0] == 0
+    assert everything(tmp_path) == before
+
+
+def refuse(*_anything: object) -> None:
+    raise DiskError("the disk is out")
 
 
 @pytest.mark.parametrize(

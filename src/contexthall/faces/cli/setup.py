@@ -241,8 +241,12 @@ def _draft(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
 
 def _enrol(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
     for member in plan.members:
-        hall.setup_journal.before_folder(os.path.join(hall.settings.guild, member.name), whole=True)
+        manifest = hall.manifest_place(member.name)
+        hall.setup_journal.before_folder(os.path.dirname(manifest), whole=False)
+        hall.setup_journal.before_files([manifest])
         done = written(hall, member)
+        if not done.reason:
+            hall.setup_journal.after_files([manifest])
         needs = f"; it needs {', '.join(done.needs)} in the environment" if done.needs else ""
         yield UsageError(f"{done.name}: {done.reason}") if done.reason else f"enrolled {done.name}{needs}"
 
@@ -308,7 +312,8 @@ def _undo(hall: Hall, *, dry_run: bool) -> None:
     for each in undone:
         if each.kept:
             say(on_one_line(f"kept {each.path}: {each.kept}"))
+    failures += [each.error for each in undone if each.error]
     say(f"took back {sum(not each.kept for each in undone):,} files and folders")
-    if failures:
+    if failures:  # the journal stays, so that the same command can try again
         raise failures[0]
     journal.forget()
