@@ -146,9 +146,15 @@ class Register:
         places = dict.fromkeys(self._disk.real(file) + BACKUP_SUFFIX for file in files)
         return [place for place in places if not self._is_there(place)]
 
-    def hooks_place(self, client: Client) -> str:
-        """Return the path of the file with a client's hooks; empty if none of its hooks are known."""
-        return self._hooks(client)[1].path if client.name in HOOK_CLIENTS else ""
+    def missing_hooks_place(self, client: Client) -> str:
+        """Return the path of the file that a client's hooks are to be written into; empty if it has some of ours."""
+        if client.name not in HOOK_CLIENTS:
+            return ""
+        hooks, config = self._hooks(client)
+        with suppress(HallError):  # whoever writes into it will be told
+            if has_hooks(config.read().text, hooks):
+                return ""
+        return config.path
 
     def count_servers(self) -> int:
         """Return how many servers of the clients' files could become members of a guild."""

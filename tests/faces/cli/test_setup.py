@@ -134,6 +134,18 @@ def test_agents_get_hooks_and_lose_them_again(typed: Typed, tmp_path: Path, shop
     assert everything(tmp_path) == before
 
 
+def test_hooks_that_were_there_already_stay_as_they_are(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    assert typed("connect", "claude-code", "--hooks")[0] == 0
+    before = everything(tmp_path)
+    assert b"hook claude-code" in (before["shop/.claude/settings.json"] or b"")
+    _, out, _ = typed("setup", "--yes", "--only", "clients")
+    assert "  connect  Claude Code, in" in out
+    assert "settings.json" not in out
+    assert typed("setup", "--undo")[0] == 0
+    assert everything(tmp_path) == before
+
+
 def test_a_second_run_does_nothing_and_a_third_only_what_is_new(typed: Typed, tmp_path: Path, shop: Path) -> None:
     before = everything(tmp_path)
     typed("setup", "--yes")
@@ -216,6 +228,25 @@ def test_what_people_write_after_a_killed_setup_is_set_aside(typed: Typed, shop:
     assert aside.read_text() == "mine as well\n"
     assert "my new rule" in Path(f"{aside}-2").read_text()
     assert f"kept {aside}-2: nobody knows who wrote it" in err
+
+
+def test_the_plan_counts_only_what_can_be_drafted(typed: Typed, shop: Path) -> None:
+    (shop / "lib").mkdir()
+    (shop / "lib" / "x.py").write_text("def f(): pass\n" * 99)
+    assert "  draft    3 contexts" in typed("setup", "--dry-run", "--only", "contexts")[1]
+    assert "drafted 3 contexts" in typed("setup", "--yes", "--only", "contexts")[2]
+    code, _, err = typed("setup", "--only", "contexts")
+    assert code == 0
+    assert "nothing is left to do" in err
+
+
+def test_the_plan_says_which_contexts_it_changes(typed: Typed, shop: Path) -> None:
+    typed("init")
+    (shop / "src").rename(shop / "source")
+    (shop / "lib").mkdir()
+    (shop / "lib" / "__init__.py").write_text('"""Parses dates of invoices."""\n')
+    out = typed("setup", "--dry-run", "--only", "contexts")[1]
+    assert "  update   source/.context.yaml" in out
 
 
 @pytest.mark.parametrize(
