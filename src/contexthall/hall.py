@@ -254,7 +254,13 @@ class Hall:
         from contexthall.clients.register import Register
 
         settings = self.settings
-        return Register(self._disk, project_root=settings.project_root, environment=os.environ, platform=sys.platform)
+        return Register(
+            self._disk,
+            project_root=settings.project_root,
+            environment=os.environ,
+            platform=sys.platform,
+            backups=os.path.join(settings.user_state, "backups") if settings.user_state else "",
+        )
 
     def running(self, *, refresh: bool = False) -> "AbstractAsyncContextManager[None]":
         """While this is entered, servers of the guild may run; at the end none does."""

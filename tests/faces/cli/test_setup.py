@@ -146,6 +146,22 @@ def test_hooks_that_were_there_already_stay_as_they_are(typed: Typed, tmp_path: 
     assert everything(tmp_path) == before
 
 
+def test_no_copy_of_a_projects_file_appears_where_git_may_see_it(typed: Typed, tmp_path: Path, shop: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    (shop / ".gitignore").write_text(".mcp.json\n")
+    (shop / ".mcp.json").write_text(CURSOR)
+    before = everything(tmp_path)
+    typed("setup", "--yes", "--only", "clients")
+    assert "context-hall" in (shop / ".mcp.json").read_text()
+    assert not list(shop.rglob("*.before-context-hall"))
+    [backup] = (tmp_path / ".local" / "state" / "contexthall" / "backups").iterdir()
+    assert backup.read_text() == CURSOR
+    assert backup.parent.stat().st_mode & 0o077 == 0
+    typed("setup", "--undo")
+    assert everything(tmp_path) == before
+    assert not backup.exists()
+
+
 def test_a_second_run_does_nothing_and_a_third_only_what_is_new(typed: Typed, tmp_path: Path, shop: Path) -> None:
     before = everything(tmp_path)
     typed("setup", "--yes")

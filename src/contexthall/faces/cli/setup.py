@@ -267,7 +267,7 @@ def _connect(choice: HallChoice, hall: Hall, plan: SetupPlan) -> Iterator[str | 
         files = [file for file in (hall.clients.place(client), hooks) if file]
         for file in files:
             hall.setup_journal.before_folder(os.path.dirname(file), whole=False)
-        backups = hall.clients.new_backups(*files)
+        backups = hall.clients.new_backups(client)
         hall.setup_journal.before_files(backups)
         hall.setup_journal.record([{"client": client.name, "hooks": bool(hooks)}])
         try:
