@@ -254,7 +254,13 @@ class Hall:
         from contexthall.clients.register import Register
 
         settings = self.settings
-        return Register(self._disk, project_root=settings.project_root, environment=os.environ, platform=sys.platform)
+        return Register(
+            self._disk,
+            project_root=settings.project_root,
+            environment=os.environ,
+            platform=sys.platform,
+            backups=os.path.join(settings.user_state, "backups") if settings.user_state else "",
+        )
 
     def running(self, *, refresh: bool = False) -> "AbstractAsyncContextManager[None]":
         """While this is entered, servers of the guild may run; at the end none does."""
@@ -616,6 +622,12 @@ class Hall:
         return tuple(
             each._replace(reason=each.reason or objection(each.name, _launch(each), members)) for each in named
         )
+
+    def manifest_place(self, name: str) -> str:
+        """Return where the manifest of a new member is written."""
+        from contexthall.guild.members.manifest import FILE_NAMES
+
+        return os.path.join(self.settings.guild, name, FILE_NAMES[0])
 
     def import_member(self, found: "ImportedServer") -> None:
         """Write the manifest of a member that was found in a client's file."""

@@ -7,6 +7,7 @@ somebody else between read and write is not lost.
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from contexthall.clients import jsonc, toml_text
@@ -54,12 +55,14 @@ class ConfigText(NamedTuple):
 class ConfigFile:
     """A file in which a client names its servers, at the end of whatever symlinks lead to it."""
 
-    def __init__(self, disk: Disk, path: str, keys: tuple[str, ...], within: str = "") -> None:
+    def __init__(self, disk: Disk, path: str, keys: tuple[str, ...], within: str = "", backups: str = "") -> None:
         self.path = path
         self._disk = disk
         self._keys = keys
         self.within = within
         """Where it must really be: a project's file was put there by whoever wrote the project."""
+        self._backups = backups
+        """The folder for its backup; empty for its own. Beside a file that git ignores, a copy would be committed."""
         self._language: _FileSyntax = toml_text if path.endswith(".toml") else jsonc
 
     def read(self) -> ConfigText:
@@ -113,12 +116,28 @@ class ConfigFile:
         elif after == bare:
             safe_write.remove(directory, name, before.data)
         else:
-            backup = name + BACKUP_SUFFIX
-            if not was_in or backup not in directory.names():
-                directory.replace_like(name, backup, before.data)
+            backup = self.backup_place()
+            if not was_in or not self._disk.is_there(backup):
+                self._keep(directory, name, before.data)
             safe_write.rewrite(directory, name, before.data, data)
-            return FileChange(self.path, is_needed=True, backup=os.path.join(directory.path, backup))
+            return FileChange(self.path, is_needed=True, backup=backup)
         return FileChange(self.path, is_needed=True)
+
+    def backup_place(self) -> str:
+        """Return where the file is kept as it was."""
+        real = self._real()
+        if not self._backups:
+            return real + BACKUP_SUFFIX
+        digest = sha256(os.fsencode(real)).hexdigest()[:16]
+        return os.path.join(self._backups, f"{digest}-{os.path.basename(real)}{BACKUP_SUFFIX}")
+
+    def _keep(self, directory: Directory, name: str, data: bytes) -> None:
+        if not self._backups:
+            directory.replace_like(name, name + BACKUP_SUFFIX, data)
+            return
+        self._disk.make_directories(self._backups)
+        with self._disk.enter(self._backups) as opened:
+            opened.replace(os.path.basename(self.backup_place()), data, sync=True)
 
     def changed(self, change: Callable[[str], str], text: str) -> str:
         """Return what a change makes of the text; what it cannot change is refused, and the file left as it is."""
@@ -130,10 +149,10 @@ class ConfigFile:
     def restore_layout(self) -> None:
         """Put the copy from before in place of a file that says the same, but for an empty object around our entry."""
         with self.opened() as (directory, now):
-            backup = now.name + BACKUP_SUFFIX
-            if now.data is None or backup not in directory.names():
+            backup = self.backup_place()
+            if now.data is None or not self._disk.is_there(backup):
                 return
-            data = directory.read(backup)
+            data = self._disk.read(backup)
             rest = {key: value for key, value in now.values.items() if value or key != self._keys[0]}
             with suppress(ValueError):
                 if now.data != data and rest == self._language.parse(data.decode("utf-8")):

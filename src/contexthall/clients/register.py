@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain, count
 from typing import Any, Literal, NamedTuple
 
-from contexthall.clients.config_file import BACKUP_SUFFIX, ConfigFile, FileChange
+from contexthall.clients.config_file import ConfigFile, FileChange
 from contexthall.clients.hook_events import HOOK_CLIENTS, HookClient
 from contexthall.clients.hooks import has_hooks, with_hooks, without_hooks
 from contexthall.clients.importing import ImportedServer, Origin, as_members
@@ -62,11 +62,15 @@ class KnownClient(NamedTuple):
 class Register:
     """The clients of this machine, as their files show them."""
 
-    def __init__(self, disk: Disk, *, project_root: str, environment: Mapping[str, str], platform: str) -> None:
+    def __init__(
+        self, disk: Disk, *, project_root: str, environment: Mapping[str, str], platform: str, backups: str = ""
+    ) -> None:
         self._disk = disk
         self._project_root = project_root
         self._environment = environment
         self._platform = platform
+        self._backups = backups
+        """The folder for backups of the project's files; empty for where they are."""
 
     def place(self, client: Client) -> str:
         """Return the path of a client's file; empty if that is not known."""
@@ -133,7 +137,7 @@ class Register:
             names = ", ".join(HOOK_CLIENTS)
             raise UsageError(f"no hooks of {client.title} are known", hint=f"hooks are there for {names}")
         root = self._project_root
-        return hooks, ConfigFile(self._disk, absolute(hooks.file, root), ("hooks",), root)
+        return hooks, ConfigFile(self._disk, absolute(hooks.file, root), ("hooks",), root, self._backups)
 
     def restore_layout(self, client: Client) -> None:
         """Give a client's file its bytes from before the hall was in it, if it says the same again."""
@@ -141,14 +145,24 @@ class Register:
         if config.has_directory():
             config.restore_layout()
 
-    def new_backups(self, *files: str) -> list[str]:
-        """Return where copies of files would be kept, as far as none is there yet."""
-        places = dict.fromkeys(self._disk.real(file) + BACKUP_SUFFIX for file in files)
+    def new_backups(self, client: Client) -> list[str]:
+        """Return where copies of a client's files would be kept, as far as none is there yet."""
+        configs = [self._config(client, None), *([self._hooks(client)[1]] if client.name in HOOK_CLIENTS else ())]
+        places: dict[str, None] = {}
+        for config in configs:
+            with suppress(HallError):  # a file that must not be written gets no copy
+                places[config.backup_place()] = None
         return [place for place in places if not self._is_there(place)]
 
-    def hooks_place(self, client: Client) -> str:
-        """Return the path of the file with a client's hooks; empty if none of its hooks are known."""
-        return self._hooks(client)[1].path if client.name in HOOK_CLIENTS else ""
+    def missing_hooks_place(self, client: Client) -> str:
+        """Return the path of the file that a client's hooks are to be written into; empty if it has some of ours."""
+        if client.name not in HOOK_CLIENTS:
+            return ""
+        hooks, config = self._hooks(client)
+        with suppress(HallError):  # whoever writes into it will be told
+            if has_hooks(config.read().text, hooks):
+                return ""
+        return config.path
 
     def count_servers(self) -> int:
         """Return how many servers of the clients' files could become members of a guild."""
@@ -199,7 +213,9 @@ class Register:
         if not place:
             raise UsageError(f"it is not known where {client.title} has its file", hint="name it with --file FILE")
         is_of_project = not file and client.place is not None and client.place.base == "project"
-        return ConfigFile(self._disk, place, client.keys, self._project_root if is_of_project else "")
+        if not is_of_project:
+            return ConfigFile(self._disk, place, client.keys)
+        return ConfigFile(self._disk, place, client.keys, self._project_root, self._backups)
 
     def _other(self, name: str, entry: object, reach: Reach, base: str) -> str:
         """Return what else a file has under a name; empty if it is this hall, or no server."""

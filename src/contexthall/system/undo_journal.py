@@ -9,9 +9,10 @@ which.
 
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from itertools import count
 from typing import NamedTuple, TypeAlias
 
 from contexthall.core.errors import DiskError, HallError, PathMissingError
@@ -23,6 +24,9 @@ Record: TypeAlias = Mapping[str, object]
 
 SET_ASIDE = ".undone"
 """The end of the name that a file gets which was written by us or by somebody else, and nobody knows by whom."""
+_IGNORE_FILE = ".gitignore"
+_CHANGED = "somebody has changed it since"
+_CHANGED_BETWEEN = "it is as before the last write; somebody had changed it before that"
 
 
 class Undone(NamedTuple):
@@ -31,6 +35,26 @@ class Undone(NamedTuple):
     path: str
     kept: str = ""
     """Why it is still there; empty if it is not."""
+    error: HallError | None = None
+    """What failed, if it may be undone later."""
+
+
+class _Write(NamedTuple):
+    """One write of a file."""
+
+    before: bytes | None
+    digest: str = ""
+    """Of what was written; empty if we were killed before we could tell."""
+
+
+class _Target(NamedTuple):
+    """What a file shall be again."""
+
+    content: bytes | None
+    is_ours: bool
+    """Whether all that is there now is known to be written by us."""
+    is_changed: bool
+    """Whether somebody else has changed the file after one of our writes, and what was before that is left alone."""
 
 
 class UndoJournal:
@@ -103,12 +127,19 @@ class UndoJournal:
     def undo_files_and_folders(self) -> list[Undone]:
         """Undo what was written, the last first."""
         records = self.records()
-        digests = {str(each["wrote"]): str(each["sha256"]) for each in records if "wrote" in each}
-        # Of a file that was written twice, the first record has what was there before all of it.
-        files = {str(each["file"]): each["before"] for each in reversed(records) if "file" in each}
-        undone = [self._undo_file(path, before, digests.get(path)) for path, before in files.items()]
         folders = {str(each["folder"]): bool(each["whole"]) for each in records if "folder" in each}
-        undone += [self._undo_folder(path, whole=whole) for path, whole in reversed(folders.items())]
+        undone: list[Undone | None] = []
+        hiding: dict[str, tuple[str, Sequence[_Write]]] = {}
+        for path, writes in reversed(_writes_by_file(records).items()):
+            folder, name = os.path.split(path)
+            if name == _IGNORE_FILE and (real := self._disk.real(folder)) in folders:
+                hiding[real] = path, writes  # it goes with its folder: it hides whatever stays there from git
+            else:
+                undone.append(self._undo_file(path, writes))
+        for path, whole in reversed(folders.items()):
+            if path in hiding and self._names(path) == [_IGNORE_FILE]:
+                undone.append(self._undo_file(*hiding[path]))
+            undone.append(self._undo_folder(path, whole=whole))
         return [each for each in undone if each is not None]
 
     def forget(self) -> None:
@@ -123,28 +154,41 @@ class UndoJournal:
         except PathMissingError:
             return None
 
-    def _undo_file(self, path: str, recorded: object, digest: str | None) -> Undone | None:
-        before = b64decode(recorded) if isinstance(recorded, str) else None
+    def _names(self, folder: str) -> list[str]:
+        try:
+            return [each.name for each in self._disk.list(folder)]
+        except DiskError:
+            return []
+
+    def _undo_file(self, path: str, writes: Sequence[_Write]) -> Undone | None:
         try:
             now = self._content(path)
-            if now is None or now == before:
+            if now is None:
                 return None
-            if digest is not None and sha256(now).hexdigest() != digest:
-                return Undone(path, kept="somebody has changed it since")
-            self._put_back(path, before, now, is_ours=digest is not None)
+            target = _walk_back(now, writes)
+            if target.content == now:
+                return Undone(path, kept=_CHANGED) if target.is_changed else None
+            aside = self._put_back(path, target, now)
         except HallError as error:
-            return Undone(path, kept=error.detail)
-        return Undone(path)
+            return Undone(path, kept=error.detail, error=error)
+        if aside:
+            return Undone(aside, kept=f"nobody knows who wrote it, so it is no longer {os.path.basename(path)}")
+        return Undone(path, kept=_CHANGED_BETWEEN if target.is_changed and target.content is not None else "")
 
-    def _put_back(self, path: str, before: bytes | None, now: bytes, *, is_ours: bool) -> None:
+    def _put_back(self, path: str, target: _Target, now: bytes) -> str:
+        """Give a file its content from before; return where what may be somebody's was set aside, if there is any."""
         folder, name = os.path.split(path)
         with self._disk.enter(folder, follow=False) as opened:
-            if before is not None:
-                safe_write.rewrite(opened, name, now, before)
-            elif is_ours:
+            aside = "" if target.is_ours else _free_name(name + SET_ASIDE, opened.names())
+            if target.content is not None:
+                if aside:
+                    opened.replace_like(name, aside, now)
+                safe_write.rewrite(opened, name, now, target.content)
+            elif aside:
+                opened.rename(name, aside)
+            else:
                 safe_write.remove(opened, name, now)
-            else:  # we were killed before we could tell what we had written
-                opened.rename(name, name + SET_ASIDE)
+            return os.path.join(folder, aside) if aside else ""
 
     def _undo_folder(self, path: str, *, whole: bool) -> Undone | None:
         try:
@@ -156,8 +200,44 @@ class UndoJournal:
                 return Undone(path, kept="there is something in it")
             self._disk.remove_directory(path)
         except DiskError as error:
-            return Undone(path, kept=error.cause or error.detail)
+            return Undone(path, kept=error.cause or error.detail, error=error)
         return Undone(path)
+
+
+def _writes_by_file(records: Iterable[Record]) -> dict[str, list[_Write]]:
+    files: dict[str, list[_Write]] = {}
+    for each in records:
+        if "file" in each:
+            before = each["before"]
+            files.setdefault(str(each["file"]), []).append(
+                _Write(b64decode(before) if isinstance(before, str) else None)
+            )
+        elif writes := files.get(str(each.get("wrote"))):
+            writes[-1] = writes[-1]._replace(digest=str(each["sha256"]))
+    return files
+
+
+def _walk_back(now: bytes, writes: Sequence[_Write]) -> _Target:
+    """Return what a file was before our writes, or before those after which nobody else has changed it."""
+    content: bytes | None = now
+    is_ours = True
+    for write in reversed(writes):
+        if content == write.before:
+            continue
+        if write.digest:
+            is_known = content is not None and sha256(content).hexdigest() == write.digest
+        else:  # what is there now can be set aside, but what was there in between cannot
+            is_known = content is now
+            is_ours = is_ours and not is_known
+        if not is_known:
+            return _Target(content, is_ours, is_changed=True)
+        content = write.before
+    return _Target(content, is_ours, is_changed=False)
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    names = (f"{name}-{number}" if number > 1 else name for number in count(1))
+    return next(each for each in names if each not in taken)
 
 
 def _text(data: bytes) -> str:

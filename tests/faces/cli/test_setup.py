@@ -12,6 +12,7 @@ from typing import TypeAlias
 import pytest
 
 from contexthall.caches.build.document_folders import find_folders
+from contexthall.core.errors import DiskError
 from contexthall.faces.cli.table import run
 from contexthall.hall import open_hall
 from contexthall.system.undo_journal import SET_ASIDE
@@ -133,6 +134,34 @@ def test_agents_get_hooks_and_lose_them_again(typed: Typed, tmp_path: Path, shop
     assert everything(tmp_path) == before
 
 
+def test_hooks_that_were_there_already_stay_as_they_are(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    assert typed("connect", "claude-code", "--hooks")[0] == 0
+    before = everything(tmp_path)
+    assert b"hook claude-code" in (before["shop/.claude/settings.json"] or b"")
+    _, out, _ = typed("setup", "--yes", "--only", "clients")
+    assert "  connect  Claude Code, in" in out
+    assert "settings.json" not in out
+    assert typed("setup", "--undo")[0] == 0
+    assert everything(tmp_path) == before
+
+
+def test_no_copy_of_a_projects_file_appears_where_git_may_see_it(typed: Typed, tmp_path: Path, shop: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    (shop / ".gitignore").write_text(".mcp.json\n")
+    (shop / ".mcp.json").write_text(CURSOR)
+    before = everything(tmp_path)
+    typed("setup", "--yes", "--only", "clients")
+    assert "context-hall" in (shop / ".mcp.json").read_text()
+    assert not list(shop.rglob("*.before-context-hall"))
+    [backup] = (tmp_path / ".local" / "state" / "contexthall" / "backups").iterdir()
+    assert backup.read_text() == CURSOR
+    assert backup.parent.stat().st_mode & 0o077 == 0
+    typed("setup", "--undo")
+    assert everything(tmp_path) == before
+    assert not backup.exists()
+
+
 def test_a_second_run_does_nothing_and_a_third_only_what_is_new(typed: Typed, tmp_path: Path, shop: Path) -> None:
     before = everything(tmp_path)
     typed("setup", "--yes")
@@ -163,6 +192,79 @@ def test_what_somebody_changed_since_is_kept(typed: Typed, shop: Path) -> None:
     assert not (shop / "docs" / ".context.yaml").exists()
 
 
+def test_what_people_write_between_two_setups_survives_undoing_both(typed: Typed, shop: Path) -> None:
+    (shop / "AGENTS.md").write_text("# Be kind\n")
+    typed("setup", "--yes", "--only", "contexts")
+    agents, context = shop / "AGENTS.md", shop / "src" / ".context.yaml"
+    agents.write_text(agents.read_text() + "my new rule\n")
+    context.write_text(context.read_text() + "# mine\n")
+    (shop / "lib").mkdir()
+    (shop / "lib" / "__init__.py").write_text('"""Parses dates of invoices."""\n')
+    typed("setup", "--yes", "--only", "contexts")
+    code, _, err = typed("setup", "--undo")
+    assert code == 0
+    assert "my new rule" in agents.read_text()
+    assert "# mine" in context.read_text()
+    assert f"kept {agents}: " in err
+    assert f"kept {context}: somebody has changed it since" in err
+    assert not (shop / "lib" / ".context.yaml").exists()
+
+
+def test_two_setups_with_nothing_of_others_between_them_are_undone_entirely(
+    typed: Typed, tmp_path: Path, shop: Path
+) -> None:
+    (shop / "AGENTS.md").write_text("# Be kind\n")
+    before = everything(tmp_path)
+    typed("setup", "--yes", "--only", "contexts")
+    (shop / "lib").mkdir()
+    (shop / "lib" / "__init__.py").write_text('"""Parses dates of invoices."""\n')
+    typed("setup", "--yes", "--only", "contexts")
+    typed("setup", "--undo")
+    (shop / "lib" / "__init__.py").unlink()
+    (shop / "lib").rmdir()
+    assert everything(tmp_path) == before
+
+
+def forget_what_was_written() -> None:
+    """Leave the journal as a setup does that is killed before it can tell what it has written."""
+    journal = Path(open_hall().setup_journal.path)
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(line for line in lines if '"wrote"' not in line))
+
+
+def test_what_people_write_after_a_killed_setup_is_set_aside(typed: Typed, shop: Path) -> None:
+    agents, aside = shop / "AGENTS.md", shop / f"AGENTS.md{SET_ASIDE}"
+    agents.write_text("# Be kind\n")
+    aside.write_text("mine as well\n")
+    typed("setup", "--yes", "--only", "contexts")
+    forget_what_was_written()
+    agents.write_text(agents.read_text() + "my new rule\n")
+    err = typed("setup", "--undo")[2]
+    assert agents.read_text() == "# Be kind\n"
+    assert aside.read_text() == "mine as well\n"
+    assert "my new rule" in Path(f"{aside}-2").read_text()
+    assert f"kept {aside}-2: nobody knows who wrote it" in err
+
+
+def test_the_plan_counts_only_what_can_be_drafted(typed: Typed, shop: Path) -> None:
+    (shop / "lib").mkdir()
+    (shop / "lib" / "x.py").write_text("def f(): pass\n" * 99)
+    assert "  draft    3 contexts" in typed("setup", "--dry-run", "--only", "contexts")[1]
+    assert "drafted 3 contexts" in typed("setup", "--yes", "--only", "contexts")[2]
+    code, _, err = typed("setup", "--only", "contexts")
+    assert code == 0
+    assert "nothing is left to do" in err
+
+
+def test_the_plan_says_which_contexts_it_changes(typed: Typed, shop: Path) -> None:
+    typed("init")
+    (shop / "src").rename(shop / "source")
+    (shop / "lib").mkdir()
+    (shop / "lib" / "__init__.py").write_text('"""Parses dates of invoices."""\n')
+    out = typed("setup", "--dry-run", "--only", "contexts")[1]
+    assert "  update   source/.context.yaml" in out
+
+
 @pytest.mark.parametrize(
     ("parts", "there"), [("caches", ".context"), ("contexts", "AGENTS.md"), ("clients", ".cursor")]
 )
@@ -189,6 +291,46 @@ def test_a_guild_is_made_only_if_it_is_asked_for(typed: Typed, tmp_path: Path) -
     assert f'"{guild}"' in (tmp_path / ".codex" / "config.toml").read_text()
     assert typed("setup", "--undo")[0] == 0
     assert everything(tmp_path) == before
+
+
+def test_what_people_put_into_a_members_folder_stays(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / ".cursor" / "mcp.json").write_text('{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}\n')
+    guild = tmp_path / ".config" / "contexthall" / "guild"
+    typed("setup", "--yes", "--only", "guild")
+    (guild / "a" / "notes.md").write_text("mine")
+    manifest = guild / "b" / "plugin.json"
+    manifest.write_text(manifest.read_text() + "\n")
+    err = typed("setup", "--undo")[2]
+    assert os.listdir(guild / "a") == ["notes.md"]
+    assert manifest.exists()
+    assert f"kept {manifest}: somebody has changed it since" in err
+    assert f"kept {guild / 'a'}: there is something in it" in err
+
+
+def test_caches_that_stay_are_still_hidden_from_git(typed: Typed, shop: Path) -> None:
+    typed("setup", "--yes", "--only", "caches")
+    typed("build", "--sources", "docs", "--cache", ".context/caches/mine")
+    typed("setup", "--undo")
+    assert os.listdir(shop / ".context" / "caches") == ["mine"]
+    assert (shop / ".context" / ".gitignore").read_text() == "*\n"
+
+
+def test_what_the_disk_refused_can_be_undone_later(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = everything(tmp_path)
+    typed("setup", "--yes", "--only", "contexts")
+    with monkeypatch.context() as broken:
+        broken.setattr("contexthall.system.safe_write.remove", refuse)
+        code, _, err = typed("setup", "--undo")
+    assert code != 0
+    assert "the disk is out" in err
+    assert typed("setup", "--undo")[0] == 0
+    assert everything(tmp_path) == before
+
+
+def refuse(*_anything: object) -> None:
+    raise DiskError("the disk is out")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import click
 
 from contexthall.clients.register import CLIENTS, NAME, Client, ImportedServer, Reach
 from contexthall.config.settings import user_directory
-from contexthall.contexts.project import MISSING
 from contexthall.core.errors import HallError, UsageError
 from contexthall.faces.cli.connect import hook_command, serving_command
 from contexthall.faces.cli.importing import written
@@ -39,6 +38,8 @@ class SetupPlan(NamedTuple):
     folders: "Sequence[DocumentFolder]" = ()
     built_already: Sequence[str] = ()
     contexts: int = 0
+    updated: Sequence[str] = ()
+    """Scopes of contexts that are there and would be changed: of directories that were moved, or got new ones."""
     members: Sequence[ImportedServer] = ()
     others: int = 0
     """Servers that could become members, if a guild were asked for."""
@@ -68,7 +69,7 @@ def setup(yes: bool, dry_run: bool, only: str | None, undo: bool, hall: HallChoi
 
     Finds folders of documents, the agents of this machine and the servers they have; says what it would do: build
     caches, draft contexts, connect the agents; asks once; and does it. A guild is made only with --only guild, because
-    its members are executed. Whatever is there already stays. It can be run again, and undone.
+    its members are executed. Whatever is there already stays, but for what is said. It can be run again, and undone.
     """
     if undo:
         _undo(hall.open(), dry_run=dry_run)
@@ -119,11 +120,13 @@ def _plan(hall: Hall, parts: frozenset[str]) -> SetupPlan:
     folders = hall.document_folders() if "caches" in parts else []
     built = {os.path.basename(each.path) for each in hall.caches.list_caches()} if folders else set()
     clients, knowing = _clients(hall) if "clients" in parts else ([], [])
+    contexts, updated = _contexts(hall) if "contexts" in parts else (0, [])
     members = [each for each in _members(hall) if not each.reason] if "guild" in parts else []
     return SetupPlan(
         [each for each in folders if each.cache not in built],
         [each.cache for each in folders if each.cache in built],
-        _missing_contexts(hall) if "contexts" in parts else 0,
+        contexts,
+        updated,
         members,
         hall.clients.count_servers() if "guild" not in parts and "clients" in parts else 0,
         clients,
@@ -131,11 +134,15 @@ def _plan(hall: Hall, parts: frozenset[str]) -> SetupPlan:
     )
 
 
-def _missing_contexts(hall: Hall) -> int:
-    overview = hall.project.overview()
-    if not any(each.files or each.subdirectories for each in overview.directories):
-        return 0
-    return sum(entry.state == MISSING for entry in overview.entries)
+def _contexts(hall: Hall) -> tuple[int, list[str]]:
+    """Return how many contexts `context init` would write, and the scopes of those it would change."""
+    try:
+        with ProgressBar("looking") as bar:
+            outcome = hall.init_contexts(full=False, dry_run=True, agents=True, progress=bar.show)
+    except HallError as error:  # a folder of several repositories has no contexts of its own
+        say(on_one_line(f"left out: contexts: {error.detail}; {error.hint}"))
+        return 0, []
+    return len(outcome.written), outcome.updated if outcome.written else []
 
 
 def _clients(hall: Hall) -> tuple[list[Client], list[str]]:
@@ -167,10 +174,12 @@ def _plan_lines(hall: Hall, plan: SetupPlan) -> Iterator[str]:
         yield f"  -        the cache {name} is there already"
     if plan.contexts:
         yield f"  draft    {counted(plan.contexts, 'context')} ({_CONTEXT_FILE}), and {_AGENTS_FILE}"
+    for scope in plan.updated:
+        yield f"  update   {os.path.normpath(os.path.join(scope, _CONTEXT_FILE))}"
     for member in plan.members:
         yield f"  enrol    {member.name} in {hall.settings.guild}"
     for client in plan.clients:
-        hooks = hall.clients.hooks_place(client)
+        hooks = hall.clients.missing_hooks_place(client)
         yield f"  connect  {client.title}, in {hall.clients.place(client)}{f', with hooks in {hooks}' if hooks else ''}"
     for reason in plan.knowing:
         yield f"  -        {reason}"
@@ -241,8 +250,12 @@ def _draft(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
 
 def _enrol(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
     for member in plan.members:
-        hall.setup_journal.before_folder(os.path.join(hall.settings.guild, member.name), whole=True)
+        manifest = hall.manifest_place(member.name)
+        hall.setup_journal.before_folder(os.path.dirname(manifest), whole=False)
+        hall.setup_journal.before_files([manifest])
         done = written(hall, member)
+        if not done.reason:
+            hall.setup_journal.after_files([manifest])
         needs = f"; it needs {', '.join(done.needs)} in the environment" if done.needs else ""
         yield UsageError(f"{done.name}: {done.reason}") if done.reason else f"enrolled {done.name}{needs}"
 
@@ -250,15 +263,16 @@ def _enrol(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
 def _connect(choice: HallChoice, hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
     command, *arguments = serving_command(choice, hall.settings)
     for client in plan.clients:
-        files = [file for file in (hall.clients.place(client), hall.clients.hooks_place(client)) if file]
+        hooks = hall.clients.missing_hooks_place(client)
+        files = [file for file in (hall.clients.place(client), hooks) if file]
         for file in files:
             hall.setup_journal.before_folder(os.path.dirname(file), whole=False)
-        backups = hall.clients.new_backups(*files)
+        backups = hall.clients.new_backups(client)
         hall.setup_journal.before_files(backups)
-        hall.setup_journal.record([{"client": client.name}])
+        hall.setup_journal.record([{"client": client.name, "hooks": bool(hooks)}])
         try:
             change = hall.clients.connect(client, Reach(command, tuple(arguments)))
-            if len(files) > 1:
+            if hooks:
                 hall.clients.connect_hooks(client, hook_command(hall, client))
             yield f"connected {client.title}: {change.file}; {client.next_step}"
         except HallError as error:
@@ -289,6 +303,7 @@ def _undo(hall: Hall, *, dry_run: bool) -> None:
         say("there is nothing to undo: `context setup` has written nothing for this project")
         return
     clients = list(dict.fromkeys(str(each["client"]) for each in records if each.get("client") in CLIENTS))
+    with_hooks = {str(each["client"]) for each in records if each.get("hooks")}
     if dry_run:
         named = (each.get("file") or each.get("folder") or each.get("client") for each in records)
         print_lines(dict.fromkeys(str(name) for name in named if name))
@@ -296,7 +311,7 @@ def _undo(hall: Hall, *, dry_run: bool) -> None:
     failures: list[HallError] = []
     for name in clients:
         try:
-            if hall.clients.hooks_place(CLIENTS[name]):
+            if name in with_hooks:
                 hall.clients.disconnect_hooks(CLIENTS[name])
             change = hall.clients.disconnect(CLIENTS[name])
             hall.clients.restore_layout(CLIENTS[name])
@@ -308,7 +323,8 @@ def _undo(hall: Hall, *, dry_run: bool) -> None:
     for each in undone:
         if each.kept:
             say(on_one_line(f"kept {each.path}: {each.kept}"))
+    failures += [each.error for each in undone if each.error]
     say(f"took back {sum(not each.kept for each in undone):,} files and folders")
-    if failures:
+    if failures:  # the journal stays, so that the same command can try again
         raise failures[0]
     journal.forget()
