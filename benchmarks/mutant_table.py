@@ -647,7 +647,7 @@ CHOSEN = (
     # clients
     Mutant(
         module="clients/config_file.py",
-        old="if not was_in or backup not in directory.names():",
+        old="if not was_in or not self._disk.is_there(backup):",
         new="if not was_in:",
         breaks="no copy is kept of a file that had the hall in it already",
         tests=("tests/clients/test_register.py",),

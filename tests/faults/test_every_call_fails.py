@@ -259,8 +259,10 @@ def is_same_context(found: Entry, new: Entry) -> bool:
         return found[:2] == new[:2] and told_in_lock(found[2]) == told_in_lock(new[2])
     if found == new or b"scope:" not in new[2]:
         return found == new
-    one, other = ({**read_context(each[2]), "subdirectories": [], "structure": []} for each in (found, new))
-    return bool(one == other)
+    one, other = (read_context(each[2]) | {"subdirectories": [], "structure": []} for each in (found, new))
+    return bool(
+        one | {"derived_fields": {*one["derived_fields"]}} == other | {"derived_fields": {*other["derived_fields"]}}
+    )
 
 
 def prepare_project(root: Path) -> None:
@@ -287,7 +289,7 @@ def prepare_stale_contexts(root: Path) -> None:
 
 def prepare_new_directory(root: Path) -> None:
     prepare_contexts(root)
-    write_files(root / "project", {"web/index.ts": "export function show(): void {}\n"})
+    write_files(root / "project", {"web/README.md": "# Web\n\nThe pages of the shop, as people see them.\n"})
 
 
 def prepare_member(root: Path) -> None:

@@ -141,6 +141,8 @@ COMMANDS_SHOWN = (
     ["outline", "--cache", "handbook"],
     ["outline", FILE, "--cache", "handbook", "--format", "json"],
     ["verify", "--cache", "handbook"],
+    ["push", "handbook", f"file://{FILE}"],
+    ["pull", f"file://{FILE}", FILE],
     ["verify", "--cache", "broken cache"],
     ["verify", "--cache", "broken cache", "--json"],
     ["build", "--sources", "broken sources", "--cache", FILE],

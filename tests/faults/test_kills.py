@@ -263,7 +263,13 @@ WORDS = "# Ask Ada before you touch this.\ndecisions:\n- what: Nobody is paid tw
 def make_shop(root: Path) -> Path:
     """A project in which two workers have to share, and a person has written one context."""
     write_files(root, {".context.config.yaml": "min_tokens: 0\n"})
-    write_files(root, {f"d{number}/x.py": f'"""Does {number}."""\n\ndef f{number}(): ...\n' for number in range(110)})
+    write_files(
+        root,
+        {
+            f"d{number}/x.py": f'"""Counts what was sold at place {number}."""\n\ndef f{number}(): ...\n'
+            for number in range(110)
+        },
+    )
     human = 'version: 1\nscope: people\nfingerprint: "00000000"\nlast_updated: "2026-01-01T00:00:00Z"\n'
     write_files(
         root, {"people/pay.py": "", "people/.context.yaml": f"{human}summary: Pay.\nmaintenance: None.\n{WORDS}"}
@@ -329,7 +335,9 @@ def test_when_regen_is_killed_every_context_is_the_old_or_the_new_and_the_next_o
 ) -> None:
     def change(root: Path) -> None:
         assert run(family, "init", cwd=root).code == 0
-        write_files(root, {f"d{number}/y.py": f'"""Does {number}, too."""\n' for number in range(110)})
+        write_files(
+            root, {f"d{number}/y.py": f'"""Counts what came back to place {number}."""\n' for number in range(110)}
+        )
         write_files(root, {"README.md": "# Shop\n\nSells things.\n", "people/more.py": ""})
 
     kill_drafting(tmp_path, family, "regen", change)

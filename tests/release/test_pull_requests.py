@@ -20,9 +20,15 @@ def loaded(name: str) -> Any:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    write_files(tmp_path, {"README.md": "# P\n\nA project to try.\n", "src/a b.py": "def run() -> None: ...\n"})
+    write_files(
+        tmp_path,
+        {
+            "README.md": "# P\n\nA project to try.\n",
+            "src/a b.py": '"""Runs what it is given."""\n\ndef run() -> None: ...\n',
+        },
+    )
     run_context("init", cwd=tmp_path)
-    write_files(tmp_path, {"src/a b.py": "def ran() -> None: ...\n"})
+    write_files(tmp_path, {"src/a b.py": '"""Runs what it is given."""\n\ndef ran() -> None: ...\n'})
     return tmp_path
 
 

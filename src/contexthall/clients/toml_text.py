@@ -28,7 +28,7 @@ _BLANK_LINES = re.compile(r"(?:[ \t]*+\r?\n)*+")
 _TOML_MESSAGE = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
 
 
-class _Statement(NamedTuple):
+class _TomlStatement(NamedTuple):
     """A header, or a key with its value: the key in full, where its first line begins and where its last one ends."""
 
     key: tuple[str, ...]
@@ -139,14 +139,14 @@ def _blocks(text: str, member: tuple[str, ...]) -> Edits:
     return blocks
 
 
-def _statements(text: str) -> Iterator[_Statement]:
+def _statements(text: str) -> Iterator[_TomlStatement]:
     """Yield the headers and values of a text that tomllib has read."""
     table: tuple[str, ...] = ()
     for parts, start, end in _logical_lines(text):
         is_header = parts[0] == "["
         key = tuple(_part(part) for part in parts if part not in "[].")
         table, key = (key, key) if is_header else (table, (*table, *key))
-        yield _Statement(key, is_header, start, end)
+        yield _TomlStatement(key, is_header, start, end)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[list[str], int, int]]:

@@ -47,7 +47,7 @@ class _Write(NamedTuple):
     """Of what was written; empty if we were killed before we could tell."""
 
 
-class _Target(NamedTuple):
+class _UndoTarget(NamedTuple):
     """What a file shall be again."""
 
     content: bytes | None
@@ -175,7 +175,7 @@ class UndoJournal:
             return Undone(aside, kept=f"nobody knows who wrote it, so it is no longer {os.path.basename(path)}")
         return Undone(path, kept=_CHANGED_BETWEEN if target.is_changed and target.content is not None else "")
 
-    def _put_back(self, path: str, target: _Target, now: bytes) -> str:
+    def _put_back(self, path: str, target: _UndoTarget, now: bytes) -> str:
         """Give a file its content from before; return where what may be somebody's was set aside, if there is any."""
         folder, name = os.path.split(path)
         with self._disk.enter(folder, follow=False) as opened:
@@ -217,7 +217,7 @@ def _writes_by_file(records: Iterable[Record]) -> dict[str, list[_Write]]:
     return files
 
 
-def _walk_back(now: bytes, writes: Sequence[_Write]) -> _Target:
+def _walk_back(now: bytes, writes: Sequence[_Write]) -> _UndoTarget:
     """Return what a file was before our writes, or before those after which nobody else has changed it."""
     content: bytes | None = now
     is_ours = True
@@ -230,9 +230,9 @@ def _walk_back(now: bytes, writes: Sequence[_Write]) -> _Target:
             is_known = content is now
             is_ours = is_ours and not is_known
         if not is_known:
-            return _Target(content, is_ours, is_changed=True)
+            return _UndoTarget(content, is_ours, is_changed=True)
         content = write.before
-    return _Target(content, is_ours, is_changed=False)
+    return _UndoTarget(content, is_ours, is_changed=False)
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:

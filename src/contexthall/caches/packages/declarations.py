@@ -36,19 +36,19 @@ _PARAMETER_TAG = re.compile(
 _LINK = re.compile(r"\{@link(?:code|plain)?\s{1,8}([^}|\s]{1,200})[^}]{0,200}\}")
 
 
-class Declarations(NamedTuple):
+class DeclarationFile(NamedTuple):
     """The pages of a file, one for itself and one for each module that it declares, and the files that it names."""
 
     pages: tuple[ApiPage, ...]
     sources: tuple[str, ...]
 
 
-def read_declarations(name: str, data: bytes) -> Declarations:
+def read_declarations(name: str, data: bytes) -> DeclarationFile:
     """Return what the declaration file of the module `name` says."""
     reader = _DeclarationReader(name)
     for piece in pieces(tree_sitter_typescript.language_typescript, data, _BEGINNINGS, limits.PACKAGE_SOURCE_BYTES):
         reader.read(SourceText(piece.data), piece.statements())
-    return Declarations(tuple(reader.pages()), tuple(dict.fromkeys(reader.sources)))
+    return DeclarationFile(tuple(reader.pages()), tuple(dict.fromkeys(reader.sources)))
 
 
 class _Scope:

@@ -135,6 +135,9 @@ class _Drafting:
         plan = make_plan(project, self._overview, self._order, scopes)
         for scope, reason in plan.faults.items():
             self._refuse(scope, reason)
+        if self.refused and not lacks_context(self._directories[ROOT]):
+            # Of what cannot be read now, the root would forget what it knew; the next run finds it outdated still.
+            scopes, with_outdated = [scope for scope in scopes if scope != ROOT], False
         drafts = self.draft(plan, scopes, progress)
         if with_outdated:
             new = {*drafts, *moved}
