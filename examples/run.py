@@ -83,8 +83,9 @@ class Visitor:
     def _call(self, tool: str, **arguments: Any) -> str:
         """Call a tool; give the text of its answer."""
         _, answer = self._post({"id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
-        [data] = [line.removeprefix("data: ") for line in answer.splitlines() if line.startswith("data: {")]
-        return str(json.loads(data)["result"]["content"][0]["text"])
+        # As JSON, or, where it took long, as an event of a stream.
+        data = next(line for line in answer.splitlines() if line.startswith(("{", "data: {")))
+        return str(json.loads(data.removeprefix("data: "))["result"]["content"][0]["text"])
 
     def _post(self, message: dict[str, Any]) -> tuple[str, str]:
         """Send a message; give the session and the answer."""
