@@ -26,7 +26,7 @@ help:
 	@echo "make installers  install uv and pipx, and what the wheel needs as files, with which tests install it as people do; without them these are skipped"
 	@echo "make validators  install what make artefacts and make sbom need, and axe, with which tests look at the page; without it these are skipped"
 	@echo "make members  install the servers of others that some tests want as members of a guild; without them these are skipped"
-	@echo "make clients  install Claude Code, Codex and Gemini CLI, which some tests connect to the hall; without them these are skipped"
+	@echo "make clients  install Claude Code, Codex, Gemini CLI, opencode and Copilot CLI, which some tests connect to the hall; without them these are skipped"
 	@echo "make conformance  install the official conformance suites, the Inspector and the Node.js they want, which some tests run; without them these are skipped"
 	@echo "make model    install the embedding model that some tests and benchmarks want; without it these are skipped"
 	@echo "make browser  install Debian's Chromium, which the tests of the page want; without it these are skipped"
@@ -170,7 +170,7 @@ sbom: .pythons/installed .artefacts/installed
 		"$$(ls -d .pythons/*/bin/python | head -n 1)"
 
 audit: .artefacts/installed
-	.artefacts/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	.artefacts/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 clean:
 	rm -rf .artefacts .venv .installers .bench .bench-peers .bench-quality .bench-drafts .members .clients .conformance .model .torture .pythons .locales dist examples/.context .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -221,7 +221,7 @@ PYPI_MEMBERS := mcp-server-git==2026.10.19 mcp-server-time==2026.10.19
 	.members/venv/bin/python $(INSTALL) $(PYPI_MEMBERS)
 	@touch $@
 
-NPM_CLIENTS := @anthropic-ai/claude-code@2.1.197 @google/gemini-cli@0.61.0 @openai/codex@0.166.0
+NPM_CLIENTS := @anthropic-ai/claude-code@2.1.197 @google/gemini-cli@0.61.0 @openai/codex@0.166.0 opencode-ai@1.18.33 @github/copilot@1.0.102
 
 .clients/installed: Makefile
 	@command -v npm >/dev/null || { echo "make clients needs npm, which comes with Node.js" >&2; exit 1; }

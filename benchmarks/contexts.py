@@ -1,6 +1,6 @@
 """Claim: the state of a large project is known quickly, a question about one directory costs little, drafts are cheap.
 
-    python -m benchmarks.contexts [--directories 5000] [--rounds 5] [--write docs/performance.md]
+    python -m benchmarks.contexts [--directories 5000] [--rounds 5] [--steps locked] [--write docs/performance.md]
 
 "First ever" means that nothing is remembered; "remembered" that an earlier process looked at the project. The page
 cache is warm throughout. The plain loop does what there is to do and no more: it lists every directory, loads every
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -38,6 +39,7 @@ PART = "benchmarks.contexts"
 SEED = 4
 SETTLING_SECONDS = 2.5
 CALLS = 200
+STEPS = "commands,calls,growth,drafting,locked"
 
 # What was promised for 5,000 directories, in seconds, and for any number, as a ratio.
 STATUS = 1.5
@@ -45,6 +47,8 @@ FIRST_LIST, LATER_LIST = 1.2, 0.4
 CALL = 2
 GROWTH = 11
 INIT, INIT_MEMORY, DJANGO, REGEN = 20, 400e6, 3, 1.5
+# "No slower than without a lock", and what medians of such processes differ by when nothing does.
+LOCKED = 1.1
 
 PLAIN_LOOP = """
 import hashlib, os, sys, yaml
@@ -160,6 +164,45 @@ def growth(project: Path, small: Path, memory: Path, rounds: int) -> list[Claim]
     ]
 
 
+def locked(project: Path, scopes: list[str], memory: Path, rounds: int) -> list[Claim]:
+    """Measure what a lock adds to a listing: while all is fresh, and with a tenth of the contexts stale."""
+    lock, away = project / ".context.lock", project.parent / "away.lock"
+    subprocess.run(command_line("rehash"), cwd=project, check=True, capture_output=True)
+    status = process(*command_line("status", "--json"), cwd=project)
+    peers = {name: _beside(lock, away, status, is_there=name == "with") for name in ("with", "without")}
+    claims = []
+    for what in ("all fresh", "a tenth stale"):
+        if what == "a tenth stale":
+            for scope in scopes[::10]:
+                _append_comment(project / scope)
+        time.sleep(SETTLING_SECONDS)
+        for known, wrap in (("first ever", lambda each: forgetting(memory, each)), ("remembered", lambda each: each)):
+            samples = take_turns({name: wrap(each) for name, each in peers.items()}, rounds=rounds)
+            # Whoever sees stale code for the first time has to parse it: that is what grading costs.
+            most = None if (what, known) == ("a tenth stale", "first ever") else LOCKED
+            ours, theirs = samples["with"].median, samples["without"].median
+            name = f"context status --json with a lock, {what}, {known}"
+            claims.append(next_to_peer(name, ours, "the same without a lock", theirs, at_most=most))
+    return claims
+
+
+def _beside(lock: Path, away: Path, measure: Measure, *, is_there: bool) -> Measure:
+    """Measure with the lock in its place, or away from it."""
+
+    def measured() -> float:
+        if is_there != lock.exists():
+            (away if is_there else lock).rename(lock if is_there else away)
+        return measure()
+
+    return measured
+
+
+def _append_comment(directory: Path) -> None:
+    """Change the bytes of one file of code, and nothing that others use."""
+    file = next(each for each in sorted(directory.iterdir()) if each.suffix in {".py", ".ts", ".go"})
+    file.write_text(file.read_text() + ("# more\n" if file.suffix == ".py" else "// more\n"))
+
+
 def drafting(project: Path, scratch: Path, rounds: int) -> list[Claim]:
     """Measure drafts of the whole project, of a real one, and of nothing."""
     bare, django = scratch / "bare", scratch / "django"
@@ -207,6 +250,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.contexts", description=__doc__.splitlines()[0])
     parser.add_argument("--directories", type=int, default=5000, help="size of the project (default: 5000)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each (default: 5)")
+    parser.add_argument("--steps", default=STEPS, help=f"which of {STEPS}, in this order (default: all)")
     add_page_option(parser)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
@@ -218,10 +262,14 @@ def main() -> None:
         write_project(small, chosen.directories // 10, seed=SEED)
         commit(project)
         time.sleep(SETTLING_SECONDS)  # what is younger is read again each time
-        claims = commands(project, memory, chosen.rounds)
-        claims += calls(project, scopes, empty, chosen.rounds)
-        claims += growth(project, small, memory, chosen.rounds)
-        claims += drafting(project, scratch, chosen.rounds)
+        steps: dict[str, Callable[[], list[Claim]]] = {
+            "commands": lambda: commands(project, memory, chosen.rounds),
+            "calls": lambda: calls(project, scopes, empty, chosen.rounds),
+            "growth": lambda: growth(project, small, memory, chosen.rounds),
+            "drafting": lambda: drafting(project, scratch, chosen.rounds),
+            "locked": lambda: locked(project, scopes, memory, chosen.rounds),
+        }
+        claims = [claim for name in chosen.steps.split(",") if name for claim in steps[name]()]
     title = f"{chosen.directories:,} directories and {chosen.directories * 10:,} files"
     publish(claims_table(title, claims), PART, chosen.write)
 

@@ -8,8 +8,12 @@ the sample is for reading.
 """
 
 import argparse
+import itertools
+import os
 import random
 import re
+import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -55,12 +59,44 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sample", type=int, default=40, help="how many summaries to print")
+    parser.add_argument("--files", type=int, default=27_000, help="how many the large tree has; 0: none is made")
     add_page_option(parser)
     chosen = parser.parse_args()
     drafted = [draft(package, folder) for package, folder in fetch(chosen.folder)]
     for line in sample(drafted, chosen.sample):
         print(line)
+    if chosen.files:
+        publish(large(chosen.folder, chosen.files), f"{PART}.large", chosen.write)
     publish(table(drafted), PART, chosen.write)
+
+
+def large(folder: Path, files: int) -> Table:
+    """Measure commands on a tree that is made of the packages, again and again, until it has so many files."""
+    tree, there = folder / "large", 0
+    shutil.rmtree(tree, ignore_errors=True)
+    for number, (_, place) in enumerate(itertools.cycle(fetch(folder))):
+        if there >= files:
+            break
+        shutil.copytree(place, tree / f"part{number}")
+        there += sum(path.is_file() for path in (tree / f"part{number}").rglob("*"))
+    rows = [_timed(tree, "init"), _timed(tree, "status"), _timed(tree, "regen", "part0")]
+    shutil.rmtree(tree)
+    return Table(f"A tree of {there:,} files", ["command", "seconds", "processor seconds"], rows)
+
+
+def _timed(tree: Path, command: str, *arguments: str) -> list[str]:
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    state = {"XDG_STATE_HOME": str(tree.parent / "state"), "XDG_CACHE_HOME": str(tree.parent / "state")}
+    subprocess.run(
+        [sys.executable, "-m", "contexthall", command, *arguments, "--path", str(tree)],
+        check=True,
+        env=os.environ | state,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return [f"`context {' '.join([command, *arguments])}`", f"{seconds:.1f}", f"{used:.1f}"]
 
 
 def fetch(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -1,4 +1,7 @@
-"""The agents themselves read what `context connect` wrote, and reach the hall: Claude Code, Gemini CLI and Codex."""
+"""The agents themselves read what `context connect` wrote, and reach the hall.
+
+Copilot CLI reads its file; to start a server it wants somebody who is logged in.
+"""
 
 import json
 import os
@@ -81,6 +84,21 @@ def test_gemini_cli_connects(shop: Path) -> None:
     # It gives a server five seconds to start, which is little while everything else is being tested.
     lines = (line_of_the_hall(ask(shop, "gemini", "mcp", "list", words=subprocess.STDOUT)) for _ in range(3))
     assert any(line.endswith(" Connected") for line in lines)
+
+
+@pytest.mark.timeout(120)
+def test_opencode_connects(shop: Path) -> None:
+    connect("opencode", shop)
+    assert "✓ context-hall" in line_of_the_hall(ask(shop, "opencode", "mcp", "list", words=subprocess.STDOUT))
+
+
+@pytest.mark.timeout(120)
+def test_copilot_cli_knows_the_hall(shop: Path) -> None:
+    connect("copilot-cli", shop)
+    assert line_of_the_hall(ask(shop, "copilot", "mcp", "list")).strip() == "context-hall (local)"
+    told = ask(shop, "copilot", "mcp", "get", "context-hall")
+    assert "Status: Enabled" in told
+    assert f"serve --path {shop}" in told
 
 
 @pytest.mark.timeout(120)

@@ -30,6 +30,7 @@ def revoke(key: str) -> None: ...
 '''
 FILES = {
     "README.md": "# Shop\n\nA shop to try.\n",
+    "noxfile.py": "def lint() -> None: ...\n",
     "src/keys.py": KEYS,
     "src/data.json": "{}\n",
     "docs/guide.md": "# Guide\n\nHow to.\n",
@@ -93,6 +94,11 @@ def claim(project: Project, scope: str, *targets: str, text: str = "Never log a 
         ("docs", {"docs/guide.md": "# Other\n"}, "content"),
         ("docs", {"docs/more.md": "# More\n"}, "interface"),
         ("tests", {"tests/test_keys.py": "def test_more() -> None: ...\n"}, "content"),
+        ("tests", {"tests/test_more.py": "def test_more() -> None: ...\n"}, "content"),
+        ("src", {"src/test_more.py": "def test_more() -> None: ...\n"}, "content"),
+        ("src", {"src/spec_test.exs": "in a language without a parser"}, "content"),
+        (".", {"noxfile.py": "def other() -> None: ...\n"}, "content"),
+        (".", {"conf.py": ""}, "interface"),
         ("old", {"old/main.ex": "def other, do: 1\n"}, None),
         ("src", {"src/query.sql": "select 1"}, None),
         ("src", {"src/keys.py": KEYS + "#" * limits.DRAFTED_FILE_BYTES}, None),
@@ -141,6 +147,26 @@ def test_code_is_parsed_only_for_what_is_stale_and_once(shop: Project, tmp_path:
     again.drift.code = Asked()
     assert [each.drift for each in again.list_contexts().entries if each.scope == "src"] == ["content"]
     assert asked == ["src"]
+
+
+def test_a_root_that_is_stale_beside_a_lock_does_not_have_everything_written_down_again(
+    shop: Project, tmp_path: Path
+) -> None:
+    write_files(root_of(shop), {"README.md": "# Other\n"})
+    inodes = []
+    for _ in range(3):
+        open_project(root_of(shop), tmp_path / "memory", clock=1 << 62).list_contexts()
+        inodes.append((tmp_path / "memory/seen.json").stat().st_ino)
+    assert inodes[1] == inodes[2]
+
+
+def test_what_was_remembered_of_another_scheme_is_not_taken_for_this_one(shop: Project, tmp_path: Path) -> None:
+    before = (shop.drift.lock().entry("src") or LockEntry()).interface
+    project = open_project(root_of(shop), tmp_path / "memory", clock=1 << 62)
+    project.ledger.learn_interface("src", str(project.read("src")["fingerprint"]), "0:00000000")
+    update_lock(project, lambda _lock: {"src": LockEntry("0:00000000")})
+    assert rehash_contexts(project, ["src"]).errors == []
+    assert (project.drift.lock().entry("src") or LockEntry()).interface == before
 
 
 @pytest.mark.parametrize(

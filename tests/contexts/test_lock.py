@@ -2,7 +2,7 @@
 
 import pytest
 
-from contexthall.contexts.files.lock import Citation, Lock, LockEntry, read_lock
+from contexthall.contexts.files.lock import NO_LOCK, Citation, LockEntry, read_lock
 from contexthall.core import limits
 
 KEYS = Citation("constraints/9c0ffee1", "src/keys.py", "rotate", "01234567")
@@ -15,7 +15,7 @@ OTHER = b'{"scope":"tests","interface":"1:00000000"}\n'
 
 
 def test_an_entry_is_one_line_of_json() -> None:
-    assert Lock({}).with_entries({"src": SRC}) == LINE
+    assert NO_LOCK.with_entries({"src": SRC}) == LINE
     assert read_lock(LINE).entry("src") == SRC
 
 
@@ -31,7 +31,7 @@ def test_a_scope_that_is_gone_loses_its_line() -> None:
 
 def test_a_scope_may_have_any_characters() -> None:
     for scope in ("a b", 'a"b', "a\\b", "ü", "src/日本", "\u200b", "{"):
-        written = Lock({}).with_entries({scope: SRC})
+        written = NO_LOCK.with_entries({scope: SRC})
         assert read_lock(written).entry(scope) == SRC
         assert read_lock(written).scopes == [scope]
 

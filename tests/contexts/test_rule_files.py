@@ -89,11 +89,40 @@ def test_a_directory_has_the_rules_of_its_files(tmp_path: Path) -> None:
         ("Run `python src/old.py` now.", ()),
         ("In every package, `lib/index.ts` is the entry.", ()),
         ("`../elsewhere/x.py` is not ours.", ()),
+        ("`try/finally`, `react-icons/fi`, `owner/repository`, `src/...`, `setBusy(true/false)`", ()),
+        ("`src/some_module.rs`, `src/MyButton.tsx`, `src/example.test.ts`, `src/vYYYY_MM.py`, `./path/to/file.md`", ()),
+        ("`.claude/settings.json`, `src/settings.local.json`, `src/.run_cache/`", ()),
+        ("Links look like `[Panel](./panel.md)`.", ()),
+        ("[Panel](./panel.md) and [`main`](src/main.py)", ("./panel.md",)),
+        ("`app/(shop)/[id]/page.tsx` and `app/[[...all]]/page.tsx`", ("app/[[...all]]/page.tsx",)),
     ],
 )
 def test_what_is_named_and_gone_is_said(text: str, expected: tuple[str, ...], tmp_path: Path) -> None:
-    write_files(tmp_path, {".gitignore": "made/\n", "packages/one/lib/index.ts": ""})
+    write_files(tmp_path, {".gitignore": "made/\n", "packages/one/lib/index.ts": "", "app/(shop)/[id]/page.tsx": ""})
     assert gone(tmp_path, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`try/finally`, `react-icons/fi`, `owner/repository`, `next/dynamic`", ()),
+        ("`core/a.py`, `src/core/a.py`, `core/old.py`, `src/core/old.py`", ("core/old.py", "src/core/old.py")),
+        ("`deep/er.py` is below, `made/x.py` is made", ()),
+        ("`../sibling/docs/a.md` is another repository, `../docs/a.md` was ours", ("../docs/a.md",)),
+    ],
+)
+def test_a_nested_file_names_paths_from_where_it_is(text: str, expected: tuple[str, ...], tmp_path: Path) -> None:
+    write_files(tmp_path, {"src/.gitignore": "made\n", "src/core/very/deep/er.py": "", "docs/b.md": ""})
+    assert gone(tmp_path, text, "src/AGENTS.md") == expected
+
+
+def test_where_not_every_directory_can_be_looked_at_only_what_begins_here_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "`lib/old.py` and `src/old.py`"
+    assert gone(tmp_path, text) == ("lib/old.py", "src/old.py")
+    monkeypatch.setattr(limits, "RULE_DIRECTORIES", 1)
+    assert gone(tmp_path, text) == ("src/old.py",)
 
 
 def test_naming_nothing_gives_no_verdict(tmp_path: Path) -> None:

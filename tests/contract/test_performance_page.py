@@ -53,6 +53,19 @@ def test_a_script_without_a_part_of_the_page_says_so(tmp_path: Path) -> None:
         publish(Table("Speed", ["what"], [["a walk"]]), "ours", page)
 
 
+def test_the_readme_says_how_well_it_finds_as_the_table_does() -> None:
+    table = parts((DOCS / "ranking.md").read_text(encoding="utf-8"))["benchmarks.quality"]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    rows = {row[2]: [cell.split(" ")[0] for cell in row] for row in cells if row[0] == "natural questions"}
+    ours, sqlite, tantivy = (rows[engine] for engine in ("format 2", "SQLite FTS5", "tantivy"))
+    clause = (
+        f"of {ours[1]} questions, a right page is in the reply for {ours[5]} (SQLite FTS5 {sqlite[5]}, "
+        f"tantivy {tantivy[5]}), and on average nearer the top: MRR {ours[3]} ({sqlite[3]}, {tantivy[3]})"
+    )
+    assert clause in (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert ours[3] > max(sqlite[3], tantivy[3])
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(REPOSITORY)))
 def test_a_sentence_quotes_only_figures_that_a_table_holds(page: Path) -> None:
     words = re.sub(r"^```.*?^```$", "", prose(page.read_text(encoding="utf-8")), flags=re.DOTALL | re.MULTILINE)

@@ -329,8 +329,8 @@ RULE_LISTED: Final = 50
 """Rule files in a listing; nobody's project has more that matter."""
 RULE_GONE: Final = 10
 """Paths of one rule file that a listing calls gone."""
-RULE_PACKAGES: Final = 128
-"""Directories in which a path is looked for that a rule file names: in a monorepo it may mean one of its packages."""
+RULE_DIRECTORIES: Final = 2000
+"""Directories below which a path is looked for that a rule file names: it may be meant from any of them."""
 HOOK_EVENT_BYTES: Final = 16 << 20
 """Of what a client's hook is given: it may hold a whole file. Of a longer one nothing is said."""
 HOOK_PATHS: Final = 32

@@ -278,3 +278,22 @@ def test_an_import_leads_to_the_directory_that_has_it(name: str) -> None:
     assert language is not None
     assert language.resolver(layout, imported, "core") == place
     assert language.resolver(layout, "elsewhere.far.Away", "core") is None
+
+
+def test_a_macro_before_a_name_is_passed_over() -> None:
+    text = "class SHOP_EXPORT Cart final : public Base {\n public:\n  void add();\n};\nSHOP_API int cart_open(int a);\n"
+    assert [(each.name, each.signature) for each in read("a.h", text.encode()).exports] == [
+        ("Cart", "class Cart final : public Base"),
+        ("cart_open", "int cart_open(int a)"),
+    ]
+
+
+def test_a_member_that_is_defined_outside_of_its_class_is_no_export() -> None:
+    text = "template <class T>\nclass Cart {};\ntemplate <class T>\nvoid Cart<T>::add_all(T a) {}\n"
+    assert [each.name for each in read("a.h", text.encode()).exports] == ["Cart"]
+
+
+def test_of_a_source_of_c_what_stands_above_its_first_declaration_is_read() -> None:
+    text = '/* Opens carts. */\n#ifdef A\n#include "a/b.h"\n#endif\n#include <c.h>\n\nint x(void) { return "{{{";\n'
+    found = read("a.c", text.encode())
+    assert (found.doc, found.imports, found.exports, found.is_parsed) == ("Opens carts.", ("a/b.h", "<c.h>"), (), True)

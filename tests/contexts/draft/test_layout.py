@@ -2,7 +2,8 @@
 
 import pytest
 
-from contexthall.contexts.draft.languages.language import Layout
+from contexthall.contexts.draft.importers import imports_of
+from contexthall.contexts.draft.languages.language import Layout, SourceOutline
 from contexthall.contexts.draft.languages.table import LANGUAGES
 
 PYTHON = Layout(
@@ -80,4 +81,6 @@ def test_an_import_leads_to_a_directory(
     layout: Layout, language: str, scope: str, name: str, expected: list[str]
 ) -> None:
     (record,) = [each for each in LANGUAGES if each.name == language]
-    assert layout.internal(record.resolver, [name], scope) == expected
+    file = f"a.{next(iter(record.extensions))}"
+    found = imports_of(scope, {file: SourceOutline(imports=(name,))}, layout)
+    assert [place for each in found.values() for place in each.places] == expected

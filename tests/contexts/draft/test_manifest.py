@@ -185,6 +185,26 @@ SAID = {
         REQUIREMENTS,
         ProjectManifest(dependencies=("far", "click >=8.2", "rich ==13.0", "tomli >=2", "private", "bare")),
     ),
+    "*.gemspec": (
+        'Gem::Specification.new do |s|\n  s.name = "tool"\n  s.summary = "Reads &amp; writes."\nend\n',
+        ProjectManifest(description="Reads & writes."),
+    ),
+    "*.podspec": (
+        "Pod::Spec.new do |s|\n  s.summary = 'Reads things.'\nend\n",
+        ProjectManifest(description="Reads things."),
+    ),
+    "*.csproj": (
+        "<Project><PropertyGroup><Description>Reads things.</Description></PropertyGroup></Project>\n",
+        ProjectManifest(description="Reads things."),
+    ),
+    "build.gradle": ("description 'Reads things.'\n", ProjectManifest(description="Reads things.")),
+    "build.gradle.kts": ('description = "Reads things."\n', ProjectManifest(description="Reads things.")),
+    "build.sbt": ('  description := "Reads things.",\n', ProjectManifest(description="Reads things.")),
+    "setup.py": ('setup(\n    description="Reads things.",\n)\n', ProjectManifest(description="Reads things.")),
+    "CMakeLists.txt": (
+        'project(tool VERSION 1.0 DESCRIPTION "Reads things.")\n',
+        ProjectManifest(description="Reads things."),
+    ),
 }
 
 
@@ -310,7 +330,13 @@ def test_no_manifest_raises_and_every_dependency_is_one_short_line(name: str, da
     assert len({dependency.partition(" ")[0].lower() for dependency in said.dependencies}) == len(said.dependencies)
 
 
-@pytest.mark.parametrize(("name", "piece"), [("Cargo.toml", "a."), ("setup.cfg", "a "), ("requirements.txt", "a[")])
+@pytest.mark.parametrize(
+    ("name", "piece"),
+    [
+        *(("Cargo.toml", "a."), ("setup.cfg", "a "), ("requirements.txt", "a[")),
+        *(("*.gemspec", "\n"), ("*.gemspec", "a."), ("CMakeLists.txt", "DESCRIPTION "), ("*.csproj", "<Description>")),
+    ],
+)
 def test_hostile_manifests_cost_no_more_than_their_length(name: str, piece: str) -> None:
     data = (piece * limits.DRAFTED_FILE_BYTES)[: limits.DRAFTED_FILE_BYTES].encode()
     began = time.process_time()

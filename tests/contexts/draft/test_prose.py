@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contexthall.contexts.draft.syntax.prose import first_sentence, is_boilerplate, readme_sentence
+from contexthall.contexts.draft.syntax.readme import readme_sentence
+from contexthall.contexts.draft.syntax.sentences import first_sentence, is_boilerplate
 from contexthall.core import limits
 
 PIECES = (

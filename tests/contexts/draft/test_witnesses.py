@@ -68,7 +68,7 @@ SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
     ),
     "the only export": (
         {"d/a.go": "package d\n\n// Cart is a cart.\ntype Cart struct{}\n"},
-        "Defines `Cart`: Cart is a cart.",
+        "Defines `Cart`: A cart.",
     ),
     "methods": (
         {"d/Cart.java": "public class Cart { public void add() {} public void drop() {} }\n"},
@@ -90,6 +90,26 @@ SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
     "tables": (
         {"d/schema.sql": "CREATE TABLE carts (id INT);\ncreate table if not exists things (id INT);\n"},
         "Creates the tables `carts` and `things`.",
+    ),
+    "what helps tests": (
+        {"tests/server.py": "class FakeServer:\n    'Answers at once.'\nclass FakeClient: ...\n"},
+        "Defines `FakeServer` (Answers at once) and `FakeClient`.",
+    ),
+    "pages rather than scripts, where documentation is": (
+        {"docs/a.md": "# Buying\n", "docs/b.md": "# Selling\n", "docs/make_pages.py": "def make_all_pages(): ...\n"},
+        "Documentation: “Buying” and “Selling”.",
+    ),
+    "tests among what they need": (
+        {"tests/test_cart.py": "def test_it(): ...\n", "tests/a.py": "x = 1\n", "tests/b.py": "x = 1\n"},
+        "Tests cart.",
+    ),
+    "the title of a Maven module": (
+        {"d/pom.xml": "<project><artifactId>cart</artifactId><name>Carts of Things</name></project>"},
+        "Carts of Things",
+    ),
+    "tests by what begins or ends their names": (
+        {"tests/testing.py": "def test_it(): ...\n", "tests/make_test_carts.py": "", "tests/cart_test.py": ""},
+        "Tests cart.",
     ),
 }
 
@@ -138,6 +158,16 @@ def test_a_directory_never_says_what_is_said_above_it(tmp_path: Path) -> None:
     outcome = drafted(tmp_path, {"README.md": readme, "d/README.md": readme, "e/README.md": readme, "e/a.py": CART})
     assert outcome.missing == ["d"]
     assert summary(tmp_path, "e") == "Carts of things."
+
+
+def test_what_is_written_in_two_directories_is_about_the_first(tmp_path: Path) -> None:
+    write_files(tmp_path, {f"{name}/README.md": "Sells things to people.\n" for name in ("a", "b", "c")})
+    drafted(tmp_path, {"b/cart.py": "class ShopCart:\n    'A cart.'\n"})
+    assert [summary(tmp_path, name) for name in "abc"] == [
+        "Sells things to people.",
+        "Defines `ShopCart`: A cart.",
+        "",
+    ]
 
 
 def test_a_readme_may_be_a_symlink_inside_the_project(tmp_path: Path) -> None:

@@ -380,10 +380,11 @@ def test_the_list_says_which_clients_are_here_and_which_know_the_hall(typed: Typ
     (tmp_path / ".cursor").mkdir()
     typed("connect", "cursor", "--write")
     code, out, err = typed("connect", "--list")
-    rows = [line.split("  ") for line in out.splitlines()]
+    heading, *rows = [line.split("  ") for line in out.splitlines()]
     assert (code, err) == (0, "")
+    assert [cell.strip() for cell in heading if cell.strip()] == ["CLIENT", "HERE", "THE HALL", "FILE"]
     assert len(rows) == len(CLIENTS) - 1
-    assert [cell.strip() for cell in rows[0] if cell.strip()][:3] == ["cursor", "here", "knows this hall"]
+    assert [cell.strip() for cell in rows[0] if cell.strip()][:3] == ["cursor", "yes", "knows this hall"]
     assert all("knows" not in " ".join(row) for row in rows[1:])
 
 
@@ -395,7 +396,7 @@ def test_a_client_whose_program_is_on_the_path_is_here(
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent))
-    assert [line.split()[0] for line in typed("connect", "--list")[1].splitlines() if " here " in line] == ["opencode"]
+    assert [line.split()[0] for line in typed("connect", "--list")[1].splitlines() if " yes " in line] == ["opencode"]
 
 
 def test_a_link_carries_the_entry(typed: Typed, shop: Path) -> None:

@@ -47,6 +47,7 @@ pytestmark = pytest.mark.usefixtures("project")
 
 SECTIONS = ["hall", "roots", "caches", "contexts", "guild", "clients", "port"]
 REPOSITORY = Path(__file__).parents[3]
+SPEAKING = '"""Keeps the keys."""\n\n' + "x = 1\n" * 500
 
 
 @pytest.fixture
@@ -340,14 +341,14 @@ def test_what_was_typed_wrongly_is_a_usage_error(typed: Typed) -> None:
 
 def test_every_command_that_is_told_can_be_typed(project: Path, asked: Asked, tmp_path: Path) -> None:
     (project / ".context" / "caches" / "handbook" / "postings.bin").unlink()
-    write_files(project, {"src/a.py": "x = 1\n" * 500, "README.md": "Changed. " * 100})
+    write_files(project, {"src/a.py": SPEAKING, "silent/a.py": "x = 1\n" * 500, "README.md": "Changed. " * 100})
     write_files(project, {"bad/a.py": "x = 1\n" * 500, "bad/.context.yaml": "version: 1\n"})
     make_member(tmp_path / "guild", "echo")
     (make_member(tmp_path / "guild", "bad") / "plugin.json").write_text("{")
     report = asked("--no-start", "--path", str(project), "--guild", str(tmp_path / "guild"))
     typed = [each["type"] for name in SECTIONS for each in report[name] if each["type"]]
     ours = [shlex.split(each)[1:] for each in typed if each.startswith("context ")]
-    assert {words[0] for words in ours} == {"build", "regen", "init", "validate", "guild", "connect"}
+    assert {words[0] for words in ours} == {"build", "regen", "init", "note", "validate", "guild", "connect"}
     for words in ours:
         parse([word.replace("CLIENT", "cursor") for word in words])
 
@@ -434,14 +435,20 @@ def test_what_a_killed_build_left_and_what_is_no_cache_are_notes(project: Path, 
 
 def test_contexts_are_counted_and_those_that_are_not_fresh_are_named(project: Path, asked: Asked) -> None:
     for name in ("stale", "missing", "invalid"):
-        write_files(project, {f"{name}/a.py": "x = 1\n" * 500})
+        write_files(project, {f"{name}/a.py": SPEAKING})
+    write_files(project, {"silent/a.py": "x = 1\n" * 500})
     write_context(project / "stale", "stale", fingerprint="00000000")
     write_context(project / "invalid", "invalid", more="fields: nobody knows\nversion: two\n")
     write_context(project, ".")
     report = asked()
-    assert finding(report, "contexts", "directories")["facts"] == {"fresh": 1, "stale": 1, "missing": 1, "invalid": 1}
+    assert finding(report, "contexts", "directories")["facts"] == {"fresh": 1, "stale": 1, "missing": 2, "invalid": 1}
     assert finding(report, "contexts", "stale")["found"] == "stale"
     assert finding(report, "contexts", "missing")["found"] == "missing"
+    people = finding(report, "contexts", "for people")
+    assert (people["found"], people["type"]) == (
+        "only people can say what silent is for",
+        "context note silent --constraint TEXT",
+    )
     assert finding(report, "contexts", "invalid")["found"].startswith("invalid: ")
     assert wrongs(report) == [("contexts", "invalid")]
 

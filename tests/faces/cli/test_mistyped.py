@@ -49,10 +49,33 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
         (("connect", "VSCode"), "Did you mean `vscode`"),
         (("call", "resolve"), "hint: did you mean `context.resolve`? list the tools"),
         (("call", "list_context"), "hint: did you mean `list_contexts`"),
+        (("serve", "--port", "80"), "Did you mean '--http'?"),
+        (("status", "--project", "."), "Did you mean '--path'?"),
     ],
 )
 def test_what_is_near_is_asked_for(typed: Typed, words: tuple[str, ...], guess: str) -> None:
     assert guess in typed(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "example"),
+    [
+        (("resolve",), 'context resolve --cache handbook --query "rotate keys" --budget 4000'),
+        (("build", "docs"), "context build --sources docs --cache .context/caches/handbook"),
+        (("inspect", "handbook"), "context inspect --cache handbook"),
+        (("read", "keys.md"), "context read --cache handbook keys.md"),
+        (("setup", "claude-code"), "context setup"),
+        (("guild", "add"), "context guild add echo --guild guild-members -- python3 server.py"),
+    ],
+)
+def test_a_command_without_what_it_needs_gives_an_example(typed: Typed, words: tuple[str, ...], example: str) -> None:
+    assert typed(*words).endswith(f"\nhint: for example `{example}`\n")
+
+
+def test_whoever_asks_where_no_cache_is_learns_where_one_is_or_how_to_get_one(typed: Typed, tmp_path: Path) -> None:
+    assert "`context setup` builds" in typed("ask", "keys")
+    (tmp_path / ".git").mkdir()
+    assert f"try again with --path {tmp_path}\n" in typed("ask", "keys")
 
 
 @pytest.mark.parametrize("word", ["remove", "delete", "rm", "uninstall"])

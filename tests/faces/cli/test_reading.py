@@ -42,6 +42,11 @@ def test_ask_answers_from_all_caches_of_either_format(capfd: pytest.CaptureFixtu
     assert err == "2 sections of 2, 80 of 4,000 tokens\n"
 
 
+def test_ask_takes_words_without_quotes(capfd: pytest.CaptureFixture[str]) -> None:
+    quoted = printed(capfd, "ask", "rotate a key", "--cache", "guides")
+    assert printed(capfd, "ask", "rotate", "--cache", "guides", "a", "key") == quoted
+
+
 def test_ask_says_what_no_section_has_and_what_did_not_fit(capfd: pytest.CaptureFixture[str]) -> None:
     out, err = printed(capfd, "ask", "rotate the zebra key", "--cache", "guides", "--budget", "80")
     assert out.startswith("Keys > Rotate\nguides: keys.md#rotate, lines 5-8\n")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import TypeAlias
 import pytest
 
 from contexthall.caches.build.document_folders import find_folders
+from contexthall.core import limits
 from contexthall.core.errors import DiskError
 from contexthall.faces.cli.table import run
 from contexthall.hall import open_hall
@@ -368,8 +370,41 @@ def test_in_an_empty_directory_only_agents_are_connected(
 ) -> None:
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
-    assert typed("setup", "--yes", "--only", "caches,contexts")[2].startswith("\nnothing is left to do")
+    assert typed("setup", "--yes", "--only", "caches,contexts")[2].startswith("\nnothing is here yet")
     assert os.listdir(tmp_path / "empty") == []
+
+
+def test_a_home_directory_is_no_project(typed: Typed, tmp_path: Path) -> None:
+    for directory in (tmp_path, tmp_path.parent, Path("/")):
+        code, out, err = typed("setup", "--yes", "--path", str(directory))
+        assert (code, out) == (1, "")
+        assert f"{directory} is no project" in err
+        assert "context setup --path PROJECT" in err
+
+
+def test_of_many_folders_the_largest_are_built_and_the_others_named(typed: Typed, shop: Path) -> None:
+    for number in range(7):
+        (shop / f"part{number}" / "docs").mkdir(parents=True)
+        (shop / f"part{number}" / "docs" / "a.md").write_text("# A\n")
+    out = typed("setup", "--dry-run", "--only", "caches")[1]
+    assert out.count("  build ") == limits.SETUP_CACHES
+    assert "left out: part5/docs, part6/docs; `context build --sources DIR" in out
+
+
+def test_in_a_directory_of_a_project_the_project_is_named(
+    typed: Typed, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shop / ".git").mkdir()
+    monkeypatch.chdir(shop / "src")
+    assert f"this is inside of {shop}: `context setup --path {shop}`" in typed("setup", "--dry-run")[1]
+    monkeypatch.chdir(shop)
+    assert "inside of" not in typed("setup", "--dry-run")[1]
+
+
+def test_a_machine_without_agents_is_told_how_to_connect_one(typed: Typed, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / ".cursor")
+    shutil.rmtree(tmp_path / ".codex")
+    assert "no agent was found on this machine: `context connect CLIENT --write`" in typed("setup", "--dry-run")[1]
 
 
 DYING = """
@@ -420,7 +455,8 @@ def test_a_journal_in_the_project_is_nobodys(shop: Path) -> None:
         ({"src": ["a.py", "b.py", "README.md"]}, ["."]),
         ({"tests/docs": ["a.md", "b.md"], ".": ["README.md"]}, ["."]),
         ({"data": ["a.txt", "b.txt"]}, []),
-        ({f"d{number}": ["a.md", "b.md"] for number in range(9)}, [f"d{number}" for number in range(6)]),
+        ({"b": ["a.md", "b.md"], "a": ["a.md", "b.md"], "c": ["a.md", "b.md", "c.md"]}, ["c", "a", "b"]),
+        ({"shop": ["a.py"], "shop/templates": ["a.html", "b.html", "c.html"]}, []),
     ],
 )
 def test_folders_of_documents_are_found(files: dict[str, list[str]], found: list[str]) -> None:

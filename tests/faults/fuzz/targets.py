@@ -46,7 +46,7 @@ from contexthall.contexts.draft.languages import (
     typescript,
 )
 from contexthall.contexts.draft.languages.language import SourceOutline
-from contexthall.contexts.draft.syntax import prose
+from contexthall.contexts.draft.syntax import readme
 from contexthall.contexts.files import config, context_file, edit, yaml_text
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.core import ignore, wire
@@ -365,7 +365,7 @@ def project_manifest(data: bytes) -> None:
         "\n".join([found.name, found.description, found.module, *found.dependencies]).encode()
         assert not any("\n" in each for each in (found.name, found.description, *found.dependencies))
     for name in ("README.md", "readme.rst", "readme.txt"):
-        assert "\n" not in prose.readme_sentence(data, name)
+        assert "\n" not in readme.readme_sentence(data, name)
 
 
 def settings_file(data: bytes) -> None:

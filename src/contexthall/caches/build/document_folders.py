@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from contexthall.caches.build.convert.registry import converter_of, ending_of
-from contexthall.core import limits
 
 _NAMES = frozenset(
     {"adr", "adrs", "book", "doc", "docs", "documentation", "guide", "guides", "handbook", "manual", "notes", "rfcs"}
     | {"runbook", "runbooks", "specs", "wiki"}
 )
 _TESTS = frozenset({"fixtures", "spec", "test", "testdata", "tests", "vectors"})
+_TEMPLATES = frozenset({"_includes", "_layouts", "_templates", "layouts", "partials", "static", "templates"})
+"""What is in them are pieces of pages, which say nothing by themselves."""
 _BESIDE = frozenset({".css", ".gif", ".ico", ".jpeg", ".jpg", ".js", ".json", ".png", ".svg", ".webp", ".yaml", ".yml"})
 """Pictures and the like, which stand beside documents and beside code."""
 _FEWEST = 2
@@ -36,20 +37,23 @@ class DocumentFolder(NamedTuple):
 
 
 def find_folders(files: Mapping[str, Sequence[str]]) -> list[DocumentFolder]:
-    """Return the folders of documents of a project, by the names of the files in each of its directories."""
+    """Return the folders of documents of a project, by the names of the files in each of its directories.
+
+    Those with most documents come first.
+    """
     documents, others = Counter[str](), Counter[str]()
     for scope, names in files.items():
-        texts = sum(map(is_document, names))
+        texts = 0 if _TEMPLATES & set(scope.lower().split("/")) else sum(map(is_document, names))
         rest = sum(not is_document(name) and ending_of(name) not in _BESIDE for name in names)
         for above in _and_above(scope):
             documents[above] += texts
             others[above] += rest
     chosen = [scope for scope in sorted(files) if scope != ROOT and _is_chosen(scope, documents[scope], others[scope])]
     topmost = [scope for scope in chosen if not any(above in chosen for above in [*_and_above(scope)][1:])]
-    largest = sorted(topmost, key=lambda scope: (-documents[scope], scope))[: limits.SETUP_CACHES]
-    if not largest and documents[ROOT]:
-        largest = [ROOT]
-    return [DocumentFolder(scope, documents[scope]) for scope in sorted(largest)]
+    if not topmost and documents[ROOT]:
+        topmost = [ROOT]
+    largest = sorted(topmost, key=lambda scope: (-documents[scope], scope))
+    return [DocumentFolder(scope, documents[scope]) for scope in largest]
 
 
 def is_document(name: str) -> bool:

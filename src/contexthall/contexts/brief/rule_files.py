@@ -3,27 +3,24 @@
 They are read, never written or converted. `docs/contexts.md` says where each rule of theirs is documented.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from os.path import dirname, join, normpath
 from typing import Literal, NamedTuple
 
-from contexthall.contexts.brief.rule_text import RuleText, has_extension, read_rule, split_patterns
+from contexthall.contexts.brief.named_paths import NamedPaths
+from contexthall.contexts.brief.rule_text import RuleText, matches, read_rule, split_patterns
 from contexthall.contexts.draft.agents import AGENTS_FILE, without_section
 from contexthall.contexts.scan.directories import ROOT
 from contexthall.core import limits
 from contexthall.core.errors import DiskError
-from contexthall.core.generated import is_generated
-from contexthall.core.ignore import Rules, parse_rules
 from contexthall.system.disk import Disk
 
 CLAUDE_FILES = ("CLAUDE.md", ".claude/CLAUDE.md")
 CLAUDE_RULES, CURSOR_RULES = ".claude/rules", ".cursor/rules"
 COPILOT_FILE, COPILOT_RULES = ".github/copilot-instructions.md", ".github/instructions"
-_IGNORE_FILE = ".gitignore"
 _read = lru_cache(maxsize=32)(read_rule)
-_rules = lru_cache(maxsize=64)(lambda patterns: parse_rules(["\n".join(patterns).encode("utf-8", "surrogateescape")]))
 
 Reach = Literal["all", "some", "request"]
 """Of a rule file: all that is in its directory, what its patterns match, or nothing unless somebody asks for it."""
@@ -70,7 +67,7 @@ class RuleFile(NamedTuple):
         if self.reach == "all":
             return f"it is about all of {where}"
         candidates = [below] if names is None else [join(below, name) if below else name for name in sorted(names)]
-        found = next((each for each in candidates if _matches(self.patterns, each)), None)
+        found = next((each for each in candidates if matches(self.patterns, each)), None)
         return f"its patterns match {join(self.base, found) if self.base != ROOT else found}" if found else ""
 
     def to_json(self) -> dict[str, object]:
@@ -93,19 +90,6 @@ def _below(base: str, path: str) -> str | None:
     if base == ROOT:
         return "" if path == ROOT else path
     return path[len(base) + 1 :] if f"{path}/".startswith(f"{base}/") else None
-
-
-def _matches(patterns: tuple[str, ...], path: str) -> bool:
-    """Return whether git would say that one of the patterns is about `path`, or about a directory above it."""
-    rules: Rules | None = _rules(patterns)
-    if rules is None or not path:
-        return False
-    parts = path.split("/")
-    for end in range(1, len(parts) + 1):
-        verdict = rules.judge("/".join(parts[:end]), parts[end - 1], is_directory=end < len(parts))
-        if verdict is not None and (verdict or end == len(parts)):
-            return verdict
-    return False
 
 
 class _Kind(NamedTuple):
@@ -138,6 +122,7 @@ class _Finder:
     def __init__(self, disk: Disk, root: str) -> None:
         self._disk = disk
         self._root = root
+        self._named = NamedPaths(disk, root)
         self._found: dict[str, tuple[int, RuleFile]] = {}
 
     def rules(self) -> list[RuleFile]:
@@ -209,7 +194,7 @@ class _Finder:
         if not read.body.strip():
             return None, None
         reach, patterns = _reach(read, kind)
-        named, gone = self._look_up(path, directory, read, with_imports=kind.imports)
+        named, gone = self._named.judge(read, dirname(path), directory, with_imports=kind.imports)
         return RuleFile(path, directory, reach, patterns, read.body.strip("\n"), gone, named), read
 
     def _imported(self, path: str, read: RuleText) -> Iterator[str]:
@@ -219,64 +204,10 @@ class _Finder:
             if target and self._is_file(target):
                 yield target
 
-    def _look_up(self, path: str, base: str, read: RuleText, *, with_imports: bool) -> tuple[bool, tuple[str, ...]]:
-        """Return whether a text names any path, and those that are not there."""
-        own = dirname(path)
-        spans = [(name, (base, own, ROOT)) for name in read.spans]
-        links = [(name, (own, base, ROOT)) for name in read.links]
-        imports = [(f"@{name}", (own,)) for name in read.imports if with_imports and has_extension(name)]
-        named = [each for each in (*links, *spans, *imports) if self._is_named(*each)]
-        gone = [name for name, places in named if not self._is_there(name.lstrip("@"), places)]
-        return bool(named), tuple(name for name in dict.fromkeys(gone) if not self._is_ignored(name.lstrip("@")))
-
-    def _is_named(self, name: str, places: Sequence[str]) -> bool:
-        """Return whether somebody who writes this means a file of the project."""
-        inside = [target for place in places if (target := _within(join(place, name.lstrip("@"))))]
-        if name.startswith(("~", "@~", "@/")) or not inside:
-            return False
-        return has_extension(name) or any(self._is_entry(each.split("/")[0]) for each in inside)
-
-    def _is_there(self, name: str, places: Sequence[str]) -> bool:
-        if any(self._is_entry(target) for place in places if (target := _within(join(place, name)))):
-            return True
-        plain = normpath(name)
-        return not plain.startswith("..") and any(self._is_entry(join(each, plain)) for each in self._packages)
-
-    @cached_property
-    def _packages(self) -> list[str]:
-        """Directories of which a rule file of the root may speak as if it were in them."""
-        found: list[str] = []
-        for folder in (ROOT, *self._directories_in(ROOT)):
-            found += [_in(folder, name) for name in self._directories_in(folder)]
-        return found[: limits.RULE_PACKAGES]
-
-    def _directories_in(self, folder: str) -> list[str]:
-        with suppress(DiskError):
-            entries = self._disk.list(join(self._root, folder))
-            names = [each.name for each in entries if each.kind == "directory" and not each.name.startswith(".")]
-            return [name for name in names if not is_generated(name)]
-        return []
-
-    @cached_property
-    def _ignored(self) -> tuple[str, ...]:
-        with suppress(DiskError):
-            _, data = self._disk.read_small(join(self._root, _IGNORE_FILE), limits.RULE_FILE_BYTES)
-            return tuple(data.decode("utf-8", "surrogateescape").splitlines())
-        return ()
-
-    def _is_ignored(self, name: str) -> bool:
-        """Return whether a file is one that is made, and not in everybody's clone."""
-        return _matches(self._ignored, normpath(name).removeprefix("../"))
-
     def _is_file(self, path: str) -> bool:
         with suppress(DiskError):
             return self._disk.kind(join(self._root, path)) == "file"
         return False
-
-    def _is_entry(self, path: str) -> bool:
-        with suppress(DiskError):
-            return self._disk.kind(join(self._root, path), follow=False) is not None
-        return True  # nobody knows
 
 
 def _reach(read: RuleText, kind: _Kind) -> tuple[Reach, tuple[str, ...]]:

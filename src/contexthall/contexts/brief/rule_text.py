@@ -6,22 +6,30 @@ taken for one only if it can hardly be anything else: a wrong "is gone" costs mo
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from os.path import normpath
 from typing import NamedTuple
 
 from contexthall.contexts.scan.directories import is_source
 from contexthall.core import limits
 from contexthall.core.generated import is_generated
+from contexthall.core.ignore import Rules, parse_rules
 
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+)\1(?!`)")
 _LINK = re.compile(r"\]\(\s*<?([^)\s<>]+)")
 _DEFINITION = re.compile(r" {0,3}\[[^\]\n]{1,200}\]:\s*<?([^\s<>]+)")
 _IMPORT = re.compile(r"(?:^|(?<=\s))@([\w.~/][^\s`,;:!?)]*)")
-_PATH = re.compile(r"(?:\.{1,2}/)*[\w.+-][\w.+()\[\]@-]*(?:/[\w.+()\[\]@-]+)*/?")
+_NAME = r"(?:[\w.+@-]|\([\w.+@-]*\)|\[{1,2}[\w.+@-]*\]{1,2})+"
+_PATH = re.compile(rf"(?:\.{{1,2}}/)*(?!@){_NAME}(?:/{_NAME})*/?")
 _PLACE_IN_FILE = re.compile(r"(?::{1,2}\w.*|#.*|\?.*)\Z")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
-_PLACEHOLDERS = {"foo", "bar", "baz", "qux", "xxx"}
+_MADE_UP = re.compile(
+    r"(?:foo|bar|baz|qux)(?:\..*)?|(?:[Ss]ome|[Mm]y|[Yy]our)(?:[-_A-Z].*)?|.*(?:YYYY|[Xx]{3}|NNN).*|\.{3,}|\..*cache|.*\.local(?:\..*)?"
+)
+"""A name in an example, of a cache, or of a file that each has for himself."""
+_EXAMPLE = re.compile(r"(?:example|sample)[-_.].*")
+_rules = lru_cache(maxsize=64)(lambda patterns: parse_rules(["\n".join(patterns).encode("utf-8", "surrogateescape")]))
 _KEY = re.compile(r"([A-Za-z][\w-]*)\s*:(.*)", re.DOTALL)
 
 
@@ -43,11 +51,12 @@ def read_rule(text: str) -> RuleText:
     """Take a rule file apart."""
     settings, body = _front_matter(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     prose = "\n".join(_outside_fences(body))
-    definitions = [found[1] for line in prose.split("\n") if (found := _DEFINITION.match(line))]
-    targets = [*_LINK.findall(prose), *definitions]
+    plain = _SPAN.sub("", prose)
+    definitions = [found[1] for line in plain.split("\n") if (found := _DEFINITION.match(line))]
+    targets = [*_LINK.findall(plain), *definitions]
     links = [path for target in targets if not _SCHEME.match(target) and (path := _link_path(target))]
     spans = [path for _, span in _SPAN.findall(prose) if (path := _span_path(span))]
-    imports = [each.rstrip(".") for each in _IMPORT.findall(_SPAN.sub("", prose))]
+    imports = [each.rstrip(".") for each in _IMPORT.findall(plain)]
     return RuleText(settings, body, _few(links), _few(spans), _few(imports))
 
 
@@ -62,6 +71,19 @@ def split_patterns(values: Iterable[str]) -> tuple[str, ...]:
     found = (each for value in values for each in _split(value))
     expanded = (pattern for each in found for pattern in _expanded(each))
     return tuple(pattern for _, pattern in zip(range(limits.RULE_PATTERNS), expanded, strict=False))
+
+
+def matches(patterns: tuple[str, ...], path: str) -> bool:
+    """Return whether git would say that one of the patterns is about `path`, or about a directory above it."""
+    rules: Rules | None = _rules(patterns)
+    if rules is None or not path:
+        return False
+    parts = path.split("/")
+    for end in range(1, len(parts) + 1):
+        verdict = rules.judge("/".join(parts[:end]), parts[end - 1], is_directory=end < len(parts))
+        if verdict is not None and (verdict or end == len(parts)):
+            return verdict
+    return False
 
 
 def _few(found: Iterable[str]) -> tuple[str, ...]:
@@ -94,7 +116,7 @@ def _span_path(span: str) -> str:
         return ""
     parts = normpath(path).split("/")
     is_host = "." in parts[0].lstrip(".") and not parts[0].startswith(".")
-    is_made_up = path.startswith("path/to/") or any(part.partition(".")[0] in _PLACEHOLDERS for part in parts)
+    is_made_up = "path/to/" in path or any(map(_MADE_UP.fullmatch, parts)) or _EXAMPLE.fullmatch(parts[-1])
     return "" if is_host or is_made_up or any(map(is_generated, parts)) else path
 
 

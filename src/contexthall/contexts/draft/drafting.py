@@ -15,6 +15,8 @@ from contexthall.contexts.answers import Outcome
 from contexthall.contexts.draft.agents import AGENTS_FILE, Row
 from contexthall.contexts.draft.agents_file import CHANGES, LEFT_ALONE, write_agents
 from contexthall.contexts.draft.apply import WrittenDraft, fields_of, lacks_context, move_context, write_draft
+from contexthall.contexts.draft.exports_sentence import exports_sentence
+from contexthall.contexts.draft.importers import Importers
 from contexthall.contexts.draft.interface import interface_of
 from contexthall.contexts.draft.plan import (
     Draft,
@@ -23,11 +25,13 @@ from contexthall.contexts.draft.plan import (
     below_each,
     draft_directory,
     first_of,
+    imports_elsewhere,
     make_plan,
+    show_directory,
     values_of,
 )
-from contexthall.contexts.draft.syntax.prose import first_sentence
-from contexthall.contexts.draft.witnesses import Statement
+from contexthall.contexts.draft.syntax.sentences import first_sentence
+from contexthall.contexts.draft.witnesses import WRITTEN, Statement
 from contexthall.contexts.files.lock import LOCK_FILE, Lock, LockEntry, either
 from contexthall.contexts.files.lock_file import Decision, gone, settled, update_lock
 from contexthall.contexts.files.merge import derived_fields, digests
@@ -75,7 +79,7 @@ def draft_all(project: Project, order: Order) -> dict[str, Statement | None]:
     scopes = [each.scope for each in overview.census.kept]
     run = _Drafting(project, overview, order)
     plan = make_plan(project, overview, order, scopes)
-    run.draft(plan, scopes, None)
+    run.tell_users(plan, run.draft(plan, scopes, None))
     return {scope: run.chosen.get(scope) for scope in scopes}
 
 
@@ -120,6 +124,8 @@ class _Drafting:
         self._summaries = {entry.scope: first_sentence(str(entry.summary or "")) for entry in overview.entries}
         self._outcome = Outcome([], [], [], [], "unchanged", {}, {}, [], unread_files(overview.directories))
         self.chosen: dict[str, Statement] = {}
+        every = sorted(overview.entries, key=lambda entry: _from_the_top(entry.scope), reverse=True)
+        self._described = {str(entry.summary): entry.scope for entry in every if entry.summary}
         self._written: dict[str, WrittenDraft] = {}
         self.refused: set[str] = set()
         for directory in overview.directories:
@@ -143,6 +149,7 @@ class _Drafting:
             new = {*drafts, *moved}
             kept = [each.scope for each in self._overview.census.kept if each.scope not in {*new, *scopes}]
             drafts |= self.draft(plan, [scope for scope in kept if self._is_outdated(scope, new)], None)
+        self.tell_users(plan, drafts)
         self._write_lock(partial(self._decide_ahead, plan, drafts))
         write = partial(write_draft, project, plan, drafts, {**self._summaries})
         for scope, (written, reason) in _share([each for each in drafts if each != ROOT], write).items():
@@ -162,22 +169,46 @@ class _Drafting:
         """Draft directories, and let each say what it is for; of which nothing can be said, no context is written."""
         found = _share(self._clear(scopes), partial(draft_directory, self._project, plan), progress)
         drafts = {scope: each for scope, (each, reason) in found.items() if each or self._refuse(scope, reason)}
-        for scope in sorted(drafts, key=lambda scope: (scope.count("/"), scope != ROOT, scope)):
-            summary = drafts[scope].told or self._summary(scope, drafts[scope])
+        for scope in sorted(drafts, key=_from_the_top):
+            summary = drafts[scope].told or self._summary(plan, scope, drafts[scope])
             if not summary:
                 self.note(scope, "missing", "")
                 del drafts[scope]
             self._summaries[shown(scope)] = summary
         return drafts
 
-    def _summary(self, scope: str, draft: Draft) -> str:
-        """Return the best statement that is not about a directory above; else what was said before."""
+    def _summary(self, plan: DraftPlan, scope: str, draft: Draft) -> str:
+        """Return the best statement that is about this directory; else what was said before.
+
+        What is said of a directory above is about that one. So is what somebody wrote of another one that comes first.
+        """
         above = {self._summaries.get(shown(each)) for each in _lineage(scope) if each != scope}
-        best = next((each for each in draft.statements if each.text not in above), None)
-        if best is None:
+        taken = [each for each in draft.statements if each.text in above or self._is_of_another(scope, each)]
+        best = next((each for each in draft.statements if each not in taken), None)
+        if best is None and taken:
+            best = show_directory(self._project, plan, scope)
+        if best is None or best.text in above:
             return draft.before
         self.chosen[scope] = best
+        self._described[best.text] = scope
         return best.text
+
+    def _is_of_another(self, scope: str, statement: Statement) -> bool:
+        first = self._described.get(statement.text, scope) if statement.witness in WRITTEN else scope
+        return _from_the_top(first) < _from_the_top(scope)
+
+    def tell_users(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> None:
+        """Say of exports who imports them, now that it is known which directories have a context."""
+        told = {scope: each for scope, each in self.chosen.items() if each.offers and scope in drafts}
+        imports = {scope: each.imports for scope, each in drafts.items()}
+        others = (
+            scope for scope in self._directories if scope not in drafts and not lacks_context(self._directories[scope])
+        )
+        importers = Importers(imports | imports_elsewhere(self._project, plan, others, told), self._directories)
+        for scope, each in told.items():
+            counts = importers.counts(scope, each.offers)
+            text = exports_sentence(each.offers, counts, importers.users(scope)) or each.text
+            self.chosen[scope], self._summaries[shown(scope)] = each._replace(text=text), text
 
     def _write_lock(self, decide: Decision) -> None:
         reason = "" if self._order.is_dry else _attempt(partial(update_lock, self._project, decide))[1]
@@ -319,6 +350,10 @@ def _size(directory: ScannedDirectory) -> int:
 def _subdirectories(values: Mapping[str, Value]) -> list[dict[str, Value]]:
     listed = values.get("subdirectories")
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+
+
+def _from_the_top(scope: str) -> tuple[int, bool, str]:
+    return scope.count("/"), scope != ROOT, scope
 
 
 def _lineage(scope: str) -> list[str]:

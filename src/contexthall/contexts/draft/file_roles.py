@@ -4,12 +4,13 @@ Pure.
 """
 
 import re
+from functools import lru_cache
 
 from contexthall.core.parsing import words
 
 _TEST = re.compile(
     r"(?:^|[._-])(?:tests?|spec|conftest|unittest)(?:[._-]|$)"
-    r"|(?-i:(?:[a-z0-9](?:Tests?|Spec|Suite|TestCase|TestBase)|[a-z]IT)\.\w+$|^Tests?[A-Z])",
+    r"|\.bats$|(?-i:(?:[a-z0-9](?:Tests?|Spec|Suite|TestCase|TestBase)|[a-z]IT)\.\w+$|^Tests?[A-Z])",
     re.IGNORECASE,
 )
 _TEST_DIRECTORY = re.compile(
@@ -17,7 +18,8 @@ _TEST_DIRECTORY = re.compile(
     re.IGNORECASE,
 )
 _TEST_SOURCE_SET = re.compile(r"[a-z][A-Za-z0-9]*Tests?|[A-Z][A-Za-z0-9.]*[a-z.]Tests?")
-_DATA_DIRECTORY = words("fixtures fixture testdata data resources assets snapshots golden mocks mock stubs corpus")
+_FIXTURES = words("fixtures fixture testdata snapshots golden corpus")
+_DATA_DIRECTORY = words("data resources assets mocks mock stubs") | _FIXTURES
 _CONFIGURATION = re.compile(
     r"\.|(?:.*[._-])?(?:config|conf|rc)\.\w+$|(?:setup|conf|conftest|noxfile|fabfile|manage|wsgi|asgi|setupbase|versioneer"
     r"|hatch_build)\.py$|(?:grunt|gulp|jake|rake|vite|karma)file\b|Package(?:@swift-[\d.]+)?\.swift$|.*\.(?:gradle|sbt|kts)$"
@@ -35,11 +37,13 @@ _HOUSEKEEPING = re.compile(
 )
 
 
+@lru_cache(1 << 14)
 def is_test(name: str) -> bool:
     """Return whether a file holds tests."""
     return _TEST.search(name) is not None
 
 
+@lru_cache(1 << 14)
 def is_configuration(name: str) -> bool:
     """Return whether a file sets tools up: what it defines is no API."""
     return _CONFIGURATION.match(name) is not None
@@ -50,15 +54,21 @@ def is_prose(name: str) -> bool:
     return _PROSE.fullmatch(name) is not None
 
 
+def is_documentation(scope: str) -> bool:
+    """Return whether a directory is one of documentation, by its path."""
+    return not _DOCUMENTATION.isdisjoint(scope.lower().split("/"))
+
+
 def is_page(scope: str, name: str) -> bool:
     """Return whether a file is a page about the subject, and not about the project's housekeeping.
 
     HTML is a page where documentation is: elsewhere it may be a template, or what a program shows.
     """
-    is_html = name.lower().endswith((".html", ".htm")) and not _DOCUMENTATION.isdisjoint(scope.lower().split("/"))
+    is_html = name.lower().endswith((".html", ".htm")) and is_documentation(scope)
     return (is_prose(name) or is_html) and _HOUSEKEEPING.fullmatch(name) is None
 
 
+@lru_cache(1 << 14)
 def is_test_directory(scope: str) -> bool:
     """Return whether a directory is one of tests, by its path."""
     return any(_TEST_DIRECTORY.fullmatch(part) or _TEST_SOURCE_SET.fullmatch(part) for part in scope.split("/"))
@@ -66,6 +76,15 @@ def is_test_directory(scope: str) -> bool:
 
 def is_test_data(scope: str) -> bool:
     """Return whether a directory holds what tests read, by its path."""
+    return not _DATA_DIRECTORY.isdisjoint(_below_tests(scope))
+
+
+def is_fixture(scope: str) -> bool:
+    """Return whether a directory holds what tests read and nothing else: what looks like a test there is none."""
+    return not _FIXTURES.isdisjoint(_below_tests(scope))
+
+
+def _below_tests(scope: str) -> list[str]:
     parts = scope.split("/")
     places = [at for at, part in enumerate(parts) if is_test_directory(part)]
-    return bool(places) and any(part.lower().strip("_") in _DATA_DIRECTORY for part in parts[places[0] :])
+    return [part.lower().strip("_") for part in parts[places[0] :]] if places else []

@@ -5,59 +5,56 @@ The disk is an argument; what files say is read as the drafter reads it.
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Final
 
-from contexthall.contexts.draft.file_roles import is_test, is_test_directory
+from contexthall.contexts.draft.file_roles import is_configuration, is_test, is_test_directory
 from contexthall.contexts.draft.languages.language import Export, SourceOutline
 from contexthall.contexts.draft.languages.table import language_of
 from contexthall.contexts.draft.material import read_sources, source_names
+from contexthall.contexts.freshness.drift import SCHEME, UNKNOWN
 from contexthall.contexts.scan.directories import ScannedDirectory, is_code
 from contexthall.core.errors import DiskError
 from contexthall.core.paths import shown
 from contexthall.system.disk import Disk
 
-SCHEME: Final = 2
-"""Raise it when signatures are spelt otherwise: interfaces of another scheme are not compared. 1 had no methods."""
-UNKNOWN: Final = ""
 _DIGITS = 8
+_NOTHING = SourceOutline()
 
 
 def interface(scope: str, names: Iterable[str], sources: Mapping[str, SourceOutline]) -> str:
     """Return the interface of the source files of a directory, of which `sources` are those that were parsed.
 
-    UNKNOWN if one of them is code that was not. Prose, configuration and data have but their names, and so have tests,
-    of which a draft tells nothing else either.
+    UNKNOWN if code is among them that was not. Code counts with its public signatures; prose, configuration and data
+    with their names; tests not at all: nobody uses them, and a draft tells nothing of them either.
     """
     files = []
-    for name in sorted(names):
-        signatures: list[str] = []
-        if not _is_test_file(scope, name):
-            source = sources.get(name)
-            if source is None and is_code(name):
-                return UNKNOWN
-            if source is not None and not source.is_parsed:
-                return UNKNOWN
-            signatures = sorted(map(_to_line, source.exports)) if source else []
-        files.append("\n".join([name, *signatures]))
-    digits = sha256("\n\n".join(files).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-    return f"{SCHEME}:{digits}"
+    for name in sorted(_counted(scope, names)):
+        source = sources.get(name) if _is_told(name) else _NOTHING
+        if source is None or not source.is_parsed:
+            return UNKNOWN
+        files.append("\n".join([name, *sorted(map(_to_line, source.exports))]))
+    return SCHEME + sha256("\n\n".join(files).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
 def interface_of(disk: Disk, directory: ScannedDirectory) -> str:
     """Return the interface of a directory as it is now; UNKNOWN if it cannot be told."""
     scope, names = shown(directory.scope), source_names(directory)
-    told = [name for name in names if not _is_test_file(scope, shown(name))]
-    if any(is_code(name) and language_of(name) is None for name in told):
+    code = [name for name in _counted(scope, names) if _is_told(name)]
+    if not all(map(language_of, code)):
         return UNKNOWN
     try:
-        return interface(scope, map(shown, names), read_sources(disk, directory, told))
+        return interface(scope, map(shown, names), read_sources(disk, directory, code))
     except DiskError:
         return UNKNOWN
 
 
+def _counted(scope: str, names: Iterable[str]) -> list[str]:
+    return [] if is_test_directory(scope) else [name for name in names if not is_test(name)]
+
+
+def _is_told(name: str) -> bool:
+    """Return whether what a file defines is an API."""
+    return is_code(name) and not is_configuration(name)
+
+
 def _to_line(export: Export) -> str:
     return " ".join([*export.signature.split(), *sorted(export.methods)])
-
-
-def _is_test_file(scope: str, name: str) -> bool:
-    return is_test(name) or is_test_directory(scope)

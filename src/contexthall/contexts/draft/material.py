@@ -16,9 +16,9 @@ from contexthall.contexts.draft.data import DATA
 from contexthall.contexts.draft.file_roles import is_page, is_test, is_test_directory
 from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.languages.project_manifest import ProjectManifest
-from contexthall.contexts.draft.languages.table import LANGUAGES, MANIFESTS, language_of, read, read_manifest
+from contexthall.contexts.draft.languages.table import LANGUAGES, language_of, manifest_of, read, read_manifest
 from contexthall.contexts.draft.project_facts import package_manager
-from contexthall.contexts.draft.syntax.prose import is_aside, page_title, readme_sentence
+from contexthall.contexts.draft.syntax.readme import is_aside, page_title, readme_sentence
 from contexthall.contexts.project import Project
 from contexthall.contexts.scan.directories import ScannedDirectory, is_source
 from contexthall.core import limits
@@ -39,6 +39,8 @@ _READMES = (
 )
 _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
 _TEST_BASE = re.compile(r"Test(?:Case|Base|Helpers?|Utils?)\.\w+$")
+_TEST_INSIDE = re.compile(r"[a-z0-9][_-]tests?[_-][a-z]")
+"""As in `make_test_certificates.sh`, which holds no test unless it shows one."""
 _HEADERS = (".h", ".hpp", ".hh")
 _LETTERS = re.compile(r"[^a-z0-9]")
 _LAST = re.compile(r"[.:]+")
@@ -81,11 +83,13 @@ def gather(project: Project, directory: ScannedDirectory, manifests: tuple[Proje
     every_name = sorted(file.name for file in directory.files)
     names = source_names(directory)
     texts = {name: _read(disk, directory, name) for name in names if language_of(name)}
-    sources = {shown(name): read(name, data) for name, data in texts.items()}
+    sources = {shown(name): read(name, data, is_test=is_test(name)) for name, data in texts.items()}
     pages = [name for name in names if is_page(directory.scope, name)]
     sizes = {file.name: file.size for file in directory.files}
+    # The grammar of shell does not know `@test`: of a file for bats, the name is all that is told.
+    told = {**dict.fromkeys((name for name in every_name if name.endswith(".bats")), b""), **texts}
     tests = sorted(
-        (name for name, data in texts.items() if _holds_tests(directory.scope, name, data)), key=sizes.__getitem__
+        (name for name, data in told.items() if _holds_tests(directory.scope, name, data)), key=sizes.__getitem__
     )
     return Material(
         scope=shown(directory.scope),
@@ -145,7 +149,9 @@ def _linked(project: Project, directory: ScannedDirectory, name: str) -> bytes:
 def _holds_tests(scope: str, name: str, data: bytes) -> bool:
     if _TEST_BASE.search(name) or name.endswith(_HEADERS):
         return False
-    return is_test(name) or (is_test_directory(scope) and _TESTING.search(data) is not None)
+    return (is_test(name) and not _TEST_INSIDE.search(name)) or (
+        is_test_directory(scope) and _TESTING.search(data) is not None
+    )
 
 
 def _mentions(texts: Mapping[str, bytes], sources: Mapping[str, SourceOutline]) -> dict[str, int]:
@@ -153,9 +159,10 @@ def _mentions(texts: Mapping[str, bytes], sources: Mapping[str, SourceOutline]) 
     code = {name: data for name, data in texts.items() if not is_test(name)}
     if len(code) <= 1:
         return {}
-    seen = Counter(word for data in code.values() for word in set(_NAME.findall(data)))
-    exports = (export.name for source in sources.values() for export in source.exports)
-    return {name: seen[last] - 1 for name in exports if (last := _LAST.split(name)[-1].encode()) in seen}
+    lasts = {each.name: _LAST.split(each.name)[-1].encode() for source in sources.values() for each in source.exports}
+    wanted = frozenset(lasts.values())
+    seen = Counter(word for data in code.values() for word in wanted.intersection(_NAME.findall(data)))
+    return {name: seen[last] - 1 for name, last in lasts.items() if last in seen}
 
 
 def source_names(directory: ScannedDirectory) -> tuple[str, ...]:
@@ -177,8 +184,8 @@ def _read_source(disk: Disk, directory: ScannedDirectory, name: str) -> SourceOu
 
 def read_manifests(disk: Disk, directory: ScannedDirectory) -> dict[str, bytes]:
     """Return the texts of a directory's manifests by name, the one that says most about it first."""
-    present = {file.name for file in directory.files}
-    return {name: _read(disk, directory, name) for name in MANIFESTS if name in present}
+    kinds = {file.name: kind for file in directory.files if (kind := manifest_of(file.name))}
+    return {name: _read(disk, directory, name) for name in sorted(kinds, key=lambda name: (kinds[name].rank, name))}
 
 
 def parse_manifests(

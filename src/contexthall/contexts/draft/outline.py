@@ -3,14 +3,16 @@
 Pure. What cannot be said truthfully is left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from contexthall.contexts.draft.exports_sentence import listed
 from contexthall.contexts.draft.file_roles import is_configuration, is_test, is_test_directory
-from contexthall.contexts.draft.languages.language import ROOT, Export, Layout, SourceOutline
+from contexthall.contexts.draft.importers import FileImports
+from contexthall.contexts.draft.languages.language import ROOT, Export, SourceOutline
 from contexthall.contexts.draft.languages.table import FRONT_FILES, language_of
 from contexthall.contexts.draft.material import Material
 from contexthall.contexts.draft.project_facts import framework
-from contexthall.contexts.draft.witnesses import listed, telling
+from contexthall.contexts.draft.syntax.sentences import telling
 from contexthall.contexts.files.schema import MAINTENANCE
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.core import limits
@@ -21,17 +23,24 @@ _METHODS = 30
 
 
 def draft(
-    material: Material, layout: Layout, *, is_full: bool, name: str = "", language: str = "", summary: str = ""
+    material: Material,
+    imports: Iterable[FileImports],
+    *,
+    is_full: bool,
+    name: str = "",
+    language: str = "",
+    summary: str = "",
 ) -> dict[str, Value]:
     """Draft the fields of a context, but for its summary and those about the directories below.
 
+    `imports` are those of its files that lead to other directories.
     Of a root with code, `name`, `language` and `summary` are those of the project, unless a manifest says otherwise.
     """
     fields: dict[str, Value] = {
         "maintenance": MAINTENANCE,
         "files": _files(material) if is_full else [],
         "interfaces": _interfaces(material) if is_full else [],
-        "dependencies": _dependencies(material, layout),
+        "dependencies": _dependencies(material, imports),
         "exports": [] if is_test_directory(material.scope) else _told_exports(material),
         "project": _project(material, name, language, summary) if language and summary else {},
     }
@@ -107,13 +116,8 @@ def _interfaces(material: Material) -> list[Value]:
     return [{"name": name, "description": text} for name, text in told if text][: limits.DRAFT_INTERFACES]
 
 
-def _dependencies(material: Material, layout: Layout) -> Value:
-    internal = {
-        place
-        for name, source in material.sources.items()
-        if (language := language_of(name)) is not None
-        for place in layout.internal(language.resolver, source.imports, material.scope)
-    }
+def _dependencies(material: Material, imports: Iterable[FileImports]) -> Value:
+    internal = {place for each in imports for place in each.places}
     external = dict.fromkeys(each for manifest in material.manifests for each in manifest.dependencies)
     both = {"internal": sorted(internal), "external": [*external]}
     return {kind: names for kind, names in both.items() if names}

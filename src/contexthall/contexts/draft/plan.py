@@ -5,22 +5,32 @@ the plan; its other files once, by whoever drafts it.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
+from contexthall.contexts.draft.importers import FileImports, imports_of, of_code
 from contexthall.contexts.draft.interface import interface
 from contexthall.contexts.draft.languages.language import Layout
-from contexthall.contexts.draft.languages.table import MANIFESTS, TITLES
-from contexthall.contexts.draft.material import gather, language_sizes, parse_manifests, read_manifests
+from contexthall.contexts.draft.languages.table import TITLES, manifest_of
+from contexthall.contexts.draft.material import (
+    gather,
+    language_sizes,
+    parse_manifests,
+    read_manifests,
+    read_sources,
+    source_names,
+)
 from contexthall.contexts.draft.outline import draft
-from contexthall.contexts.draft.syntax.prose import first_sentence
-from contexthall.contexts.draft.witnesses import Statement, project_statement, statements
+from contexthall.contexts.draft.syntax.sentences import first_sentence
+from contexthall.contexts.draft.witnesses import Statement, project_statement, statements, what_shows
 from contexthall.contexts.files.claims import edited_fields
+from contexthall.contexts.files.context_file import read_context
 from contexthall.contexts.files.lock import Lock
 from contexthall.contexts.files.merge import DIGITS, FULL, derived_fields, digests
 from contexthall.contexts.files.writing import look_at_itself
 from contexthall.contexts.files.yaml_text import Value
-from contexthall.contexts.freshness.heads import read_context_of
+from contexthall.contexts.freshness.heads import read_bytes_of, read_context_of
 from contexthall.contexts.project import Overview, Project
 from contexthall.contexts.scan.directories import ROOT, ScannedDirectory
 from contexthall.core.errors import ContextError, DiskError, HallError, PathMissingError
@@ -70,6 +80,8 @@ class Draft(NamedTuple):
     """Its summary as a machine wrote it before."""
     interface: str = ""
     """What others may use of it, in digits; empty if that is not known."""
+    imports: tuple[FileImports, ...] = ()
+    """What its code takes from other directories."""
 
 
 def make_plan(project: Project, overview: Overview, order: Order, scopes: Sequence[str]) -> DraftPlan:
@@ -114,24 +126,65 @@ def draft_directory(project: Project, plan: DraftPlan, scope: str) -> Draft:
     directory = plan.directories[scope]
     values = values_of(project, directory)
     derived = derived_fields(values)
-    inherited = {name: text for name, text in plan.manifests.get(ROOT, {}).items() if MANIFESTS[name].inherits}
+    inherited = {
+        name: text
+        for name, text in plan.manifests.get(ROOT, {}).items()
+        if (kind := manifest_of(name)) and kind.inherits
+    }
     material = gather(project, directory, parse_manifests(plan.manifests[scope], inherited))
     said = tuple(statements(material))
-    if scope == ROOT:
+    if scope == ROOT:  # of which one name says too little
+        said = tuple(each for each in said if len(each.offers) != 1)
         said = (*said, project_statement(plan.name, plan.languages))
+    imports = imports_of(scope, material.sources, plan.layout)
     fields = draft(
         material,
-        plan.layout,
+        imports.values(),
         is_full=plan.order.is_full or any(name in derived for name in FULL),
         name=plan.name,
         language=plan.language if scope == ROOT else "",
         summary=said[0].text if said else "",
     )
     is_ours = not values or ("summary" in derived and "summary" not in edited(project, plan, scope, values))
-    usable = interface(material.scope, material.names, material.sources)
+    drafted = Draft(
+        fields,
+        said,
+        interface=interface(material.scope, material.names, material.sources),
+        imports=of_code(scope, imports),
+    )
     if not is_ours:
-        return Draft(fields, said, told=first_of(values), interface=usable)
-    return Draft(fields, said, before=str(values.get("summary") or ""), interface=usable)
+        return drafted._replace(told=first_of(values))
+    return drafted._replace(before=str(values.get("summary") or ""))
+
+
+def imports_elsewhere(
+    project: Project, plan: DraftPlan, scopes: Iterable[str], wanted: Collection[str]
+) -> dict[str, tuple[FileImports, ...]]:
+    """Return what directories that are not drafted take from `wanted` ones, if their contexts say that they do."""
+    marks = [shown(scope).encode("utf-8", "surrogateescape") for scope in wanted]
+    found = {}
+    for scope in scopes if marks else ():
+        directory = plan.directories[scope]
+        with suppress(HallError):
+            _, data = read_bytes_of(project.disk, directory.path)
+            if any(mark in data for mark in marks) and not _internal(read_context(data)).isdisjoint(wanted):
+                sources = read_sources(project.disk, directory, source_names(directory))
+                found[scope] = of_code(scope, imports_of(scope, sources, plan.layout))
+    return found
+
+
+def _internal(values: Mapping[str, Value]) -> set[Value]:
+    listed = values.get("dependencies")
+    inside = listed.get("internal") if isinstance(listed, dict) else None
+    return {each for each in inside if isinstance(each, str)} if isinstance(inside, list) else set()
+
+
+def show_directory(project: Project, plan: DraftPlan, scope: str) -> Statement | None:
+    """Return what code, tests, pages or data show of a directory: what was written there is about another one."""
+    try:
+        return what_shows(gather(project, plan.directories[scope], ()))
+    except HallError:
+        return None
 
 
 def values_of(project: Project, directory: ScannedDirectory) -> Mapping[str, Value]:

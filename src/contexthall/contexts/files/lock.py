@@ -15,7 +15,9 @@ LOCK_FILE: Final = ".context.lock"
 
 _SCOPE = re.compile(rb'\{"scope":("(?:[^"\\]|\\.)*+")[,}]')
 _EITHER = re.compile(rb"[0-9a-f]{8} [0-9a-f]")
-_OURS, _BASE, _THEIRS, _END = b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>"
+_BASE = b"|||||||"
+_MARK = re.compile(rb"^(?:<{7}|\|{7}|={7}|>{7})", re.MULTILINE)
+"""What git leaves of a conflict: ours, what both began with, theirs, the end."""
 
 
 class Citation(NamedTuple):
@@ -64,11 +66,25 @@ class LockEntry(NamedTuple):
 class Lock:
     """The lines of a lock by scope. They are read when they are asked for: most never are."""
 
-    def __init__(self, lines: Mapping[str, Collection[bytes]], *, has_conflict: bool = False) -> None:
-        self._lines = lines
-        """More than one line of a scope if two branches both changed it."""
-        self.has_conflict = has_conflict
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    @property
+    def has_conflict(self) -> bool:
         """Whether git has left conflict marks in it; `context rehash` mends it."""
+        return _MARK.search(self._data) is not None
+
+    @cached_property
+    def _lines(self) -> Mapping[str, Collection[bytes]]:
+        """The lines by scope; more than one if two branches both changed it."""
+        lines: dict[str, dict[bytes, None]] = {}
+        is_base = False
+        for line in self._data.splitlines():
+            if _MARK.match(line):
+                is_base = line.startswith(_BASE)
+            elif line and not is_base and (scope := _scope_of(line)) is not None:
+                lines.setdefault(scope, {})[line] = None
+        return lines
 
     def entry(self, scope: str) -> LockEntry | None:
         """Return what the lock has about a scope; None if it has nothing that can be read."""
@@ -93,6 +109,8 @@ class Lock:
     @cached_property
     def citing(self) -> frozenset[str]:
         """The scopes that may have citations."""
+        if b'"citations"' not in self._data:
+            return frozenset()
         return frozenset(scope for scope, lines in self._lines.items() if any(b'"citations"' in line for line in lines))
 
     def with_entries(self, entries: Mapping[str, LockEntry | None]) -> bytes:
@@ -110,22 +128,12 @@ class Lock:
         return _spell(scope, entry) if entry is not None else b""
 
 
-NO_LOCK: Final = Lock({})
+NO_LOCK: Final = Lock(b"")
 
 
 def read_lock(data: bytes) -> Lock:
     """Read a lock; one that is larger than anybody's is as good as none."""
-    if len(data) > limits.LOCK_BYTES:
-        return NO_LOCK
-    lines: dict[str, dict[bytes, None]] = {}
-    has_conflict = is_base = False
-    for line in data.splitlines():
-        mark = line[:7]
-        if mark in {_OURS, _BASE, _THEIRS, _END}:
-            has_conflict, is_base = True, mark == _BASE
-        elif line and not is_base and (scope := _scope_of(line)) is not None:
-            lines.setdefault(scope, {})[line] = None
-    return Lock({scope: tuple(each) for scope, each in lines.items()}, has_conflict=has_conflict)
+    return NO_LOCK if len(data) > limits.LOCK_BYTES else Lock(data)
 
 
 def _scope_of(line: bytes) -> str | None:

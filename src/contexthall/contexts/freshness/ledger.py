@@ -96,7 +96,8 @@ class Ledger:
     def learn_fingerprint(self, scope: str, files: Sequence[Seen], fingerprint: str, seen_at: int) -> None:
         if all(file.is_settled(seen_at) for file in files):
             self._sums[scope] = Sum(fingerprint, files=files)
-            self._is_changed = True
+            # What is known under a name that no directory has is never written down.
+            self._is_changed = self._is_changed or "\0" not in scope
 
     def learn_head(self, scope: str, context: Seen, head: Head, seen_at: int) -> None:
         if context.is_settled(seen_at):

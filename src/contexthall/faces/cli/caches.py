@@ -193,7 +193,7 @@ def caches(root: str | None, is_long: bool, as_json: bool, hall: HallChoice) -> 
         say("no caches yet; `context build --sources DIR --cache .context/caches/NAME` makes one")
 
 
-@click.command
+@click.command(epilog="\b\nExample:\n  context inspect --cache handbook")
 @CACHE
 @roots_options
 def inspect(cache: str, hall: HallChoice) -> None:

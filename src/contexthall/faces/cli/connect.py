@@ -101,7 +101,10 @@ def connect(  # noqa: PLR0913, PLR0917 - one for each option
         print_lines(_client_lines(opened))
         return
     if client is None:
-        raise UsageError("no client is named", hint="`context connect --list` shows which are here")
+        raise UsageError(
+            "no client is named",
+            hint="such as `context connect claude-code`; `context connect --list` shows all of them",
+        )
     if hooks:
         _change_hooks(opened, CLIENTS[client], action)
         if action != "write":
@@ -153,8 +156,8 @@ def _client_lines(hall: Hall) -> list[str]:
     """Return a line for each client: its name, whether it is here, whether it knows the hall, and where."""
     here = hall.clients.found(hall.machine.find_command)
     known = sorted(hall.clients.known(port=DEFAULT_PORT), key=lambda each: each.client not in here)
-    rows = [
-        (each.client, "here" if each.client in here else "-", _STATES[each.state], each.detail or each.file)
+    rows = [("CLIENT", "HERE", "THE HALL", "FILE")] + [
+        (each.client, "yes" if each.client in here else "-", _STATES[each.state], each.detail or each.file)
         for each in known
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]

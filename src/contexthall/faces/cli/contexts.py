@@ -1,6 +1,7 @@
 """`context status`, `show`, `rehash` and `validate`."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -111,7 +112,8 @@ def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -
     if reading.freshness is None:
         hint = "`context status` shows which directories have a context"
         if project.is_directory(scope):
-            raise UsageError(reading.error, hint=hint)
+            words = f"`context note {quote(scope)} --constraint TEXT` begins a context"
+            raise UsageError(reading.error, hint=f"{words}; {hint}")
         raise UsageError(f"the project has no directory {scope}", hint=hint).about(scope, project.places())
     if as_json:
         print_json(compact(reading.to_json()))

@@ -21,6 +21,8 @@ SAME = {
     "update": "refresh",
 }
 """What other programs call our commands."""
+SAME_OPTIONS = {"--directory": "--path", "--port": "--http", "--project": "--path", "--root": "--path"}
+"""What they call our options."""
 
 
 def nearest(word: str, names: Iterable[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import reduce, wraps
+from shlex import quote
 from typing import Any, Literal, NamedTuple
 
 import click
@@ -41,6 +42,14 @@ class HallChoice(NamedTuple):
                 self.guild, self.guild_refresh, self.guild_budget, self.guild_trust, self.guild_pin or None
             ),
         )
+
+
+def how_to_get_caches(hall: Hall) -> str:
+    """Return what to type where there is no cache: the repository's root, if this is a directory in one."""
+    above = hall.project.repository_above()
+    if above:
+        return f"this is inside of {above}: try again with --path {quote(above)}"
+    return "`context setup` builds some of your documents, `context build --sources DIR --cache DIR` one"
 
 
 def completed_by(kind: Literal["directories", "files", "caches", "members", "scopes"]) -> Callable[..., Any]:

@@ -72,6 +72,16 @@ def print_usage(error: click.ClickException) -> None:
     words = StringIO()
     error.show(words)
     say(words.getvalue().rstrip("\n").expandtabs(4))  # click sets lists in with tabs
+    if example := _example(getattr(error, "ctx", None)):
+        say(f"\nhint: for example `{example}`")
+
+
+def _example(context: click.Context | None) -> str:
+    """Return the first example of a command in its help or in that of its group; empty if there is none."""
+    helps = (each.command.epilog or "" for each in (context, context.parent) if each) if context else ()
+    lines = (line.strip() for text in helps for line in text.splitlines())
+    path = context.command_path if context else ""
+    return next((line.partition("  ")[0] for line in lines if f"{line} ".startswith(f"{path} ")), "")
 
 
 def escaped(text: str) -> str:

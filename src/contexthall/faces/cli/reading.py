@@ -10,7 +10,7 @@ import click
 from contexthall.core.errors import CacheMissingError
 from contexthall.core.wire import indent
 from contexthall.faces.cli.caches import BUDGET, CACHE
-from contexthall.faces.cli.options import HallChoice, completed_by, roots_options, whole_number
+from contexthall.faces.cli.options import HallChoice, completed_by, how_to_get_caches, roots_options, whole_number
 from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, print_styled, say
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ _LAYOUT = click.option(
 @click.command(
     epilog="""\b
 Examples:
-  context ask "How do I rotate keys?"
+  context ask How do I rotate keys
   context ask "Which options does build have?" --cache handbook --budget 1000"""
 )
-@click.argument("question")
+@click.argument("words", nargs=-1, required=True, metavar="QUESTION")
 @click.option(
     "--cache",
     "names",
@@ -43,12 +43,14 @@ Examples:
 )
 @BUDGET
 @roots_options
-def ask(question: str, names: tuple[str, ...], budget: str, hall: HallChoice) -> None:
+def ask(words: tuple[str, ...], names: tuple[str, ...], budget: str, hall: HallChoice) -> None:
     """Answer a question from the documents, for a person.
 
-    Asks all caches of the root as if they were one, and shows the best sections with their sources.
+    Asks all caches of the root as if they were one, and shows the best sections with their sources. Quote the question
+    if it has a character that your shell reads, such as `?` or an apostrophe.
     """
-    library = hall.open().caches
+    question, opened = " ".join(words), hall.open()
+    library = opened.caches
     library.check_query(question)
     tokens = whole_number(budget)
     library.check_budget(tokens)
@@ -56,7 +58,7 @@ def ask(question: str, names: tuple[str, ...], budget: str, hall: HallChoice) ->
         library.locate(entry.path) for entry in library.list_caches() if entry.has_manifest
     ]
     if not found:
-        raise CacheMissingError("there is no cache to ask", hint="build one: context build --sources DIR --cache DIR")
+        raise CacheMissingError("there is no cache to ask", hint=how_to_get_caches(opened))
     reply = library.ask(found, question, tokens)
     print_styled(piece for section in reply.sections for piece in _shown(section))
     say(_summary(reply, tokens))

@@ -8,17 +8,19 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from contexthall.clients.register import CLIENTS, NAME, Client, ImportedServer, Reach
 from contexthall.config.settings import user_directory
+from contexthall.core import limits
 from contexthall.core.errors import HallError, UsageError
 from contexthall.faces.cli.connect import hook_command, serving_command
 from contexthall.faces.cli.importing import written
 from contexthall.faces.cli.options import HallChoice, setup_options
-from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_error, print_lines, say
+from contexthall.faces.cli.output import ProgressBar, counted, first_few, on_one_line, print_error, print_lines, say
 from contexthall.faces.web.address import DEFAULT_PORT
 from contexthall.hall import Hall
 
@@ -30,6 +32,7 @@ _USUAL = frozenset({"caches", "contexts", "clients"})
 """Members of a guild are executed, so there is one only if it is asked for."""
 _CONTEXT_FILE, _AGENTS_FILE, _LOCK_FILE = ".context.yaml", "AGENTS.md", ".context.lock"
 _HOME = ".context"
+_NO_AGENT = "no agent was found on this machine: `context connect CLIENT --write` connects one"
 
 
 class SetupPlan(NamedTuple):
@@ -37,6 +40,8 @@ class SetupPlan(NamedTuple):
 
     folders: "Sequence[DocumentFolder]" = ()
     built_already: Sequence[str] = ()
+    left_out: "Sequence[DocumentFolder]" = ()
+    """Folders beyond the largest ones."""
     contexts: int = 0
     updated: Sequence[str] = ()
     """Scopes of contexts that are there and would be changed: of directories that were moved, or got new ones."""
@@ -46,6 +51,8 @@ class SetupPlan(NamedTuple):
     clients: Sequence[Client] = ()
     knowing: Sequence[str] = ()
     """Clients that know this hall already, or another one by its name, each with the reason why it is left alone."""
+    above: str = ""
+    """The repository in which this directory is, if it is none itself."""
 
     def is_empty(self) -> bool:
         return not (self.folders or self.contexts or self.members or self.clients)
@@ -78,10 +85,11 @@ def setup(yes: bool, dry_run: bool, only: str | None, undo: bool, hall: HallChoi
     if "guild" in parts and hall.guild is None:
         hall = hall._replace(guild=_usual_guild())
     opened = hall.open()
+    _check_is_project(opened)
     plan = _plan(opened, parts)
     print_lines(_plan_lines(opened, plan))
     if plan.is_empty():
-        say("\nnothing is left to do\n\nhint: `context doctor` says how all is")
+        say(f"\n{_nothing(opened, plan)}")
         return
     if dry_run:
         say("\nnothing was done\n\nhint: the same command without --dry-run does it")
@@ -90,6 +98,26 @@ def setup(yes: bool, dry_run: bool, only: str | None, undo: bool, hall: HallChoi
         say("nothing was done")
         return
     _do(hall, opened, plan)
+
+
+def _check_is_project(hall: Hall) -> None:
+    """Refuse a directory that has all of a user's projects in it: looking through it takes minutes."""
+    root, home = (hall.machine.real(each) for each in (hall.settings.project_root, os.environ.get("HOME") or os.sep))
+    if os.path.commonpath([root, home]) == root:
+        whose = "the root of all directories" if root == os.sep else "your home directory, or above it"
+        raise UsageError(
+            f"{root} is no project: it is {whose}",
+            hint="type `context setup --path PROJECT`; here, `context connect CLIENT --write` connects an agent",
+        )
+
+
+def _nothing(hall: Hall, plan: SetupPlan) -> str:
+    if plan.built_already or set(plan.knowing) - {_NO_AGENT} or hall.project.places():
+        return "nothing is left to do\n\nhint: `context doctor` says how all is"
+    return (
+        "nothing is here yet: no folder of documents, and no code that says what it is for\n\n"
+        "hint: `context build --sources DIR --cache .context/caches/NAME` takes documents from anywhere"
+    )
 
 
 def _parts(only: str | None) -> frozenset[str]:
@@ -118,19 +146,22 @@ def _is_agreed() -> bool:
 
 def _plan(hall: Hall, parts: frozenset[str]) -> SetupPlan:
     folders = hall.document_folders() if "caches" in parts else []
+    chosen = sorted(folders[: limits.SETUP_CACHES])
     built = {os.path.basename(each.path) for each in hall.caches.list_caches()} if folders else set()
     clients, knowing = _clients(hall) if "clients" in parts else ([], [])
     contexts, updated = _contexts(hall) if "contexts" in parts else (0, [])
     members = [each for each in _members(hall) if not each.reason] if "guild" in parts else []
     return SetupPlan(
-        [each for each in folders if each.cache not in built],
-        [each.cache for each in folders if each.cache in built],
+        [each for each in chosen if each.cache not in built],
+        [each.cache for each in chosen if each.cache in built],
+        [each for each in folders[limits.SETUP_CACHES :] if each.cache not in built],
         contexts,
         updated,
         members,
         hall.clients.count_servers() if "guild" not in parts and "clients" in parts else 0,
         clients,
         knowing,
+        hall.project.repository_above(),
     )
 
 
@@ -148,6 +179,8 @@ def _contexts(hall: Hall) -> tuple[int, list[str]]:
 def _clients(hall: Hall) -> tuple[list[Client], list[str]]:
     """Return the clients to connect, and why the others that are here are left alone."""
     here = hall.clients.found(hall.machine.find_command)
+    if not here:
+        return [], [_NO_AGENT]
     known = [each for each in hall.clients.known(port=DEFAULT_PORT) if each.client in here]
     reasons = {"this": "knows this hall already", "other": "has {} under that name", "broken": "cannot be read: {}"}
     connectable = [CLIENTS[each.client] for each in known if each.state in {"absent", "gone"}]
@@ -168,10 +201,7 @@ def _members(hall: Hall) -> list[ImportedServer]:
 
 def _plan_lines(hall: Hall, plan: SetupPlan) -> Iterator[str]:
     yield f"The hall of {hall.settings.project_root}"
-    for folder in plan.folders:
-        yield f"  build    {folder.scope}, {counted(folder.documents, 'document')}, as the cache {folder.cache}"
-    for name in plan.built_already:
-        yield f"  -        the cache {name} is there already"
+    yield from _cache_lines(plan)
     if plan.contexts:
         yield f"  draft    {counted(plan.contexts, 'context')} ({_CONTEXT_FILE}), and {_AGENTS_FILE}"
     for scope in plan.updated:
@@ -183,9 +213,21 @@ def _plan_lines(hall: Hall, plan: SetupPlan) -> Iterator[str]:
         yield f"  connect  {client.title}, in {hall.clients.place(client)}{f', with hooks in {hooks}' if hooks else ''}"
     for reason in plan.knowing:
         yield f"  -        {reason}"
+    if plan.above:
+        yield f"  -        this is inside of {plan.above}: `context setup --path {quote(plan.above)}` is for all of it"
     if plan.others:
         servers = counted(plan.others, "other server")
         yield f"  -        {servers} of your agents could become members of a guild: `--only guild`"
+
+
+def _cache_lines(plan: SetupPlan) -> Iterator[str]:
+    for folder in plan.folders:
+        yield f"  build    {folder.scope}, {counted(folder.documents, 'document')}, as the cache {folder.cache}"
+    for name in plan.built_already:
+        yield f"  -        the cache {name} is there already"
+    if plan.left_out:
+        names = first_few([each.scope for each in plan.left_out])
+        yield f"  -        left out: {names}; `context build --sources DIR --cache .context/caches/NAME` adds one"
 
 
 def _do(choice: HallChoice, hall: Hall, plan: SetupPlan) -> None:

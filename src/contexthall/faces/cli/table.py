@@ -165,7 +165,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as error:
-        print_usage(error)
+        print_usage(_with_our_option(error))
         return EXIT_USAGE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -178,6 +178,15 @@ def run(arguments: Sequence[str]) -> int:
         print_error(ours)
         return ours.exit_code
     return 0
+
+
+def _with_our_option(error: click.ClickException) -> click.ClickException:
+    """Return the error; of an option that is another program's name for one of ours, the error that says so."""
+    same = load("meant").SAME_OPTIONS if isinstance(error, click.NoSuchOption) else {}
+    if isinstance(error, click.NoSuchOption) and error.option_name in same:
+        ours = same[error.option_name]
+        return click.UsageError(f"No such option {error.option_name!r}. Did you mean {ours!r}?", error.ctx)
+    return error
 
 
 def _as_ours(error: Exception) -> HallError:

@@ -64,7 +64,8 @@ class Speaker:
             if item.kind != "rule" or not self._loads(item):
                 yield item._replace(also=())
             elif item.failing:
-                yield item._replace(text=f"{item.file} names what is not there: {', '.join(item.failing)}", also=())
+                text = f"{item.file} names what is not there: {', '.join(item.failing)}"
+                yield item._replace(text=text, holds=None, failing=(), also=())
 
     def _read_lock(self) -> Lock:
         with suppress(DiskError):

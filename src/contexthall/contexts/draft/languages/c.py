@@ -11,6 +11,7 @@ import tree_sitter_cpp
 from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.declarations import Declarations
+from contexthall.contexts.draft.languages.described import described
 from contexthall.contexts.draft.languages.language import Language, Layout, join
 from contexthall.contexts.draft.syntax.signatures import Notation
 from contexthall.core.parsing import children, text, words
@@ -26,6 +27,8 @@ def _named(node: Node) -> Node | None:
     for _ in range(16):
         if found is None or found.type in _NAMES:
             return found
+        if found.type == "qualified_identifier":  # a member, which its class has told
+            return None
         inner = found.child_by_field_name("declarator") or found.child_by_field_name("name")
         found = inner or next((each for each in children(found) if each.type in {*_NAMES, *_TYPES}), None)
     return None
@@ -96,6 +99,14 @@ def _resolve(layout: Layout, name: str, scope: str) -> str | None:
     return found if found and file in layout.files[found] else None
 
 
+_MACROS = re.compile(
+    rb"(\b(?:class|struct|union)\s+(?=\w+(?:\([^()\n]*\))?\s+\w+\s*(?:final\s*)?[:{])"
+    rb"|^(?:extern\s+)?(?=[A-Z0-9_]+_(?:API|EXPORT|EXTERN|PUBLIC|DLL)\s+\w))"
+    rb"[A-Z][A-Z0-9_]{3,}\b(?:\([^()\n]*\))?",
+    re.MULTILINE,
+)
+"""What stands before the name of a class, or before a function, for the linker."""
+
 _DECLARATIONS = Declarations(
     notation=Notation(
         strings=words("string_literal char_literal raw_string_literal"),
@@ -129,7 +140,12 @@ C = Language(
     ),
     outline=_DECLARATIONS.outline,
     resolver=_resolve,
+    manifests=(described("CMakeLists.txt"),),
     unexported=words("c"),
+    preamble=re.compile(
+        rb"(?:\s++|/\*(?:[^*]|\*(?!/))*+\*/|//[^\n]*+|#(?:[^\n\\]|\\.)*+|extern \"C\" \{)*+", re.DOTALL
+    ),
+    macros=_MACROS,
 )
 CPP = C._replace(
     name="cpp",

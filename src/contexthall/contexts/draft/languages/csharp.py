@@ -10,6 +10,7 @@ import tree_sitter_c_sharp
 from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.declarations import Declarations
+from contexthall.contexts.draft.languages.described import described
 from contexthall.contexts.draft.languages.java import resolve_package
 from contexthall.contexts.draft.languages.language import Language
 from contexthall.contexts.draft.syntax.comments import comment_prose
@@ -72,4 +73,5 @@ CSHARP = Language(
         prose=_prose,
     ).outline,
     resolver=resolve_package,
+    manifests=(described("*.csproj"),),
 )

@@ -23,6 +23,8 @@ _NOTATION = Notation(
 )
 _SPECS = ("type_spec", "type_alias", "const_spec", "var_spec")
 _LIST = "var_spec_list"
+_SELECTED = re.compile(rb"\b[a-z]\w*\.([A-Z]\w*)", re.ASCII)
+"""A name of another package, or a member of a value, which looks alike."""
 _BODIES = {"struct_type": "struct", "interface_type": "interface"}
 
 
@@ -30,7 +32,9 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
     doc = ""
     exports: list[Export] = []
     imports: list[str] = []
+    names: set[str] = set()
     for piece in pieces:
+        names.update(found.decode() for found in _SELECTED.findall(piece.data))
         for node, above in commented(piece.data, piece.statements()):
             if node.type == "package_clause":
                 doc = "" if is_licence("\n".join(above)) else comment_prose(above)
@@ -38,7 +42,7 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
                 imports += _imports(piece.data, node)
             elif node.type in _READERS:
                 exports += _READERS[node.type](piece.data, node, comment_prose(above))
-    return outline(doc, exports, imports)
+    return outline(doc, exports, imports, names)
 
 
 def _imports(data: bytes, node: Node) -> Iterator[str]:

@@ -10,6 +10,7 @@ import tree_sitter_java
 from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.declarations import Declarations
+from contexthall.contexts.draft.languages.described import described
 from contexthall.contexts.draft.languages.language import Language, Layout
 from contexthall.contexts.draft.languages.maven import read_pom
 from contexthall.contexts.draft.languages.project_manifest import ManifestFile
@@ -58,6 +59,9 @@ JAVA = Language(
         imports=_imports,
     ).outline,
     resolver=resolve_package,
-    manifests=(ManifestFile("pom.xml", 6, read_pom),),
+    manifests=(
+        described("build.gradle"),
+        ManifestFile("pom.xml", 6, read_pom),
+    ),
     front_files=("package-info.java",),
 )

@@ -11,6 +11,7 @@ import tree_sitter_kotlin
 from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.declarations import Declarations
+from contexthall.contexts.draft.languages.described import described
 from contexthall.contexts.draft.languages.java import resolve_package
 from contexthall.contexts.draft.languages.language import Language
 from contexthall.contexts.draft.syntax.comments import comment_prose
@@ -70,5 +71,6 @@ KOTLIN = Language(
         prose=_prose,
     ).outline,
     resolver=resolve_package,
+    manifests=(described("build.gradle.kts"),),
     needs_whole_file=True,
 )

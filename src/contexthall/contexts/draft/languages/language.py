@@ -40,18 +40,20 @@ class SourceOutline(NamedTuple):
     """In the order of the file."""
     imports: tuple[str, ...] = ()
     """What it imports, as written, each once, in the order of the file."""
+    names: frozenset[str] = frozenset()
+    """Which names it takes from what it imports, as far as they stand beside an import and not in it."""
     is_parsed: bool = True
     """False if it was too large, took too long, or broke its reader: then what it says is not known."""
 
 
-def outline(doc: str, exports: Iterable[Export], imports: Iterable[str]) -> SourceOutline:
+def outline(doc: str, exports: Iterable[Export], imports: Iterable[str], names: Iterable[str] = ()) -> SourceOutline:
     """Return an outline with each name once, without what has a syntax error or a name that nobody writes."""
     by_name: dict[str, Export] = {}
     for export in exports:
         if export.signature and 0 < len(export.name) <= limits.SYMBOL_CHARACTERS:
             by_name.setdefault(export.name, export)
     written = dict.fromkeys(name for name in imports if 0 < len(name) <= limits.SYMBOL_CHARACTERS)
-    return SourceOutline(doc, tuple(by_name.values()), tuple(written))
+    return SourceOutline(doc, tuple(by_name.values()), tuple(written), frozenset(names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +65,6 @@ class Layout:
     """Published name → scope: a package of a workspace, a Go module, a crate."""
     name: str = ""
     """Of the root, which may be a package itself."""
-
-    def internal(self, resolve: "ImportResolver", imports: Sequence[str], scope: str) -> list[str]:
-        """Return the other directories that a directory's imports lead to, sorted."""
-        found = {resolve(self, each, scope) for each in imports}
-        return sorted(place for place in found if place is not None and place != scope)
 
     def ending_with(self, path: str) -> str | None:
         """Return the directory whose path ends with another one: the main code's before that of tests."""
@@ -95,6 +92,14 @@ def join(scope: str, *parts: str) -> str:
     return os.path.normpath(os.path.join(scope, *parts)) if parts else scope
 
 
+_FIRST_DECLARATION = re.compile(
+    rb"^(?:(?:public|final|abstract|sealed|internal|private|open|static|export|async|data|case)[ \t]+)*"
+    rb"(?:class|def|func|fn|fun|function|interface|struct|impl|object|trait|extension|enum|record|module"
+    rb"|describe|it|test|suite|context|RSpec)\b|^@(?!file|testable|import)\w|^#\[",
+    re.MULTILINE,
+)
+
+
 class Language(NamedTuple):
     """A language that drafts understand: one record in a file of its own, and an entry in `table.py`."""
 
@@ -120,17 +125,28 @@ class Language(NamedTuple):
     needs_whole_file: bool = False
     """Whether of a file with a syntax error nothing is told."""
     unexported: frozenset[str] = frozenset()
-    """Extensions of files whose declarations nobody else sees."""
+    """Extensions of files whose declarations nobody else sees: they are read as far as `preamble` goes."""
+    preamble: re.Pattern[bytes] | None = None
+    """What stands above the first declaration of a file: comments and imports."""
+    macros: re.Pattern[bytes] | None = None
+    """What is no part of the language, behind the group that is: it is blanked before a file is parsed."""
 
-    def read(self, data: bytes, extension: str = "") -> SourceOutline:
-        """Read a file whose name has this extension."""
+    def read(self, data: bytes, extension: str = "", *, is_test: bool = False) -> SourceOutline:
+        """Read a file whose name has this extension; of one with tests, what stands above them."""
         grammar = self.extensions.get(extension) or next(iter(self.extensions.values()))
         parsed: list[int] = []
+        is_hidden = extension in self.unexported or is_test
+        if self.preamble is not None and extension in self.unexported and (above := self.preamble.match(data)):
+            data = above[0]
+        elif is_test and (first := _FIRST_DECLARATION.search(data)):
+            data = data[: first.start()]
+        if self.macros is not None:
+            data = self.macros.sub(lambda found: found[1] + b" " * (len(found[0]) - len(found[1])), data)
         found = pieces(grammar, data, self.keywords)
         whole = takewhile(lambda piece: not piece.is_damaged, found) if self.needs_whole_file else found
         outline = self.outline(_counted(whole, parsed))
         told = outline._replace(is_parsed=sum(parsed) == len(data.removeprefix(BOM_UTF8)))
-        return told._replace(exports=()) if extension in self.unexported else told
+        return told._replace(exports=()) if is_hidden else told
 
 
 def _counted(pieces: Iterable[Piece], sizes: list[int]) -> Iterator[Piece]:

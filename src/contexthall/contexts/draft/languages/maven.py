@@ -23,7 +23,14 @@ def read_pom(data: bytes, _root: bytes) -> ProjectManifest:
         version = _said(each, "version")
         if _said(each, "scope") not in _NOT_AT_RUN_TIME and _said(each, "optional") != "true":
             found.add(_said(each, "artifactId"), "" if "$" in version else version)
-    return found.manifest(_said(project, "artifactId"), _said(project, "description"))
+    artifact, title = _said(project, "artifactId"), _said(project, "name")
+    # A title that is the artifact's name again, or is put together elsewhere, says nothing.
+    is_title = " " in title and "$" not in title and _letters(title) != _letters(artifact)
+    return found.manifest(artifact, _said(project, "description") or (title if is_title else ""))
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()
 
 
 def _said(element: ET.Element, name: str) -> str:

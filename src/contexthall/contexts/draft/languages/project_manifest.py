@@ -8,7 +8,8 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from contexthall.contexts.draft.syntax.prose import is_boilerplate, one_line, shorten
+from contexthall.contexts.draft.syntax.markup import one_line, shorten
+from contexthall.contexts.draft.syntax.sentences import is_boilerplate
 from contexthall.core import limits
 
 

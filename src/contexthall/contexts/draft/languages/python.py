@@ -12,6 +12,7 @@ from functools import lru_cache
 import tree_sitter_python
 from tree_sitter import Node
 
+from contexthall.contexts.draft.languages.described import described
 from contexthall.contexts.draft.languages.language import ROOT, Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import (
     Dependencies,
@@ -67,11 +68,13 @@ class _PythonModule:
         self._public: set[str] = set()
         self._listed: list[str] | None = None
         self._imports: list[str] = []
+        self._taken: list[str] = []
 
     def outline(self) -> SourceOutline:
         public = self._public if self._listed is None else self._listed
         defined = [export for name, export in self._names.items() if name in public]
-        return outline(self._doc or "", [*defined, *(Export(name, name) for name in self._listed or ())], self._imports)
+        listed = (Export(name, name) for name in self._listed or ())
+        return outline(self._doc or "", [*defined, *listed], self._imports, self._taken)
 
     def read(self, piece: Piece) -> None:
         last: list[str] = []
@@ -130,10 +133,11 @@ class _PythonModule:
     def read_import_from(self, data: bytes, node: Node) -> None:
         module = text(data, node, "module_name").replace(" ", "")
         names = node.children_by_field_name("name")
+        paths = [text(data, name, "name") or text(data, name) for name in names]
+        self._taken += paths
         if module.strip("."):
             self._imports.append(module)
         else:
-            paths = (text(data, name, "name") or text(data, name) for name in names)
             self._imports += [module + path for path in paths] or [module]
         for name in names:
             self._read_alias_of_import(data, name)
@@ -399,6 +403,7 @@ PYTHON = Language(
     outline=_outline,
     resolver=_resolve,
     manifests=(
+        described("setup.py"),
         ManifestFile("pyproject.toml", 0, _pyproject),
         ManifestFile("setup.cfg", 1, _setup_cfg),
         ManifestFile("requirements.txt", 5, _requirements),

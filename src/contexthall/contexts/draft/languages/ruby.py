@@ -11,6 +11,7 @@ import tree_sitter_ruby
 from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.declarations import Declarations
+from contexthall.contexts.draft.languages.described import described
 from contexthall.contexts.draft.languages.language import Language, Layout, join
 from contexthall.contexts.draft.syntax.signatures import Notation
 from contexthall.core.parsing import children, text, words
@@ -88,4 +89,5 @@ RUBY = Language(
         qualify="::",
     ).outline,
     resolver=_resolve,
+    manifests=(described("*.gemspec"),),
 )

@@ -50,6 +50,7 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
     about_file: list[str] = []
     exports: list[Export] = []
     imports: list[str] = []
+    names: list[str] = []
     methods: dict[str, dict[str, None]] = {}
     for piece in pieces:
         comments, attributes = list[str](), list[str]()
@@ -60,14 +61,16 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
                 comment = written(piece.data, node)
                 (about_file if comment.startswith(("//!", "/*!")) else comments).append(comment)
             else:
-                imports += _imports(piece.data, node)
+                paths = [*_imports(piece.data, node)]
+                imports += map(_module, paths)
+                names += (path.rpartition("::")[2] for path in paths)
                 if node.type in {"impl_item", "trait_item"}:
                     methods.setdefault(_implemented(piece.data, node), {}).update(_methods(piece.data, node))
                 if not any(map(_HIDDEN.match, attributes)):
                     exports += _exports(piece.data, node, comments, attributes)
                 comments, attributes = [], []
     told = [each._replace(methods=tuple(methods.get(each.name, ()))) for each in exports]
-    return outline(comment_prose(about_file), told, imports)
+    return outline(comment_prose(about_file), told, imports, names)
 
 
 def _implemented(data: bytes, node: Node) -> str:
@@ -126,8 +129,7 @@ def _tuple_struct(data: bytes, node: Node, fields: Node) -> str:
 
 def _imports(data: bytes, node: Node) -> Iterator[str]:
     if node.type == "use_declaration":
-        for path, _ in _paths(data, _used(node)):
-            yield _module(path)
+        yield from (path for path, _ in _paths(data, _used(node)))
     elif node.type == "mod_item" and node.child_by_field_name("body") is None:
         yield f"self::{text(data, node, 'name')}"
     elif node.type == "extern_crate_declaration":

@@ -10,6 +10,7 @@ import tree_sitter_scala
 from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.declarations import Declarations
+from contexthall.contexts.draft.languages.described import described
 from contexthall.contexts.draft.languages.java import resolve_package
 from contexthall.contexts.draft.languages.language import Language, SourceOutline
 from contexthall.contexts.draft.syntax.comments import comment_prose
@@ -68,5 +69,6 @@ SCALA = Language(
     ),
     outline=_outline,
     resolver=resolve_package,
+    manifests=(described("build.sbt"),),
     front_files=("package.scala",),
 )

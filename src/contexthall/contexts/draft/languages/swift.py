@@ -10,6 +10,7 @@ import tree_sitter_swift
 from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.declarations import Declarations
+from contexthall.contexts.draft.languages.described import described
 from contexthall.contexts.draft.languages.language import Language, Layout, SourceOutline
 from contexthall.contexts.draft.syntax.signatures import Notation
 from contexthall.core.parsing import Piece, children, first_child, text, words
@@ -91,4 +92,5 @@ SWIFT = Language(
     ),
     outline=_outline,
     resolver=_resolve,
+    manifests=(described("*.podspec"),),
 )

@@ -51,15 +51,20 @@ def grammar_of(name: str) -> tuple[Grammar | None, re.Pattern[bytes]]:
     return (language.extensions[_extension(name)], language.keywords) if language else (None, _NOTHING)
 
 
-def read(name: str, data: bytes) -> SourceOutline:
-    """Return what a file says; nothing for a language that is not known."""
+def read(name: str, data: bytes, *, is_test: bool = False) -> SourceOutline:
+    """Return what a file says, of one with tests not what it defines; nothing for a language that is not known."""
     language = language_of(name)
     if language is None or not data:
         return SourceOutline()
     try:
-        return language.read(data, _extension(name))
+        return language.read(data, _extension(name), is_test=is_test)
     except Exception:  # noqa: BLE001 - a file that breaks its reader costs its own lines
         return SourceOutline(is_parsed=False)
+
+
+def manifest_of(name: str) -> ManifestFile | None:
+    """Return which kind of manifest a file is, by its name; None if it is none."""
+    return MANIFESTS.get(name) or MANIFESTS.get(f"*.{name.rpartition('.')[2]}")
 
 
 def read_manifest(name: str, data: bytes, root: bytes = b"") -> ProjectManifest:
@@ -67,7 +72,7 @@ def read_manifest(name: str, data: bytes, root: bytes = b"") -> ProjectManifest:
 
     `root` is the manifest of the same name at the project's root, from which some inherit.
     """
-    kind = MANIFESTS.get(name)
+    kind = manifest_of(name)
     if kind is None or max(len(data), len(root)) > limits.DRAFTED_FILE_BYTES:
         return ProjectManifest()
     try:

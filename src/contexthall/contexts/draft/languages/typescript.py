@@ -38,6 +38,7 @@ _NOTATION = Notation(
     defaults=words("required_parameter optional_parameter assignment_pattern object_assignment_pattern pair"),
     leading={"union_type": "|", "intersection_type": "&"},
 )
+_IMPORTED = re.compile(rb"(?<![\w$])(?!(?:import|export|type|as|from)\b)[A-Za-z_$][\w$]*")
 _LOADING = re.compile(rb"\b(?:require|import)\s*\(\s*(['\"])([^'\"\\\n]{1,200})\1\s*[,)]")
 _FILE_TAGS = re.compile(r"@(?:packageDocumentation|module|file|fileoverview|overview)\b")
 _NO_FILE_DOC = re.compile(
@@ -57,12 +58,14 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
     doc: str | None = None
     exports: list[Export] = []
     imports: list[str] = []
+    names: set[str] = set()
     for piece in pieces:
         doc = _file_doc(piece) if doc is None else doc
         reading = _ModulePiece(piece)
         exports += reading.exports()
         imports += reading.imports()
-    return outline(doc or "", exports, imports)
+        names |= reading.names()
+    return outline(doc or "", exports, imports, names)
 
 
 def _documented(data: bytes, nodes: Iterable[Node]) -> Iterator[tuple[Node, str]]:
@@ -89,12 +92,23 @@ class _ModulePiece:
     # Imports
 
     def imports(self) -> list[str]:
-        found = [(node.start_byte, text(self._data, node)[1:-1]) for node in self._sources()]
+        found = [(node.start_byte, text(self._data, node)[1:-1]) for node in self._sources]
         if b"require" in self._data or b"import(" in self._data:
             found += self._loadings()
         return [specifier for _, specifier in sorted(found)]
 
-    def _sources(self) -> Iterator[Node]:
+    def names(self) -> set[str]:
+        """Return the names that statements take from what they import."""
+        statements = (source.parent for source in self._sources)
+        ranges = ((node.start_byte, body_start(node, "source")) for node in statements if node is not None)
+        words = (word for start, end in ranges for word in _IMPORTED.findall(self._data, start, end))
+        return {word.decode("utf-8", "replace") for word in words}
+
+    @cached_property
+    def _sources(self) -> list[Node]:
+        return [*self._imported()]
+
+    def _imported(self) -> Iterator[Node]:
         for node, _ in self._statements:
             if node.type in {"import_statement", "export_statement"}:
                 source = node.child_by_field_name("source")

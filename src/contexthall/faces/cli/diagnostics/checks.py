@@ -8,6 +8,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 _DIGITS = 12
 _STEP = 100
 _ALL = ("path", "cache_root", "guild")
-_REMEDIES = {"stale": "regen", "missing": "init"}
 
 
 class Checks(NamedTuple):
@@ -186,6 +186,19 @@ class Checks(NamedTuple):
         target = path if near.startswith("..") else near
         return command("context", "build", "--sources", "DIR", "--cache", target, *more)
 
+    def _missing(self, scopes: Sequence[str], *, is_new: bool) -> Iterator[DoctorFinding]:
+        """Tell apart what can be drafted and what only people can write; in a new project all is to be tried."""
+        by_people = set[str]()
+        if scopes and not is_new:
+            with suppress(HallError), ProgressBar("drafting") as bar:
+                tried = self.hall.init_contexts(full=False, dry_run=True, agents=False, progress=bar.show)
+                by_people = {*tried.missing}
+        if drafts := [scope for scope in scopes if scope not in by_people]:
+            yield DoctorFinding("note", "missing", first_few(drafts), self.command_hint("init"))
+        if words := [scope for scope in scopes if scope in by_people]:
+            hint = self.command_hint("note", words[0], "--constraint", "TEXT")
+            yield DoctorFinding("note", "for people", f"only people can say what {first_few(words)} is for", hint)
+
     def _contexts(self) -> Iterator[DoctorFinding]:
         if self.hall.machine.look_at(self.hall.settings.project_root).fault:
             yield DoctorFinding("note", "contexts", "not examined, because of the project")
@@ -199,9 +212,9 @@ class Checks(NamedTuple):
         counts = {state: len(scopes) for state, scopes in states.items()}
         text = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
         yield DoctorFinding("ok", "directories", f"{len(entries)}: {text}", facts=counts)
-        for state, remedy in _REMEDIES.items():
-            if states[state]:
-                yield DoctorFinding("note", state, first_few(states[state]), self.command_hint(remedy))
+        if states["stale"]:
+            yield DoctorFinding("note", "stale", first_few(states["stale"]), self.command_hint("regen"))
+        yield from self._missing(states["missing"], is_new=len(states["missing"]) == len(entries))
         if report.findings:
             scope, _, field, message = report.findings[0]
             text = ": ".join(filter(None, (scope, field, message)))
