@@ -37,7 +37,7 @@ from tests.faults.failing import (
     thinned,
     without_leftovers,
 )
-from tests.faults.scale import IS_LONG, record, sampled, scaled
+from tests.faults.scale import record, sampled, scaled
 
 from contexthall.caches.build import builder
 from contexthall.caches.build.builder import CacheBuilder
@@ -55,8 +55,6 @@ from contexthall.guild.lists.tools_cache import ToolsCaches
 from contexthall.guild.manager import ALREADY_THERE, Member, discover_guild_members
 from contexthall.hall import GuildChoice, open_hall
 from contexthall.system.disk import Disk
-
-pytestmark = pytest.mark.timeout(240 if IS_LONG else 60)
 
 DOCUMENTS = {"a.md": "rotate the keys", "b.md": "keys, again"}
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

@@ -59,8 +59,6 @@ HALLS = scaled(1, 1, 20)
 PIECES = scaled(1, 1, 5)
 SECOND_READER_SECONDS = 0.5
 
-pytestmark = pytest.mark.timeout(scaled(60, 60, 240))
-
 
 @pytest.fixture
 def family(tmp_path: Path) -> Iterator[Family]:
