@@ -97,7 +97,7 @@ def test_another_version_makes_a_cache_stale_until_it_is_refreshed(
         made.append(package.key)
         return package_pages(disk, package, warnings)
 
-    monkeypatch.setattr(package_builder, "package_pages", pages)
+    monkeypatch.setattr("contexthall.caches.packages.pages.package_pages", pages)
     monkeypatch.setattr(package_builder, "_WORKERS", 1)
     refreshed = open_hall().refresh_cache(hall.caches.find(CACHE))
     assert made == ["kit@1.1"]

@@ -8,7 +8,6 @@ from contexthall.caches.build.package_sources import PackageChoice, PackageSourc
 from contexthall.caches.build.sources import SourceFile
 from contexthall.caches.model.source_record import SourceRecord
 from contexthall.caches.packages.environment import InstalledPackage
-from contexthall.caches.packages.pages import package_pages
 from contexthall.system.disk import Directory, Disk
 from contexthall.system.processes import Report, run_parallel
 
@@ -63,6 +62,9 @@ def _size(disk: Disk, package: InstalledPackage) -> int:
 def _write_pages(
     disk: Disk, staging: Directory, packages: Sequence[InstalledPackage], share: int, report: Report
 ) -> tuple[list[SourceFile], list[str]]:
+    # Its parsers take as long to load as the rest of the build, and few caches need them.
+    from contexthall.caches.packages.pages import package_pages  # noqa: PLC0415
+
     files: list[SourceFile] = []
     warnings: list[str] = []
     for package in packages:
