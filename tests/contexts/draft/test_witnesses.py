@@ -107,6 +107,63 @@ SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
         {"d/pom.xml": "<project><artifactId>cart</artifactId><name>Carts of Things</name></project>"},
         "Carts of Things",
     ),
+    "types that only the project sees, where nothing is public": (
+        {
+            "d/CartSink.cs": "namespace D;\n/// <summary>Puts things into carts.</summary>\nsealed class CartSink {}\n",
+            "d/ShopSink.cs": "namespace D;\ninternal class ShopSink { private class Till {} }\n",
+        },
+        "Defines `CartSink` (Puts things into carts) and `ShopSink`.",
+    ),
+    "types of a package of Java": (
+        {"d/A.java": "package d;\n/** A cart of things. */\nfinal class CartOfThings {}\n"},
+        "Defines `CartOfThings`: A cart of things.",
+    ),
+    "internal types of Kotlin": (
+        {"d/A.kt": "package d\n\n/** A cart of things. */\ninternal class CartOfThings\n\nprivate class Till\n"},
+        "Defines `CartOfThings`: A cart of things.",
+    ),
+    "exports rather than types that only the project sees": (
+        {"d/A.cs": "/// <summary>A cart of things.</summary>\npublic class CartOfThings {}\nclass Till {}\n"},
+        "Defines `CartOfThings`: A cart of things.",
+    ),
+    "a module of Ruby whose methods are its own": (
+        {"d/cart.rb": "# Carts of things.\nmodule CartOfThings\n  class << self\n    def add; end\n  end\nend\n"},
+        "Defines `CartOfThings`: Carts of things.",
+    ),
+    "code below the banner of a project": (
+        {"d/Cart.php": "<?php\n/** Shop (https://shop.example) */\n\n/** A cart of things. */\nclass ShopCart {}\n"},
+        "Defines `ShopCart`: A cart of things.",
+    ),
+    "a README below an announcement": (
+        {"d/README.md": "> ## Shop v2 Feedback\n>\n> Tell us more.\n\nCarts of things.\n"},
+        "Carts of things.",
+    ),
+    "a README below what it requires": (
+        {"d/README.md": "# Carts of Things\n\nUse of Java 17\n\nRequires a shop.\n"},
+        "Carts of Things",
+    ),
+    "a README that begins with a name": (
+        {"d/README.md": "cartRPC lets you sell things.\n"},
+        "cartRPC lets you sell things.",
+    ),
+    "a package whose comment is about an annotation": (
+        {
+            "d/package-info.java": "/** Apply CheckReturn by default to every method in this package. */\npackage d;\n",
+            "d/Cart.java": "/** A cart of things. */\npublic class ShopCart {}\n",
+        },
+        "Defines `ShopCart`: A cart of things.",
+    ),
+    "what tests are run with": (
+        {
+            "testing/TestCartApplication.java": "public class TestCartApplication {}\n",
+            "testing/CartRule.java": "/** A rule of carts. */\npublic class CartRule {}\n",
+        },
+        "Defines `CartRule`: A rule of carts.",
+    ),
+    "pages below a licence": (
+        {"docs/a.md": "<!--- Copyright somebody --->\n\n# How to buy\n"},
+        "Documentation: “How to buy”.",
+    ),
     "tests by what begins or ends their names": (
         {"tests/testing.py": "def test_it(): ...\n", "tests/make_test_carts.py": "", "tests/cart_test.py": ""},
         "Tests cart.",

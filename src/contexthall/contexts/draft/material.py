@@ -41,12 +41,14 @@ _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
 _TEST_BASE = re.compile(r"Test(?:Case|Base|Helpers?|Utils?)\.\w+$")
 _TEST_INSIDE = re.compile(r"[a-z0-9][_-]tests?[_-][a-z]")
 """As in `make_test_certificates.sh`, which holds no test unless it shows one."""
+_TEST_FIRST = re.compile(r"Tests?[A-Z]")
+"""As in `TestApplication.java`, which may be what tests are run with."""
 _HEADERS = (".h", ".hpp", ".hh")
 _LETTERS = re.compile(r"[^a-z0-9]")
 _LAST = re.compile(r"[.:]+")
 _TESTING = re.compile(
     rb"^\s*(?:@(?:Parameterized)?Test\b|@test [\"']|\[(?:Fact|Test|Theory|TestMethod)|#\[(?:tokio::)?test"
-    rb"|TEST(?:_[FP])?\(|(?:async )?def test_|func Test|(?:public )?function test"
+    rb"|TEST(?:_[FP])?\(|(?:async )?def test_|func Test|(?:public )?function test|public void test"
     rb"|(?:describe|it|test|suite)(?:\.\w+)?[ (][\"'`]|(?:should|specify) [\"'].*do$|TEST_CASE\("
     rb"|class \w+.*XCTestCase|test\(\")",
     re.MULTILINE,
@@ -149,9 +151,8 @@ def _linked(project: Project, directory: ScannedDirectory, name: str) -> bytes:
 def _holds_tests(scope: str, name: str, data: bytes) -> bool:
     if _TEST_BASE.search(name) or name.endswith(_HEADERS):
         return False
-    return (is_test(name) and not _TEST_INSIDE.search(name)) or (
-        is_test_directory(scope) and _TESTING.search(data) is not None
-    )
+    is_said = is_test(name) and not (_TEST_INSIDE.search(name) or _TEST_FIRST.match(name))
+    return is_said or ((is_test(name) or is_test_directory(scope)) and _TESTING.search(data) is not None)
 
 
 def _mentions(texts: Mapping[str, bytes], sources: Mapping[str, SourceOutline]) -> dict[str, int]:
@@ -159,7 +160,8 @@ def _mentions(texts: Mapping[str, bytes], sources: Mapping[str, SourceOutline]) 
     code = {name: data for name, data in texts.items() if not is_test(name)}
     if len(code) <= 1:
         return {}
-    lasts = {each.name: _LAST.split(each.name)[-1].encode() for source in sources.values() for each in source.exports}
+    offered = (each for source in sources.values() for each in (*source.exports, *source.inner))
+    lasts = {each.name: _LAST.split(each.name)[-1].encode() for each in offered}
     wanted = frozenset(lasts.values())
     seen = Counter(word for data in code.values() for word in wanted.intersection(_NAME.findall(data)))
     return {name: seen[last] - 1 for name, last in lasts.items() if last in seen}

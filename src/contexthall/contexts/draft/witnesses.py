@@ -114,12 +114,13 @@ def _stated(text: str, witness: str, offers: tuple[Offer, ...] = ()) -> Statemen
 
 
 def _exports(material: Material) -> Statement | None:
-    """Tell what the directory offers to others, as far as the names say something."""
+    """Tell what the directory offers to others, or else to its own project, as far as the names say something."""
     if is_test_data(material.scope):
         return None
     is_of_tests = is_test_directory(material.scope)
     code = [each for each in _code(material) if not (is_of_tests and _GENERATED.search(each[0]))]
-    found = [(name, export) for name, source in code for export in source.exports]
+    public = [(name, export) for name, source in code for export in source.exports]
+    found = public or [(name, export) for name, source in code for export in source.inner]
     offered = offers(found, material.mentions() if found else {})
     return _stated(exports_sentence(offered), EXPORTS, offered)
 

@@ -30,6 +30,11 @@ def _is_public(_data: bytes, node: Node, owner: Node | None) -> bool:
     return "public" in written or (in_interface and "private" not in written)
 
 
+def _is_inner(_data: bytes, node: Node) -> bool:
+    """Return that what is not public is seen in its package: only such types stand at the top of a file."""
+    return node.parent is not None and node.parent.type == "program"
+
+
 def _imports(data: bytes, node: Node) -> Iterator[str]:
     if node.type == "import_declaration":
         is_static = any(child.type == "static" for child in children(node))
@@ -56,6 +61,7 @@ JAVA = Language(
         methods=words("method_declaration"),
         preamble=words("package_declaration import_declaration"),
         is_public=_is_public,
+        is_inner=_is_inner,
         imports=_imports,
     ).outline,
     resolver=resolve_package,

@@ -109,9 +109,11 @@ _BOILERPLATE = re.compile(
     r"|description of\W*$|lorem ipsum|this template should help|top[- ]level package"
     r"|main (?:module|package|file|script)\W*$|(?:package|module) init"
     r"|init(?:iali[sz]e[sd]?|iali[sz]ation)? (?:file|module|package|the (?:package|module))\b"
-    r"|__init__|module dependencies|table of contents)",
+    r"|__init__|module dependencies|table of contents|apply \S+ by default)",
     re.IGNORECASE,
 )
+_BANNER = re.compile(r"(?:\S++ ){1,4}[<(\[]?https?://\S++\.?")
+"""A name and an address: the project's, above each of its files."""
 _ONLY_NAMED = re.compile(
     rf"(?:the |this )?+(?:(?:{_KINDS})(?: (?:for|of|called|named))?+ \S++|\S++ (?:{_KINDS}))[^\w]*+$", re.IGNORECASE
 )
@@ -141,6 +143,6 @@ def is_out_of_context(sentence: str) -> bool:
 def is_boilerplate(sentence: str) -> bool:
     """Return whether `sentence` says nothing of what it stands for."""
     said = known(sentence[: limits.PROSE_CHARACTERS])
-    if len(WORD.findall(said)) < _FEWESTWORDS_OF_A_SENTENCE:
+    if len(WORD.findall(said)) < _FEWESTWORDS_OF_A_SENTENCE or _BANNER.fullmatch(said):
         return True
     return bool(_BOILERPLATE.match(said) or _ONLY_NAMED.match(said))
