@@ -160,6 +160,33 @@ SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
         },
         "Defines `CartRule`: A rule of carts.",
     ),
+    "types of a package of Scala": (
+        {"d/A.scala": "package d\n\n/** A cart of things. */\nprivate[d] trait CartOfThings\n\nprivate class Till\n"},
+        "Defines `CartOfThings`: A cart of things.",
+    ),
+    "an export beside types that only the project sees": (
+        {"d/A.kt": "class CartOfThings\n\n/** A till. */\ninternal class ShopTill\n"},
+        "Defines `ShopTill` (a till) and `CartOfThings`.",
+    ),
+    "code without the title of a section": (
+        {"d/a.sh": "# === Functions of all ===\ncart_of_things() { :; }\n\n# Opens the till.\nopen_till() { :; }\n"},
+        "Defines `cart_of_things` and `open_till` (Opens the till).",
+    ),
+    "a README below a warning": (
+        {"d/README.md": "# D\n\n⚠️ this is a part of another shop, visit it.\n\nCarts of things.\n"},
+        "Carts of things.",
+    ),
+    "a README for the host": (
+        {"./a.py": "x = 1\n", ".github/README.md": "# D\n\nCarts of things.\n"},
+        "Carts of things.",
+    ),
+    "what tests have in common": (
+        {
+            "spec/support/shared.rb": "# Carts of things.\nclass SharedCarts\n  def add\n    it 'adds'\n  end\nend\n",
+            "spec/support/a.rb": "# A till.\nclass ShopTill; end\n",
+        },
+        "Defines `ShopTill` (a till) and `SharedCarts` (Carts of things).",
+    ),
     "pages below a licence": (
         {"docs/a.md": "<!--- Copyright somebody --->\n\n# How to buy\n"},
         "Documentation: “How to buy”.",
@@ -175,7 +202,7 @@ SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
 def test_the_best_witness_speaks(witness: str, tmp_path: Path) -> None:
     files, said = SAID[witness]
     drafted(tmp_path, files)
-    assert summary(tmp_path, next(iter(files)).partition("/")[0]) == said
+    assert summary(tmp_path, next(iter(files)).rpartition("/")[0]) == said
 
 
 SILENT: dict[str, dict[str, str | bytes]] = {
@@ -184,6 +211,11 @@ SILENT: dict[str, dict[str, str | bytes]] = {
     "one common name": {"d/a.js": "exports.update = function () {}\nexports.list = function () {}\n"},
     "configuration": {"d/vite.config.ts": "export const serverOptions = {}\nexport class Thing {}\n"},
     "test data": {"tests/fixtures/test_x.py": "def test_x(): ...\nclass Cart: ...\nclass Shop: ...\n"},
+    "snapshots": {
+        "tests/snapshots/a.sh": "# compdef a-test\n",
+        "tests/snapshots/b.sh": "# The other one.\n",
+        "tests/snapshots/c.md": "# How to buy\n",
+    },
     "a licence": {"d/README.md": "Copyright (c) somebody. All rights reserved.\n"},
     "half a sentence": {"d/README.md": "This directory contains files such as\n\n- a\n"},
     "a leaning sentence": {"d/README.md": "It does this because of that.\n"},

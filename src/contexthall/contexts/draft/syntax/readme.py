@@ -45,7 +45,7 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _BESIDE_THE_POINT = re.compile(
-    r"[\W_]*+(?:note\b|warning|important\b|tip\b|caution|attention|disclaimer|deprecat|update\b|news\b|new[:!]|announc"
+    r"[⚠❗🚨📢]|[\W_]*+(?:note\b|warning|important\b|tip\b|caution|attention|disclaimer|deprecat|update\b|news\b|new[:!]|announc"
     r"|(?:table of )?contents|toc\b|languages?\b|translations?\b|read (?:this|more|the)|click (?:here|on|the|to)"
     r"|see (?:the|also|our|http|`)|view the|visit|check (?:out|the)"
     r"|(?:full |the |complete |online |latest ){0,3}(?:docs|documentation|manual)\b(?: for| of)?(?: \S+)? ?"

@@ -109,7 +109,8 @@ _BOILERPLATE = re.compile(
     r"|description of\W*$|lorem ipsum|this template should help|top[- ]level package"
     r"|main (?:module|package|file|script)\W*$|(?:package|module) init"
     r"|init(?:iali[sz]e[sd]?|iali[sz]ation)? (?:file|module|package|the (?:package|module))\b"
-    r"|__init__|module dependencies|table of contents|apply \S+ by default)",
+    r"|__init__|module dependencies|table of contents|apply \S+ by default|compdef\b)"
+    r"|[=~*#-]{2}",
     re.IGNORECASE,
 )
 _BANNER = re.compile(r"(?:\S++ ){1,4}[<(\[]?https?://\S++\.?")
