@@ -42,9 +42,14 @@ def _imports(data: bytes, node: Node) -> Iterator[str]:
         yield name.rpartition(".")[0] if is_static else name
 
 
+_PLATFORMS = words("java javax jdk kotlin kotlinx scala System")
+
+
 def resolve_package(layout: Layout, name: str, _scope: str) -> str | None:
-    """Return the directory of the package that a name such as `a.b.Name` is in."""
+    """Return the directory of the package that a name such as `a.b.Name` is in; that of a platform is elsewhere."""
     parts = [part for part in name.replace("\\", ".").split(".") if part not in {"", "_", "*"}]
+    if parts and parts[0] in _PLATFORMS:
+        return None
     return layout.ending_with("/".join(parts)) or layout.ending_with("/".join(parts[:-1]))
 
 
