@@ -75,7 +75,11 @@ SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
         "Defines `Cart` with `add` and `drop`.",
     ),
     "tests": (
-        {"tests/test_cart_size.py": "def test_x(): ...\n" * 2, "tests/ShopTest.java": "", "tests/conftest.py": ""},
+        {
+            "tests/test_cart_size.py": "def test_x(): ...\n" * 2,
+            "tests/ShopTest.java": "  @Test void x() {}\n",
+            "tests/conftest.py": "",
+        },
         "Tests cart size and `Shop`.",
     ),
     "tests by what they hold": ({"test/res.json.js": "describe('res', () => {})\n"}, "Tests `res.json`."),
@@ -187,6 +191,13 @@ SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
         },
         "Defines `ShopTill` (a till) and `SharedCarts` (Carts of things).",
     ),
+    "what tests are about": (
+        {
+            "Shop.Tests/TestObjects/CartTest.cs": "public class CartTest {}\n",
+            "Shop.Tests/TestObjects/Till.cs": "/// <summary>A till of a shop.</summary>\npublic class ShopTill {}\n",
+        },
+        "Defines `ShopTill`: A till of a shop.",
+    ),
     "pages below a licence": (
         {"docs/a.md": "<!--- Copyright somebody --->\n\n# How to buy\n"},
         "Documentation: “How to buy”.",
@@ -218,6 +229,8 @@ SILENT: dict[str, dict[str, str | bytes]] = {
     },
     "a licence": {"d/README.md": "Copyright (c) somebody. All rights reserved.\n"},
     "half a sentence": {"d/README.md": "This directory contains files such as\n\n- a\n"},
+    "what leads elsewhere": {"d/README.md": "For carts of things, see the `cart` of another shop.\n"},
+    "what stands above a detail": {"d/a.h": "/*\n * By default, carts are small.\n */\n#undef LARGE\n"},
     "a leaning sentence": {"d/README.md": "It does this because of that.\n"},
     "a long sentence": {"d/README.md": "Carts of " + "very " * 100 + "large things.\n"},
     "a cut comment": {"d/a.py": f'"""Carts {"of things " * 300}."""\n'},

@@ -46,14 +46,17 @@ _TEST_INSIDE = re.compile(r"[a-z0-9][_-]tests?[_-][a-z]")
 """As in `make_test_certificates.sh`, which holds no test unless it shows one."""
 _TEST_FIRST = re.compile(r"Tests?[A-Z]")
 """As in `TestApplication.java`, which may be what tests are run with."""
+_ANNOTATED = (".cs", ".java")
+"""Of languages that mark each test: what is called `CartTest` there may be what tests are about."""
 _HELPING = words("support helpers helper shared common utils util")
 """Directories of what tests have in common: what looks like a test there is run by others."""
 _HEADERS = (".h", ".hpp", ".hh")
 _LETTERS = re.compile(r"[^a-z0-9]")
 _LAST = re.compile(r"[.:]+")
 _TESTING = re.compile(
-    rb"^\s*(?:@(?:Parameterized)?Test\b|@test [\"']|\[(?:Fact|Test|Theory|TestMethod)|#\[(?:tokio::)?test"
-    rb"|TEST(?:_[FP])?\(|(?:async )?def test_|func Test|(?:public )?function test|public void test"
+    rb"^\s*(?:@(?:\w*Test|TestFactory|TestTemplate)\b|@test [\"']"
+    rb"|\[(?:\w*Fact|\w*Theory|Test|TestCase|TestMethod)\b|#\[(?:tokio::)?test"
+    rb"|TEST(?:_[FP])?\(|(?:async )?def test_|func Test|(?:public )?function test|public (?:final )?void test"
     rb"|(?:describe|it|test|suite)(?:\.\w+)?[ (][\"'`]|(?:should|specify) [\"'].*do$|TEST_CASE\("
     rb"|class \w+.*XCTestCase|test\(\")",
     re.MULTILINE,
@@ -156,7 +159,8 @@ def _linked(project: Project, directory: ScannedDirectory, name: str) -> bytes:
 def _holds_tests(scope: str, name: str, data: bytes) -> bool:
     if _TEST_BASE.search(name) or name.endswith(_HEADERS):
         return False
-    is_said = is_test(name) and not (_TEST_INSIDE.search(name) or _TEST_FIRST.match(name))
+    must_show = _TEST_INSIDE.search(name) or _TEST_FIRST.match(name) or name.endswith(_ANNOTATED)
+    is_said = is_test(name) and not must_show
     may_be = is_test(name) or (is_test_directory(scope) and os.path.basename(scope).lower() not in _HELPING)
     return is_said or (may_be and _TESTING.search(data) is not None)
 

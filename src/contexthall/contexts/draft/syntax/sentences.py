@@ -76,6 +76,7 @@ WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]\S*+")
 _OUT_OF_CONTEXT = re.compile(
     r"(?:it|they|he|she|however|but|so|and|or|also|then|therefore|thus|otherwise|instead|additionally|furthermore"
     r"|moreover|likewise|similarly|finally|first|second|next|here|there|that|those|these (?:are|were)|in addition"
+    r"|for [^.,]{1,80}+, see|by default"
     r"|for example|e\.g|i\.e|such|as (?:above|such|you|described|mentioned|noted|of)|same as|like (?:this|the above)"
     r"|yes|no|hi|hello|welcome|we|i|my|you|your|our|if|when|once|after|before|because|since|don'?t|do not|make sure|run"
     r"|use (?:this|the|it)|for use|using|execute|open|readme|the \w+ file"
