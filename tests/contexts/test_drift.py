@@ -307,6 +307,17 @@ def test_a_directory_that_moved_takes_its_line_along_and_one_that_is_gone_loses_
     assert before.citations[0].claim == name
 
 
+def test_a_directory_that_moved_cites_its_own_files_where_they_are_now(shop: Project) -> None:
+    claim(shop, "src", "src/keys.py#rotate", "src/data.json")
+    (root_of(shop) / "src").rename(root_of(shop) / "lib")
+    write_files(root_of(shop), {"lib/data.json": "[]\n"})
+    init(shop)
+    entry = shop.drift.lock().entry("lib")
+    assert entry is not None
+    # What changed on the way is not what was cited: it stays a claim that does not hold.
+    assert [each.target for each in entry.citations] == ["lib/keys.py#rotate", "src/data.json"]
+
+
 def git(directory: Path, *arguments: str, check: bool = True) -> int:
     settings = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
     command = ["git", "-C", str(directory), *settings, *arguments]

@@ -28,7 +28,7 @@ from contexthall.contexts.answers import (
     sentence,
 )
 from contexthall.contexts.brief.brief import DEFAULT_BUDGET, Brief, ReplyFormat, pack
-from contexthall.contexts.brief.gathering import find_target, gather
+from contexthall.contexts.brief.gathering import find_target, gather, levels
 from contexthall.contexts.brief.rule_files import RuleFile, find_rules
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
 from contexthall.contexts.files.lock import Lock
@@ -225,6 +225,20 @@ class Project:
         return pack(
             shown(place), budget, gather(self.disk, self.base, target, self.drift.lock(), self.drift.look_up), form
         )
+
+    def unread_above(self, path: str) -> list[str]:
+        """Return the directories from the root down to a path whose contexts are there, but cannot be read."""
+        target = find_target(self.disk, self.base, self._real_place(self.locate(path)))
+        return [shown(place) for place in levels(target.directory) if self._is_corrupt(place)]
+
+    def _is_corrupt(self, place: str) -> bool:
+        try:
+            self.head(self.look(place), self.ledger.now())
+        except ContextMissingError:
+            return False
+        except HallError:
+            return True
+        return False
 
     def locate(self, scope: str) -> str:
         """Return which directory `scope` names, as a path from the root; ScopeError if it is not in the project."""

@@ -41,6 +41,9 @@ RUST = Layout(
 )
 
 
+JAVA = Layout({"src/main/java/shop/kotlin/reflect": ["A.kt"], "src/main/java/shop/carts": ["Cart.java"]}, {})
+
+
 @pytest.mark.parametrize(
     ("layout", "language", "scope", "name", "expected"),
     [
@@ -74,6 +77,9 @@ RUST = Layout(
         (RUST, "rust", "crates/core/src/model/user", "super::thing", ["crates/core/src/model"]),
         (RUST, "rust", "crates/cli/src", "shop_core::parse", ["crates/core"]),
         (RUST, "rust", "crates/cli/src", "serde::Serialize", []),
+        (JAVA, "kotlin", "src/main/java/shop/carts", "shop.kotlin.reflect.A", ["src/main/java/shop/kotlin/reflect"]),
+        (JAVA, "kotlin", "src/main/java/shop/carts", "kotlin.reflect.KClass", []),
+        (JAVA, "java", "src/main/java/shop/kotlin/reflect", "shop.carts.Cart", ["src/main/java/shop/carts"]),
         (Layout({".": ["__init__.py"], "db": ["__init__.py"]}, {}, "shop"), "python", ".", "shop.db", ["db"]),
     ],
 )

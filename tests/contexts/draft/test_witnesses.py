@@ -75,7 +75,11 @@ SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
         "Defines `Cart` with `add` and `drop`.",
     ),
     "tests": (
-        {"tests/test_cart_size.py": "def test_x(): ...\n" * 2, "tests/ShopTest.java": "", "tests/conftest.py": ""},
+        {
+            "tests/test_cart_size.py": "def test_x(): ...\n" * 2,
+            "tests/ShopTest.java": "  @Test void x() {}\n",
+            "tests/conftest.py": "",
+        },
         "Tests cart size and `Shop`.",
     ),
     "tests by what they hold": ({"test/res.json.js": "describe('res', () => {})\n"}, "Tests `res.json`."),
@@ -107,6 +111,97 @@ SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
         {"d/pom.xml": "<project><artifactId>cart</artifactId><name>Carts of Things</name></project>"},
         "Carts of Things",
     ),
+    "types that only the project sees, where nothing is public": (
+        {
+            "d/CartSink.cs": "namespace D;\n/// <summary>Puts things into carts.</summary>\nsealed class CartSink {}\n",
+            "d/ShopSink.cs": "namespace D;\ninternal class ShopSink { private class Till {} }\n",
+        },
+        "Defines `CartSink` (Puts things into carts) and `ShopSink`.",
+    ),
+    "types of a package of Java": (
+        {"d/A.java": "package d;\n/** A cart of things. */\nfinal class CartOfThings {}\n"},
+        "Defines `CartOfThings`: A cart of things.",
+    ),
+    "internal types of Kotlin": (
+        {"d/A.kt": "package d\n\n/** A cart of things. */\ninternal class CartOfThings\n\nprivate class Till\n"},
+        "Defines `CartOfThings`: A cart of things.",
+    ),
+    "exports rather than types that only the project sees": (
+        {"d/A.cs": "/// <summary>A cart of things.</summary>\npublic class CartOfThings {}\nclass Till {}\n"},
+        "Defines `CartOfThings`: A cart of things.",
+    ),
+    "a module of Ruby whose methods are its own": (
+        {"d/cart.rb": "# Carts of things.\nmodule CartOfThings\n  class << self\n    def add; end\n  end\nend\n"},
+        "Defines `CartOfThings`: Carts of things.",
+    ),
+    "code below the banner of a project": (
+        {"d/Cart.php": "<?php\n/** Shop (https://shop.example) */\n\n/** A cart of things. */\nclass ShopCart {}\n"},
+        "Defines `ShopCart`: A cart of things.",
+    ),
+    "a README below an announcement": (
+        {"d/README.md": "> ## Shop v2 Feedback\n>\n> Tell us more.\n\nCarts of things.\n"},
+        "Carts of things.",
+    ),
+    "a README below what it requires": (
+        {"d/README.md": "# Carts of Things\n\nUse of Java 17\n\nRequires a shop.\n"},
+        "Carts of Things",
+    ),
+    "a README that begins with a name": (
+        {"d/README.md": "cartRPC lets you sell things.\n"},
+        "cartRPC lets you sell things.",
+    ),
+    "a package whose comment is about an annotation": (
+        {
+            "d/package-info.java": "/** Apply CheckReturn by default to every method in this package. */\npackage d;\n",
+            "d/Cart.java": "/** A cart of things. */\npublic class ShopCart {}\n",
+        },
+        "Defines `ShopCart`: A cart of things.",
+    ),
+    "what tests are run with": (
+        {
+            "testing/TestCartApplication.java": "public class TestCartApplication {}\n",
+            "testing/CartRule.java": "/** A rule of carts. */\npublic class CartRule {}\n",
+        },
+        "Defines `CartRule`: A rule of carts.",
+    ),
+    "types of a package of Scala": (
+        {"d/A.scala": "package d\n\n/** A cart of things. */\nprivate[d] trait CartOfThings\n\nprivate class Till\n"},
+        "Defines `CartOfThings`: A cart of things.",
+    ),
+    "an export beside types that only the project sees": (
+        {"d/A.kt": "class CartOfThings\n\n/** A till. */\ninternal class ShopTill\n"},
+        "Defines `ShopTill` (a till) and `CartOfThings`.",
+    ),
+    "code without the title of a section": (
+        {"d/a.sh": "# === Functions of all ===\ncart_of_things() { :; }\n\n# Opens the till.\nopen_till() { :; }\n"},
+        "Defines `cart_of_things` and `open_till` (Opens the till).",
+    ),
+    "a README below a warning": (
+        {"d/README.md": "# D\n\n⚠️ this is a part of another shop, visit it.\n\nCarts of things.\n"},
+        "Carts of things.",
+    ),
+    "a README for the host": (
+        {"./a.py": "x = 1\n", ".github/README.md": "# D\n\nCarts of things.\n"},
+        "Carts of things.",
+    ),
+    "what tests have in common": (
+        {
+            "spec/support/shared.rb": "# Carts of things.\nclass SharedCarts\n  def add\n    it 'adds'\n  end\nend\n",
+            "spec/support/a.rb": "# A till.\nclass ShopTill; end\n",
+        },
+        "Defines `ShopTill` (a till) and `SharedCarts` (Carts of things).",
+    ),
+    "what tests are about": (
+        {
+            "Shop.Tests/TestObjects/CartTest.cs": "public class CartTest {}\n",
+            "Shop.Tests/TestObjects/Till.cs": "/// <summary>A till of a shop.</summary>\npublic class ShopTill {}\n",
+        },
+        "Defines `ShopTill`: A till of a shop.",
+    ),
+    "pages below a licence": (
+        {"docs/a.md": "<!--- Copyright somebody --->\n\n# How to buy\n"},
+        "Documentation: “How to buy”.",
+    ),
     "tests by what begins or ends their names": (
         {"tests/testing.py": "def test_it(): ...\n", "tests/make_test_carts.py": "", "tests/cart_test.py": ""},
         "Tests cart.",
@@ -118,7 +213,7 @@ SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
 def test_the_best_witness_speaks(witness: str, tmp_path: Path) -> None:
     files, said = SAID[witness]
     drafted(tmp_path, files)
-    assert summary(tmp_path, next(iter(files)).partition("/")[0]) == said
+    assert summary(tmp_path, next(iter(files)).rpartition("/")[0]) == said
 
 
 SILENT: dict[str, dict[str, str | bytes]] = {
@@ -127,8 +222,15 @@ SILENT: dict[str, dict[str, str | bytes]] = {
     "one common name": {"d/a.js": "exports.update = function () {}\nexports.list = function () {}\n"},
     "configuration": {"d/vite.config.ts": "export const serverOptions = {}\nexport class Thing {}\n"},
     "test data": {"tests/fixtures/test_x.py": "def test_x(): ...\nclass Cart: ...\nclass Shop: ...\n"},
+    "snapshots": {
+        "tests/snapshots/a.sh": "# compdef a-test\n",
+        "tests/snapshots/b.sh": "# The other one.\n",
+        "tests/snapshots/c.md": "# How to buy\n",
+    },
     "a licence": {"d/README.md": "Copyright (c) somebody. All rights reserved.\n"},
     "half a sentence": {"d/README.md": "This directory contains files such as\n\n- a\n"},
+    "what leads elsewhere": {"d/README.md": "For carts of things, see the `cart` of another shop.\n"},
+    "what stands above a detail": {"d/a.h": "/*\n * By default, carts are small.\n */\n#undef LARGE\n"},
     "a leaning sentence": {"d/README.md": "It does this because of that.\n"},
     "a long sentence": {"d/README.md": "Carts of " + "very " * 100 + "large things.\n"},
     "a cut comment": {"d/a.py": f'"""Carts {"of things " * 300}."""\n'},

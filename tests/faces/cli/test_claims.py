@@ -67,7 +67,7 @@ def test_a_claim_that_is_there_gets_its_evidence(project: Path, capfd: pytest.Ca
     capfd.readouterr()
     assert run(["show", "src", "--field", "decisions"]) == 0
     words = "stale (evidence; modified keys.py)\n"
-    words += "decisions/1 in doubt: One file It cites src/keys.py#rotate, which has changed.\n"
+    words += "decisions/1 in doubt: One file. It cites src/keys.py#rotate, which has changed.\n"
     assert capfd.readouterr().err == words
 
 
@@ -112,6 +112,9 @@ def test_where_nothing_can_be_drafted_the_first_note_begins_the_context(
         (["src", "--constraint", "a", "--cite", "gone.py"], "cannot be cited"),
         (["src", "--constraint", "a", "--cite", "link.py"], "cannot be cited"),
         (["src", "--constraint", "a", "--cite", "docs"], "cannot be cited"),
+        (["src", "--constraint", "a", "--cite", ".context.lock"], "changes with every note"),
+        (["src", "--constraint", "a", "--cite", "src/.context.yaml"], "changes with every note"),
+        (["src", "--constraint", "a", "--cite", ".git/config"], "in every clone"),
         (["src", "--constraint", "a", "--cite", "src/keys.py#gone"], "no such definition"),
         (["src", "--constraint", "a", "--cite", "README.md#P"], "no such definition"),
         (["..", "--constraint", "a"], "path traversal"),
@@ -215,3 +218,29 @@ def test_check_accepts_drift_below_the_chosen_one(project: Path) -> None:
 def test_check_reads_standard_input_only(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["check", "--changed", "names.txt"]) == 1
     assert "--changed takes -" in capfd.readouterr().err
+
+
+def test_a_brief_says_which_contexts_cannot_be_read(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["brief", "src/keys.py"]) == 0
+    assert "nobody has written anything" in capfd.readouterr().err
+    context = project / "src/.context.yaml"
+    context.write_text(f"<<<<<<< ours\n{context.read_text()}=======\n>>>>>>> theirs\n")
+    assert run(["brief", "src/keys.py"]) == 0
+    assert capfd.readouterr().err == "the context of src cannot be read; `context validate` says why\n"
+
+
+def test_status_says_that_the_lock_has_conflict_marks(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    lock, words = project / ".context.lock", ".context.lock has conflict marks; `context rehash` mends it\n"
+    lock.write_text(f"<<<<<<< ours\n{lock.read_text()}=======\n>>>>>>> theirs\n")
+    assert run(["status"]) == 0
+    assert words in capfd.readouterr().err
+    assert run(["rehash"]) == run(["status"]) == 0
+    assert words not in capfd.readouterr().err
+
+
+def test_a_claim_in_doubt_is_a_sentence_before_what_it_cites(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run(["note", "src", "--constraint", "Never log a key", "--cite", "src/keys.py#rotate"])
+    (project / "src/keys.py").write_text(CHANGED)
+    assert run(["show", "src"]) == 0
+    words = "constraints/1 in doubt: Never log a key. It cites src/keys.py#rotate, which has changed.\n"
+    assert words in capfd.readouterr().err

@@ -33,7 +33,7 @@ from contexthall.contexts.draft.plan import (
 from contexthall.contexts.draft.syntax.sentences import first_sentence
 from contexthall.contexts.draft.witnesses import WRITTEN, Statement
 from contexthall.contexts.files.lock import LOCK_FILE, Lock, LockEntry, either
-from contexthall.contexts.files.lock_file import Decision, gone, settled, update_lock
+from contexthall.contexts.files.lock_file import Decision, gone, moved_citations, settled, update_lock
 from contexthall.contexts.files.merge import derived_fields, digests
 from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
 from contexthall.contexts.files.yaml_text import Value
@@ -233,7 +233,8 @@ class _Drafting:
         for scope, written in self._written.items():
             before = lock.entry(scope) or lock.entry(written.moved_from) or LockEntry()
             after = written.entry or before
-            entries[scope] = after._replace(citations=before.citations) if after != LockEntry() else None
+            cited = moved_citations(self._project.drift, before.citations, written.moved_from, scope)
+            entries[scope] = after._replace(citations=cited) if after != LockEntry() else None
         there = {shown(each.scope) for each in self._overview.directories if each.context}
         return gone(self._project, lock.scopes, {*there, *entries}) | entries
 

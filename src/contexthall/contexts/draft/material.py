@@ -20,9 +20,10 @@ from contexthall.contexts.draft.languages.table import LANGUAGES, language_of, m
 from contexthall.contexts.draft.project_facts import package_manager
 from contexthall.contexts.draft.syntax.readme import is_aside, page_title, readme_sentence
 from contexthall.contexts.project import Project
-from contexthall.contexts.scan.directories import ScannedDirectory, is_source
+from contexthall.contexts.scan.directories import ROOT, ScannedDirectory, is_source
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, PathMissingError
+from contexthall.core.parsing import words
 from contexthall.core.paths import shown
 from contexthall.system.disk import Disk
 
@@ -37,16 +38,25 @@ _READMES = (
     "package.md",
     "module.md",
 )
+_HOSTED = ".github/README.md"
+"""Where GitHub looks for the README of a project first."""
 _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
 _TEST_BASE = re.compile(r"Test(?:Case|Base|Helpers?|Utils?)\.\w+$")
 _TEST_INSIDE = re.compile(r"[a-z0-9][_-]tests?[_-][a-z]")
 """As in `make_test_certificates.sh`, which holds no test unless it shows one."""
+_TEST_FIRST = re.compile(r"Tests?[A-Z]")
+"""As in `TestApplication.java`, which may be what tests are run with."""
+_ANNOTATED = (".cs", ".java")
+"""Of languages that mark each test: what is called `CartTest` there may be what tests are about."""
+_HELPING = words("support helpers helper shared common utils util")
+"""Directories of what tests have in common: what looks like a test there is run by others."""
 _HEADERS = (".h", ".hpp", ".hh")
 _LETTERS = re.compile(r"[^a-z0-9]")
 _LAST = re.compile(r"[.:]+")
 _TESTING = re.compile(
-    rb"^\s*(?:@(?:Parameterized)?Test\b|@test [\"']|\[(?:Fact|Test|Theory|TestMethod)|#\[(?:tokio::)?test"
-    rb"|TEST(?:_[FP])?\(|(?:async )?def test_|func Test|(?:public )?function test"
+    rb"^\s*(?:@(?:\w*Test|TestFactory|TestTemplate)\b|@test [\"']"
+    rb"|\[(?:\w*Fact|\w*Theory|Test|TestCase|TestMethod)\b|#\[(?:tokio::)?test"
+    rb"|TEST(?:_[FP])?\(|(?:async )?def test_|func Test|(?:public )?function test|public (?:final )?void test"
     rb"|(?:describe|it|test|suite)(?:\.\w+)?[ (][\"'`]|(?:should|specify) [\"'].*do$|TEST_CASE\("
     rb"|class \w+.*XCTestCase|test\(\")",
     re.MULTILINE,
@@ -112,7 +122,7 @@ def _readme(project: Project, directory: ScannedDirectory) -> str:
         data = _read(project.disk, directory, name) if seen[name] == "file" else _linked(project, directory, name)
         if said := readme_sentence(data, name) or _title_of(data, name, directory):
             return said
-    return ""
+    return readme_sentence(_read(project.disk, directory, _HOSTED), _HOSTED) if directory.scope == ROOT else ""
 
 
 def _title_of(data: bytes, name: str, directory: ScannedDirectory) -> str:
@@ -149,9 +159,10 @@ def _linked(project: Project, directory: ScannedDirectory, name: str) -> bytes:
 def _holds_tests(scope: str, name: str, data: bytes) -> bool:
     if _TEST_BASE.search(name) or name.endswith(_HEADERS):
         return False
-    return (is_test(name) and not _TEST_INSIDE.search(name)) or (
-        is_test_directory(scope) and _TESTING.search(data) is not None
-    )
+    must_show = _TEST_INSIDE.search(name) or _TEST_FIRST.match(name) or name.endswith(_ANNOTATED)
+    is_said = is_test(name) and not must_show
+    may_be = is_test(name) or (is_test_directory(scope) and os.path.basename(scope).lower() not in _HELPING)
+    return is_said or (may_be and _TESTING.search(data) is not None)
 
 
 def _mentions(texts: Mapping[str, bytes], sources: Mapping[str, SourceOutline]) -> dict[str, int]:
@@ -159,7 +170,8 @@ def _mentions(texts: Mapping[str, bytes], sources: Mapping[str, SourceOutline]) 
     code = {name: data for name, data in texts.items() if not is_test(name)}
     if len(code) <= 1:
         return {}
-    lasts = {each.name: _LAST.split(each.name)[-1].encode() for source in sources.values() for each in source.exports}
+    offered = (each for source in sources.values() for each in (*source.exports, *source.inner))
+    lasts = {each.name: _LAST.split(each.name)[-1].encode() for each in offered}
     wanted = frozenset(lasts.values())
     seen = Counter(word for data in code.values() for word in wanted.intersection(_NAME.findall(data)))
     return {name: seen[last] - 1 for name, last in lasts.items() if last in seen}

@@ -99,6 +99,8 @@ def _code(material: Material) -> list[tuple[str, SourceOutline]]:
 
 def _modules(material: Material) -> Statement | None:
     """Tell of several files what each says of itself, if most of them do; what several say alike is of none."""
+    if is_fixture(material.scope):
+        return None
     code = [(name, source) for name, source in _code(material) if name not in FRONT_FILES]
     repeated = Counter(source.doc for _, source in code)
     own = [(name.rpartition(".")[0], source.doc) for name, source in code if source.doc and repeated[source.doc] == 1]
@@ -114,14 +116,18 @@ def _stated(text: str, witness: str, offers: tuple[Offer, ...] = ()) -> Statemen
 
 
 def _exports(material: Material) -> Statement | None:
-    """Tell what the directory offers to others, as far as the names say something."""
+    """Tell what the directory offers to others, or else to its own project, as far as the names say something."""
     if is_test_data(material.scope):
         return None
     is_of_tests = is_test_directory(material.scope)
     code = [each for each in _code(material) if not (is_of_tests and _GENERATED.search(each[0]))]
-    found = [(name, export) for name, source in code for export in source.exports]
-    offered = offers(found, material.mentions() if found else {})
-    return _stated(exports_sentence(offered), EXPORTS, offered)
+    public = [(name, export) for name, source in code for export in source.exports]
+    inner = [(name, export) for name, source in code for export in source.inner]
+    mentions = material.mentions() if public or inner else {}
+    for offered in (offers(public, mentions), offers([*public, *inner], mentions)):
+        if text := exports_sentence(offered):
+            return Statement(text, EXPORTS, offered)
+    return None
 
 
 def _tests(material: Material) -> Statement | None:
@@ -152,7 +158,7 @@ def _subject(name: str) -> str:
 
 def _pages(material: Material) -> Statement | None:
     """Tell the titles of pages, where a directory is one of documentation."""
-    pages = material.titles()
+    pages = {} if is_fixture(material.scope) else material.titles()
     code = [name for name in material.names if not (is_prose(name) or name in pages)]
     titles = [*dict.fromkeys(filter(None, pages.values()))]
     if not titles or len(code) > len(titles):

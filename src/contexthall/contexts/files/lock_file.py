@@ -89,3 +89,15 @@ def _settled(either: list[str], now: str | None) -> str:
 def _renew(judge: DriftJudge, citation: Citation) -> Citation:
     """Cite what is there now; what is gone cannot be cited, and stays a claim that does not hold."""
     return citation._replace(digest=judge.look_up(citation) or citation.digest)
+
+
+def moved_citations(judge: DriftJudge, citations: Iterable[Citation], old: str, new: str) -> tuple[Citation, ...]:
+    """Return what a directory cites after a move: its own files where they are now, if they are what was cited."""
+    return tuple(_move(judge, each, old, new) for each in citations)
+
+
+def _move(judge: DriftJudge, citation: Citation, old: str, new: str) -> Citation:
+    if not old or not citation.path.startswith(f"{old}/") or judge.look_up(citation) is not None:
+        return citation
+    moved = citation._replace(path=new + citation.path.removeprefix(old))
+    return moved if judge.look_up(moved) == citation.digest else citation

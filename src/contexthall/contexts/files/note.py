@@ -10,7 +10,7 @@ from contexthall.contexts.files import yaml_text
 from contexthall.contexts.files.claims import CLAIM_FIELDS, Claim, claims_of
 from contexthall.contexts.files.context_file import read_context
 from contexthall.contexts.files.edit import append_item
-from contexthall.contexts.files.lock import Citation, Lock, LockEntry
+from contexthall.contexts.files.lock import LOCK_FILE, Citation, Lock, LockEntry
 from contexthall.contexts.files.lock_file import update_lock
 from contexthall.contexts.files.schema import CONTEXT_FILE, MAINTENANCE, VERSION, in_order
 from contexthall.contexts.files.writing import as_bytes, as_text, look_at_itself, put, readable_contents, rewrite
@@ -23,6 +23,8 @@ from contexthall.core.errors import DiskError, ScopeError, UsageError
 from contexthall.core.paths import shown
 
 _PLACE = re.compile(rf"({'|'.join(CLAIM_FIELDS)})/([0-9a-f]+)")
+
+_NO_EVIDENCE = re.compile(rf"(?:^|/)(?:\.git(?:/|$)|(?:{re.escape(CONTEXT_FILE)}|{re.escape(LOCK_FILE)})$)")
 
 
 class Noted(NamedTuple):
@@ -98,6 +100,8 @@ def cite(project: Project, place: str, claim: Claim, target: str) -> Citation:
     for base in dict.fromkeys((".", place)):
         with suppress(ScopeError):
             found = project.locate(os.path.join(base, path))
+            if _NO_EVIDENCE.search(found):
+                raise UsageError(f"{target} cannot be cited: it changes with every note or in every clone")
             citation = Citation(claim.name, shown(found), symbol)
             with suppress(DiskError):
                 digest = project.drift.digest(found, symbol)

@@ -89,6 +89,8 @@ def status(must_be_fresh: bool, drift: str | None, strict: bool, as_json: bool, 
         raise CheckFailedError("; ".join(counts), hint="; ".join(remedies))
     if not as_json:
         say_unread(listing.unread)
+        if project.drift.lock().has_conflict:
+            say(".context.lock has conflict marks; `context rehash` mends it")
         for words in counts:
             say(words)
 
@@ -257,4 +259,5 @@ def _changed(freshness: FreshnessReport) -> str:
 def _doubts(freshness: FreshnessReport) -> Iterator[str]:
     """Yield each claim that does not hold beside what changed."""
     for claim, citation, verdict in freshness.drift.failing:
-        yield f"{claim.place} in doubt: {claim.text} It cites {citation.target}, which {_BECAME[verdict]}."
+        stop = "" if claim.text.endswith((".", "!", "?")) else "."
+        yield f"{claim.place} in doubt: {claim.text}{stop} It cites {citation.target}, which {_BECAME[verdict]}."

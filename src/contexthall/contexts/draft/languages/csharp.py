@@ -30,6 +30,11 @@ def _is_public(data: bytes, node: Node, owner: Node | None) -> bool:
     return "public" in modifiers or (in_interface and not modifiers & {"private", "internal", "protected"})
 
 
+def _is_inner(data: bytes, node: Node) -> bool:
+    modifiers = {text(data, child) for child in children(node) if child.type == "modifier"}
+    return not modifiers & {"private", "protected", "file"}
+
+
 def _imports(data: bytes, node: Node) -> Iterator[str]:
     if node.type == "using_directive":
         yield next((text(data, each) for each in children(node) if each.type in {"identifier", "qualified_name"}), "")
@@ -69,6 +74,7 @@ CSHARP = Language(
         preamble=words("using_directive namespace_declaration file_scoped_namespace_declaration"),
         doc_marks=("///", "/**"),
         is_public=_is_public,
+        is_inner=_is_inner,
         imports=_imports,
         prose=_prose,
     ).outline,

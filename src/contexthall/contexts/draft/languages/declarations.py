@@ -23,6 +23,11 @@ def always(_data: bytes, _node: Node, _owner: Node | None) -> bool:
     return True
 
 
+def never(_data: bytes, _node: Node) -> bool:
+    """Return that nothing but what is public is seen elsewhere."""
+    return False
+
+
 def no_imports(_data: bytes, _node: Node) -> Iterable[str]:
     """Return that a node imports nothing."""
     return ()
@@ -51,6 +56,8 @@ class Declarations(NamedTuple):
     """How comments begin that are about a declaration."""
     is_public: Callable[[bytes, Node, Node | None], bool] = always
     """Of a declaration, and the type that it is a member of."""
+    is_inner: Callable[[bytes, Node], bool] = never
+    """Of a declaration that is not public: whether the other files of its package or project may use it."""
     imports: Callable[[bytes, Node], Iterable[str]] = no_imports
     name: Callable[[bytes, Node], str] = name_field
     prose: Callable[[Sequence[str]], str] = comment_prose
@@ -63,14 +70,18 @@ class Declarations(NamedTuple):
         """Read a file, piece by piece."""
         doc: str | None = None
         exports: list[Export] = []
+        inner: list[Export] = []
         imports: list[str] = []
         for piece in pieces:
             doc = self._file_doc(piece) if doc is None else doc
             for node, above, holder in self._declared(piece.data, piece.statements()):
                 imports += self.imports(piece.data, node)
                 if node.type in self.types or (node.type in self.others and not self._is_member(node)):
-                    exports += self._exports(piece.data, node, above, holder)
-        return outline(doc or "", exports, imports)
+                    if self.is_public(piece.data, node, None):
+                        exports += self._exports(piece.data, node, above, holder)
+                    elif node.type in self.types and self.is_inner(piece.data, node):
+                        inner += self._exports(piece.data, node, above, holder)
+        return outline(doc or "", exports, imports)._replace(inner=tuple(each for each in inner if each.signature))
 
     def _declared(
         self, data: bytes, nodes: Iterable[Node], holder: str = "", levels: int = limits.SOURCE_BLOCK_LEVELS
@@ -90,7 +101,7 @@ class Declarations(NamedTuple):
 
     def _exports(self, data: bytes, node: Node, above: Sequence[str], holder: str) -> Iterator[Export]:
         name = self.name(data, node)
-        if not name or not self.is_public(data, node, None):
+        if not name:
             return
         docs = [each for each in above if each.startswith(self.doc_marks)]
         if any(":nodoc:" in each or "@internal" in each for each in docs):

@@ -30,6 +30,11 @@ def _is_public(_data: bytes, node: Node, owner: Node | None) -> bool:
     return "public" in written or (in_interface and "private" not in written)
 
 
+def _is_inner(_data: bytes, node: Node) -> bool:
+    """Return that what is not public is seen in its package: only such types stand at the top of a file."""
+    return node.parent is not None and node.parent.type == "program"
+
+
 def _imports(data: bytes, node: Node) -> Iterator[str]:
     if node.type == "import_declaration":
         is_static = any(child.type == "static" for child in children(node))
@@ -37,9 +42,14 @@ def _imports(data: bytes, node: Node) -> Iterator[str]:
         yield name.rpartition(".")[0] if is_static else name
 
 
+_PLATFORMS = words("java javax jdk kotlin kotlinx scala System")
+
+
 def resolve_package(layout: Layout, name: str, _scope: str) -> str | None:
-    """Return the directory of the package that a name such as `a.b.Name` is in."""
+    """Return the directory of the package that a name such as `a.b.Name` is in; that of a platform is elsewhere."""
     parts = [part for part in name.replace("\\", ".").split(".") if part not in {"", "_", "*"}]
+    if parts and parts[0] in _PLATFORMS:
+        return None
     return layout.ending_with("/".join(parts)) or layout.ending_with("/".join(parts[:-1]))
 
 
@@ -56,6 +66,7 @@ JAVA = Language(
         methods=words("method_declaration"),
         preamble=words("package_declaration import_declaration"),
         is_public=_is_public,
+        is_inner=_is_inner,
         imports=_imports,
     ).outline,
     resolver=resolve_package,

@@ -29,6 +29,11 @@ def _is_public(data: bytes, node: Node, _owner: Node | None) -> bool:
     return _HIDDEN.isdisjoint(text(data, child) for child in children(modifiers))
 
 
+def _is_inner(data: bytes, node: Node) -> bool:
+    modifiers = first_child(node)
+    return modifiers is not None and any(text(data, child) == "internal" for child in children(modifiers))
+
+
 def _imports(data: bytes, node: Node) -> Iterator[str]:
     if node.type == "import":
         yield next((text(data, child) for child in children(node) if child.is_named), "")
@@ -66,6 +71,7 @@ KOTLIN = Language(
         bodies=words("class_body enum_class_body function_body"),
         preamble=words("package_header import file_annotation"),
         is_public=_is_public,
+        is_inner=_is_inner,
         imports=_imports,
         name=_name,
         prose=_prose,

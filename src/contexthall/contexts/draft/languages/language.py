@@ -42,6 +42,8 @@ class SourceOutline(NamedTuple):
     """What it imports, as written, each once, in the order of the file."""
     names: frozenset[str] = frozenset()
     """Which names it takes from what it imports, as far as they stand beside an import and not in it."""
+    inner: tuple[Export, ...] = ()
+    """Types that only the code around them may use: they are not exported, but tell what a directory is about."""
     is_parsed: bool = True
     """False if it was too large, took too long, or broke its reader: then what it says is not known."""
 
@@ -146,7 +148,7 @@ class Language(NamedTuple):
         whole = takewhile(lambda piece: not piece.is_damaged, found) if self.needs_whole_file else found
         outline = self.outline(_counted(whole, parsed))
         told = outline._replace(is_parsed=sum(parsed) == len(data.removeprefix(BOM_UTF8)))
-        return told._replace(exports=()) if is_hidden else told
+        return told._replace(exports=(), inner=()) if is_hidden else told
 
 
 def _counted(pieces: Iterable[Piece], sizes: list[int]) -> Iterator[Piece]:

@@ -18,6 +18,7 @@ from contexthall.core.parsing import children, text, words
 
 _TYPES = words("class module")
 _METHODS = words("method singleton_method")
+_OWN = _METHODS | words("assignment singleton_class")
 _HIDING = words("private protected private_class_method private_constant")
 
 
@@ -28,7 +29,7 @@ def _is_public(data: bytes, node: Node, owner: Node | None) -> bool:
         return True
     # A module that only holds others is the first half of their names.
     body = node.child_by_field_name("body")
-    return body is not None and any(child.type in {*_METHODS, "assignment"} for child in children(body))
+    return body is not None and any(child.type in _OWN for child in children(body))
 
 
 def _is_above_private(data: bytes, node: Node) -> bool:

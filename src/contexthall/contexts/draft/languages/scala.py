@@ -17,6 +17,7 @@ from contexthall.contexts.draft.syntax.comments import comment_prose
 from contexthall.contexts.draft.syntax.signatures import Notation
 from contexthall.core.parsing import Piece, children, text, words
 
+_INNER = re.compile(r"\b(?:private|protected)\[(?!this\])")
 _HIDDEN = re.compile(r"\b(?:private|protected|override)\b")
 _REFERENCE = re.compile(r"\[\[([^\[\]\s]+)(?:\s+([^\[\]]*))?\]\]")
 
@@ -24,6 +25,10 @@ _REFERENCE = re.compile(r"\[\[([^\[\]\s]+)(?:\s+([^\[\]]*))?\]\]")
 def _is_public(data: bytes, node: Node, _owner: Node | None) -> bool:
     modifiers = next((child for child in children(node) if child.type == "modifiers"), None)
     return modifiers is None or not _HIDDEN.search(text(data, modifiers))
+
+
+def _is_inner(data: bytes, node: Node) -> bool:
+    return any(_INNER.search(text(data, child)) for child in children(node) if child.type == "modifiers")
 
 
 def _imports(data: bytes, node: Node) -> Iterator[str]:
@@ -47,6 +52,7 @@ _DECLARATIONS = Declarations(
     bodies=words("template_body enum_body"),
     preamble=words("package_clause import_declaration"),
     is_public=_is_public,
+    is_inner=_is_inner,
     imports=_imports,
     prose=_prose,
 )

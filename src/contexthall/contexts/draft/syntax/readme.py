@@ -45,13 +45,14 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _BESIDE_THE_POINT = re.compile(
-    r"[\W_]*+(?:note\b|warning|important\b|tip\b|caution|attention|disclaimer|deprecat|update\b|news\b|new[:!]|announc"
+    r"[⚠❗🚨📢]|[\W_]*+(?:note\b|warning|important\b|tip\b|caution|attention|disclaimer|deprecat|update\b|news\b|new[:!]|announc"
     r"|(?:table of )?contents|toc\b|languages?\b|translations?\b|read (?:this|more|the)|click (?:here|on|the|to)"
     r"|see (?:the|also|our|http|`)|view the|visit|check (?:out|the)"
     r"|(?:full |the |complete |online |latest ){0,3}(?:docs|documentation|manual)\b(?: for| of)?(?: \S+)? ?"
     r"(?::|is|are|can|may|at|lives?|available|has)"
     r"|(?:to )?install\b|pip install|npm install|download\b|you can (?:install|find|download|read|use)"
     r"|for (?:more|further|full|detailed?|the latest|usage|documentation|installation)|if you|please|thanks?\b"
+    r"|use of \w+ [\d.]+|(?:requires|needs) "
     r"|star (?:us|this)|sponsor|support(?:ed)? by|this (?:readme|document|page) |looking for|made with"
     r"|(?:source(?: code)?|version|author|licen[cs]e|website|home ?page|statu|repository|code|issue|maintainer|contact"
     r"|changelog|release|requirement|python|date|url|web|bug report|tracker|package|demo|try it)s? ?:)",
@@ -114,6 +115,7 @@ def _told_of(paragraph: str, title: str) -> str:
         return ""
     is_in_the_middle = (
         sentence[0].islower()
+        and sentence.split(" ")[0].islower()
         and not _NAMED_FIRST.match(sentence)
         and not title.lower().startswith(sentence.split(" ")[0].lower())
     )
@@ -137,7 +139,7 @@ def page_title(data: bytes, name: str) -> str:
     if name.lower().endswith((".html", ".htm")):
         found = _HTML_TITLE.search(text)
         return _as_title(html.unescape(found[1])) if found else ""
-    lines = text.splitlines()
+    lines = without_comments(text).lstrip().splitlines()
     if lines and (mark := lines[0].rstrip()) in _FRONT_MATTER:
         end = until(lines, 1, lambda line: line.rstrip() == mark)
         titles = (found[1] for line in lines[1:end] if (found := _TITLE_KEY.match(line)))
@@ -188,7 +190,7 @@ def _of_the_whole(found: Iterable[ProseBlock]) -> Iterator[ProseBlock]:
 def _is_prose(paragraph: str) -> bool:
     """Return whether a paragraph is prose: unlike badges, menus and addresses, it has words of its own."""
     own = _LINKED.sub(" ", _IMAGE.sub("", paragraph))
-    return len(WORD.findall(own)) >= _FEWEST_WORDS and not paragraph.lstrip().startswith("[!")
+    return len(WORD.findall(own)) >= _FEWEST_WORDS and not paragraph.lstrip().startswith(("[!", "#"))
 
 
 def _is_telling(sentence: str) -> bool:

@@ -76,6 +76,7 @@ WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]\S*+")
 _OUT_OF_CONTEXT = re.compile(
     r"(?:it|they|he|she|however|but|so|and|or|also|then|therefore|thus|otherwise|instead|additionally|furthermore"
     r"|moreover|likewise|similarly|finally|first|second|next|here|there|that|those|these (?:are|were)|in addition"
+    r"|for [^.,]{1,80}+, see|by default"
     r"|for example|e\.g|i\.e|such|as (?:above|such|you|described|mentioned|noted|of)|same as|like (?:this|the above)"
     r"|yes|no|hi|hello|welcome|we|i|my|you|your|our|if|when|once|after|before|because|since|don'?t|do not|make sure|run"
     r"|use (?:this|the|it)|for use|using|execute|open|readme|the \w+ file"
@@ -109,9 +110,12 @@ _BOILERPLATE = re.compile(
     r"|description of\W*$|lorem ipsum|this template should help|top[- ]level package"
     r"|main (?:module|package|file|script)\W*$|(?:package|module) init"
     r"|init(?:iali[sz]e[sd]?|iali[sz]ation)? (?:file|module|package|the (?:package|module))\b"
-    r"|__init__|module dependencies|table of contents)",
+    r"|__init__|module dependencies|table of contents|apply \S+ by default|compdef\b)"
+    r"|[=~*#-]{2}",
     re.IGNORECASE,
 )
+_BANNER = re.compile(r"(?:\S++ ){1,4}[<(\[]?https?://\S++\.?")
+"""A name and an address: the project's, above each of its files."""
 _ONLY_NAMED = re.compile(
     rf"(?:the |this )?+(?:(?:{_KINDS})(?: (?:for|of|called|named))?+ \S++|\S++ (?:{_KINDS}))[^\w]*+$", re.IGNORECASE
 )
@@ -141,6 +145,6 @@ def is_out_of_context(sentence: str) -> bool:
 def is_boilerplate(sentence: str) -> bool:
     """Return whether `sentence` says nothing of what it stands for."""
     said = known(sentence[: limits.PROSE_CHARACTERS])
-    if len(WORD.findall(said)) < _FEWESTWORDS_OF_A_SENTENCE:
+    if len(WORD.findall(said)) < _FEWESTWORDS_OF_A_SENTENCE or _BANNER.fullmatch(said):
         return True
     return bool(_BOILERPLATE.match(said) or _ONLY_NAMED.match(said))
