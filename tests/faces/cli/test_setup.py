@@ -456,11 +456,47 @@ def test_a_journal_in_the_project_is_nobodys(shop: Path) -> None:
         ({"tests/docs": ["a.md", "b.md"], ".": ["README.md"]}, ["."]),
         ({"data": ["a.txt", "b.txt"]}, []),
         ({"b": ["a.md", "b.md"], "a": ["a.md", "b.md"], "c": ["a.md", "b.md", "c.md"]}, ["c", "a", "b"]),
+        ({"docs": ["a.md"], ".": ["README.md", "setup.py"]}, [".", "docs"]),
+        ({"docs": ["a.md"], ".": ["AGENTS.md", "CLAUDE.md", "index.html", "requirements.txt"]}, ["docs"]),
+        ({".": ["AGENTS.md", "main.py"]}, []),
         ({"shop": ["a.py"], "shop/templates": ["a.html", "b.html", "c.html"]}, []),
     ],
 )
 def test_folders_of_documents_are_found(files: dict[str, list[str]], found: list[str]) -> None:
     assert [each.scope for each in find_folders(files)] == found
+
+
+def test_the_plan_counts_what_a_build_takes(typed: Typed, shop: Path) -> None:
+    (shop / "docs" / "templates").mkdir()
+    (shop / "docs" / "templates" / "nav.html").write_text("<p>Keys, people.</p>\n")
+    (shop / "docs" / "notes.txt").write_text("Ask Ada.\n")
+    assert "build    docs, 4 documents," in typed("setup", "--dry-run")[1]
+    assert "built docs: 4 documents" in typed("setup", "--yes")[2]
+
+
+def test_what_stands_at_the_top_of_a_project_has_a_cache_of_its_own(typed: Typed, shop: Path) -> None:
+    (shop / "README.md").write_text("# Shop\n\n## How to install it\n\nType `pip install shop`.\n")
+    (shop / "CHANGELOG.md").write_text("# Changes\n\n## 1.0\n\nFirst.\n")
+    (shop / "requirements.txt").write_text("click\n")
+    (shop / "src" / "notes.md").write_text("# Notes\n")
+    code, out, err = typed("setup", "--yes")
+    assert code == 0
+    assert "build    2 documents at the top, as the cache project" in out
+    assert "built project: 2 documents" in err
+    assert "pip install shop" in typed("ask", "How do I install it?")[1]
+    assert typed("status", "--check")[0] == 0
+    (shop / "src" / "more.md").write_text("# More\n")
+    assert "fresh" in next(line for line in typed("status")[1].splitlines() if " project " in line)
+
+
+def test_a_cache_of_the_whole_project_is_fresh_after_agents_md_is_written(typed: Typed, shop: Path) -> None:
+    shutil.rmtree(shop / "docs")
+    (shop / "README.md").write_text("# Shop\n\nSells things.\n")
+    code, out, _ = typed("setup", "--yes")
+    assert code == 0
+    assert "build    the whole project, 1 document, as the cache documents" in out
+    assert (shop / "AGENTS.md").exists()
+    assert typed("status", "--check")[0] == 0
 
 
 def test_a_cache_is_named_after_its_folder() -> None:

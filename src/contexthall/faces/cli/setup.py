@@ -146,7 +146,7 @@ def _is_agreed() -> bool:
 
 def _plan(hall: Hall, parts: frozenset[str]) -> SetupPlan:
     folders = hall.document_folders() if "caches" in parts else []
-    chosen = sorted(folders[: limits.SETUP_CACHES])
+    chosen = sorted(folders[: limits.SETUP_CACHES], key=lambda each: (each.is_top, each))
     built = {os.path.basename(each.path) for each in hall.caches.list_caches()} if folders else set()
     clients, knowing = _clients(hall) if "clients" in parts else ([], [])
     contexts, updated = _contexts(hall) if "contexts" in parts else (0, [])
@@ -222,12 +222,19 @@ def _plan_lines(hall: Hall, plan: SetupPlan) -> Iterator[str]:
 
 def _cache_lines(plan: SetupPlan) -> Iterator[str]:
     for folder in plan.folders:
-        yield f"  build    {folder.scope}, {counted(folder.documents, 'document')}, as the cache {folder.cache}"
+        yield f"  build    {_sources(folder)}, as the cache {folder.cache}"
     for name in plan.built_already:
         yield f"  -        the cache {name} is there already"
     if plan.left_out:
         names = first_few([each.scope for each in plan.left_out])
         yield f"  -        left out: {names}; `context build --sources DIR --cache .context/caches/NAME` adds one"
+
+
+def _sources(folder: "DocumentFolder") -> str:
+    documents = counted(folder.documents, "document")
+    if folder.is_top:
+        return f"{documents} at the top"
+    return f"{'the whole project' if folder.scope == os.curdir else folder.scope}, {documents}"
 
 
 def _do(choice: HallChoice, hall: Hall, plan: SetupPlan) -> None:
@@ -260,7 +267,13 @@ def _build(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
         hall.setup_journal.before_folder(cache, whole=True)
         try:
             with ProgressBar(f"building {folder.cache}") as bar:
-                built = hall.build_cache(os.path.join(root, folder.scope), cache, progress=bar.show)
+                built = hall.build_cache(
+                    os.path.normpath(os.path.join(root, folder.scope)),
+                    cache,
+                    include=folder.choice.include,
+                    exclude=folder.choice.exclude,
+                    progress=bar.show,
+                )
             yield f"built {folder.cache}: {counted(built.document_count, 'document')}"
         except HallError as error:
             yield error
