@@ -47,7 +47,7 @@ def brief(place: str, budget: str, layout: str, hall: HallChoice) -> None:
         return
     print_data(escaped(found.render("text")))
     if not found.considered:
-        say("nobody has written anything about it yet; `context note` does")
+        say("nobody has written anything about it yet; `context note` writes something down")
 
 
 @click.command(epilog="\b\nExample:\n  context connect claude-code --hooks")
