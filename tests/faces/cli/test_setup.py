@@ -281,7 +281,7 @@ def test_a_part_can_be_done_alone(typed: Typed, shop: Path, parts: str, there: s
 def test_a_guild_is_made_only_if_it_is_asked_for(typed: Typed, tmp_path: Path) -> None:
     (tmp_path / ".cursor" / "mcp.json").write_text(CURSOR)
     assert (
-        "1 other server of your agents could become members of a guild: `--only guild`"
+        "1 other server of your agents could join a guild: `context setup --only guild`"
         in typed("setup", "--dry-run")[1]
     )
     before = everything(tmp_path)
@@ -399,6 +399,27 @@ def test_in_a_directory_of_a_project_the_project_is_named(
     assert f"this is inside of {shop}: `context setup --path {shop}`" in typed("setup", "--dry-run")[1]
     monkeypatch.chdir(shop)
     assert "inside of" not in typed("setup", "--dry-run")[1]
+
+
+def test_files_of_agents_that_do_not_belong_into_git_are_named(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / ".gemini").mkdir()
+    out, err = typed("setup", "--yes", "--only", "clients")[1:]
+    assert "Gemini CLI, in " in out
+    assert "/.gemini/settings.json, with hooks\n" in out
+    said = next(line for line in err.splitlines() if "paths of this machine" in line)
+    assert said.endswith("keep them out of git: .cursor/mcp.json, .codex/hooks.json, .gemini/settings.json")
+    assert "paths of this machine" not in typed("setup", "--yes", "--only", "caches")[2]
+
+
+def test_an_agent_that_knows_the_hall_of_another_project_is_told_of_with_what_to_type(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert typed("setup", "--yes", "--only", "clients")[0] == 0
+    (tmp_path / "other" / "docs").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "other")
+    said = typed("setup", "--dry-run")[1]
+    assert f"Codex has a hall of {tmp_path}/shop" in said
+    assert "`context connect codex --write --name context-hall-2` adds this one" in said
 
 
 def test_a_machine_without_agents_is_told_how_to_connect_one(typed: Typed, tmp_path: Path) -> None:

@@ -182,9 +182,13 @@ def _clients(hall: Hall) -> tuple[list[Client], list[str]]:
     if not here:
         return [], [_NO_AGENT]
     known = [each for each in hall.clients.known(port=DEFAULT_PORT) if each.client in here]
-    reasons = {"this": "knows this hall already", "other": "has {} under that name", "broken": "cannot be read: {}"}
+    reasons = {
+        "this": "knows this hall already",
+        "other": "has {0.detail}: `context connect {0.client} --write --name {0.name}` adds this one",
+        "broken": "cannot be read: {0.detail}",
+    }
     connectable = [CLIENTS[each.client] for each in known if each.state in {"absent", "gone"}]
-    left = [f"{each.title} {reasons[each.state].format(each.detail)}" for each in known if each.state in reasons]
+    left = [f"{each.title} {reasons[each.state].format(each)}" for each in known if each.state in reasons]
     return connectable, left
 
 
@@ -209,15 +213,16 @@ def _plan_lines(hall: Hall, plan: SetupPlan) -> Iterator[str]:
     for member in plan.members:
         yield f"  enrol    {member.name} in {hall.settings.guild}"
     for client in plan.clients:
-        hooks = hall.clients.missing_hooks_place(client)
-        yield f"  connect  {client.title}, in {hall.clients.place(client)}{f', with hooks in {hooks}' if hooks else ''}"
+        place, hooks = hall.clients.place(client), hall.clients.missing_hooks_place(client)
+        where = f" in {hooks}" if hooks != place else ""
+        yield f"  connect  {client.title}, in {place}{f', with hooks{where}' if hooks else ''}"
     for reason in plan.knowing:
         yield f"  -        {reason}"
     if plan.above:
         yield f"  -        this is inside of {plan.above}: `context setup --path {quote(plan.above)}` is for all of it"
     if plan.others:
         servers = counted(plan.others, "other server")
-        yield f"  -        {servers} of your agents could become members of a guild: `--only guild`"
+        yield f"  -        {servers} of your agents could join a guild: `context setup --only guild`"
 
 
 def _cache_lines(plan: SetupPlan) -> Iterator[str]:
@@ -240,6 +245,7 @@ def _sources(folder: "DocumentFolder") -> str:
 def _do(choice: HallChoice, hall: Hall, plan: SetupPlan) -> None:
     """Do what was planned; what fails hides nothing else, and the first failure is the end's."""
     failures: list[HallError] = []
+    files = list(_files_in_project(hall, plan))
     for step in _steps(choice, hall, plan):
         if isinstance(step, HallError):
             failures.append(step)
@@ -247,11 +253,22 @@ def _do(choice: HallChoice, hall: Hall, plan: SetupPlan) -> None:
         else:
             say(on_one_line(step))
     say("")
+    if files:
+        say(on_one_line(f"files with paths of this machine, keep them out of git: {', '.join(files)}"))
     if question := _question(hall, plan):
         say(on_one_line(f"try it: `context ask {question}`, or ask your agent the same"))
     say("undo all of it: `context setup --undo`")
     if failures:
         raise failures[0]
+
+
+def _files_in_project(hall: Hall, plan: SetupPlan) -> Iterator[str]:
+    """Yield the agents' files in the project that would be written, by their paths in it."""
+    root = hall.settings.project_root
+    for client in plan.clients:
+        for file in dict.fromkeys((hall.clients.place(client), hall.clients.missing_hooks_place(client))):
+            if file and file.startswith(f"{root}/"):
+                yield os.path.relpath(file, root)
 
 
 def _steps(choice: HallChoice, hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
@@ -379,7 +396,7 @@ def _undo(hall: Hall, *, dry_run: bool) -> None:
         if each.kept:
             say(on_one_line(f"kept {each.path}: {each.kept}"))
     failures += [each.error for each in undone if each.error]
-    say(f"took back {sum(not each.kept for each in undone):,} files and folders")
+    say(f"took back {counted(sum(not each.kept for each in undone), 'change')}")
     if failures:  # the journal stays, so that the same command can try again
         raise failures[0]
     journal.forget()
