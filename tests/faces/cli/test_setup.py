@@ -96,6 +96,18 @@ def test_everything_is_done_and_is_fresh_and_can_be_asked(typed: Typed, shop: Pa
     assert (shop / ".context" / ".gitignore").read_text() == "*\n"
 
 
+def test_what_to_try_is_of_the_largest_folder_and_asks_how_if_a_heading_does(typed: Typed, shop: Path) -> None:
+    (shop / "adr").mkdir()
+    (shop / "adr" / "one.md").write_text("# One\n\n## What we do\n\nText.\n")
+    (shop / "docs" / "a.md").write_text("# A\n\n## At first\n\nText.\n")
+    assert 'try it: `context ask "How to rotate"`' in typed("setup", "--yes")[2]
+
+
+def test_what_to_try_is_no_placeholder_of_a_template(typed: Typed, shop: Path) -> None:
+    (shop / "docs" / "a.html").write_text("<h1>A</h1><h2>Release {{ release }}</h2><p>Text.</p>\n")
+    assert 'try it: `context ask "How to rotate"`' in typed("setup", "--yes")[2]
+
+
 def test_undoing_leaves_everything_as_it_was(typed: Typed, tmp_path: Path) -> None:
     before = everything(tmp_path)
     assert typed("setup", "--yes")[0] == 0
@@ -481,6 +493,7 @@ def test_a_journal_in_the_project_is_nobodys(shop: Path) -> None:
         ({"docs": ["a.md"], ".": ["AGENTS.md", "CLAUDE.md", "index.html", "requirements.txt"]}, ["docs"]),
         ({".": ["AGENTS.md", "main.py"]}, []),
         ({"shop": ["a.py"], "shop/templates": ["a.html", "b.html", "c.html"]}, []),
+        ({"shop": ["a.py"], "shop/jinja2/shop": ["a.html", "b.html", "c.html"]}, []),
     ],
 )
 def test_folders_of_documents_are_found(files: dict[str, list[str]], found: list[str]) -> None:

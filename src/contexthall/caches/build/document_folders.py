@@ -20,7 +20,9 @@ _NAMES = frozenset(
     | {"runbook", "runbooks", "specs", "wiki"}
 )
 _TESTS = frozenset({"fixtures", "spec", "test", "testdata", "tests", "vectors"})
-_TEMPLATES = frozenset({"_includes", "_layouts", "_templates", "layouts", "partials", "static", "templates"})
+_TEMPLATES = frozenset(
+    {"_includes", "_layouts", "_templates", "jinja", "jinja2", "layouts", "partials", "static", "templates"}
+)
 """What is in them are pieces of pages, which say nothing by themselves."""
 _BESIDE = frozenset({".css", ".gif", ".ico", ".jpeg", ".jpg", ".js", ".json", ".png", ".svg", ".webp", ".yaml", ".yml"})
 """Pictures and the like, which stand beside documents and beside code."""

@@ -354,15 +354,16 @@ def _connect(choice: HallChoice, hall: Hall, plan: SetupPlan) -> Iterator[str | 
 
 
 def _question(hall: Hall, plan: SetupPlan) -> str:
-    """Return what can be asked of the first cache: one of its headings, as an argument of a command."""
-    for folder in plan.folders:
+    """Return what can be asked of the largest cache: one of its headings, as an argument of a command."""
+    for folder in sorted(plan.folders, key=lambda each: -each.documents):
         try:
             pages = hall.caches.outline(hall.caches.locate(folder.cache)).pages
         except HallError:
             continue
         headings = [each.heading for page in pages for each in page.sections if each.level > 1 and " " in each.heading]
+        headings.sort(key=lambda each: not each.startswith("How "))
         headings += [page.title for page in pages]
-        plain = (each for each in headings if each.isprintable() and not set('"`$\\!') & set(each))
+        plain = (each for each in headings if each.isprintable() and not set('"`$\\!{}<>') & set(each))
         if heading := next(plain, ""):
             return f'"{heading}"'
     return ""
