@@ -30,7 +30,9 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if variable.startswith(("CONTEXT_", "XDG_", "CODEX_", "COPILOT_")):
             monkeypatch.delenv(variable)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "context").touch(0o755)
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text('model = "best"\n')
@@ -94,6 +96,13 @@ def test_everything_is_done_and_is_fresh_and_can_be_asked(typed: Typed, shop: Pa
     entry = json.loads((shop / ".cursor" / "mcp.json").read_text())["mcpServers"]["context-hall"]
     assert entry["args"][-2:] == ["--reply", "text"]
     assert (shop / ".context" / ".gitignore").read_text() == "*\n"
+
+
+def test_what_to_type_next_can_be_typed_where_the_command_is_not_on_the_path(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "context").unlink()
+    said = typed("setup", "--yes")[2]
+    assert f'try it: `{sys.executable} -P -m contexthall ask "How to rotate"`' in said
+    assert f"undo all of it: `{sys.executable} -P -m contexthall setup --undo`" in said
 
 
 def test_what_to_try_is_of_the_largest_folder_and_asks_how_if_a_heading_does(typed: Typed, shop: Path) -> None:
