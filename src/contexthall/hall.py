@@ -511,11 +511,12 @@ class Hall:
         return cache_state_changes(CacheWatcher(self.caches), stop)
 
     def document_folders(self) -> "list[DocumentFolder]":
-        """Return the folders of the project that hold documents, each worth a cache."""
-        from contexthall.caches.build.document_folders import find_folders
+        """Return the folders of the project that hold documents, each worth a cache, with as many as a build takes."""
+        from contexthall.caches.build.document_folders import count_documents, find_folders
 
         seen = self.project.look_around()
-        return find_folders({each.scope: [file.name for file in each.files] for each in seen})
+        folders = find_folders({each.scope: [file.name for file in each.files] for each in seen})
+        return [count_documents(self._disk, self.settings.project_root, each) for each in folders]
 
     @cached_property
     def setup_journal(self) -> "UndoJournal":

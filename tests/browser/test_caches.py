@@ -11,7 +11,7 @@ PAINTING_MS = 50_000
 
 
 def ask(page: Page, question: str, budget: int) -> None:
-    page.get_by_label("What should the documents say?").fill(question)
+    page.get_by_label("What do you want to know?").fill(question)
     page.locator("#budget").fill(str(budget))
 
 

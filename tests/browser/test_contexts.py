@@ -33,6 +33,10 @@ def test_rule_files_are_listed_with_what_they_name_in_vain(browser: Browser, tmp
     with grounds.served() as hall, visit(browser, f"{hall.url}/#/contexts") as page:
         told = ["CLAUDE.md for the project names shop/old.py, not there", ".claude/rules/money.md for shop/prices.py, "]
         expect(page.locator(".rule-files li")).to_contain_text(told)
+        tree, rules = page.locator(".tree").bounding_box(), page.locator(".rule-files").bounding_box()
+        assert tree is not None
+        assert rules is not None
+        assert 8 <= rules["y"] - (tree["y"] + tree["height"]) <= 32
 
 
 def test_a_context_is_shown_field_by_field(hall: HttpHall, browser: Browser) -> None:

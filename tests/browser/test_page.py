@@ -184,7 +184,7 @@ def test_the_views_are_kept_as_pictures(hall: HttpHall, browser: Browser, tmp_pa
         for view in VIEWS:
             show(page, hall, view)
             if view == "caches":
-                page.get_by_label("What should the documents say?").fill("rotate keys")
+                page.get_by_label("What do you want to know?").fill("rotate keys")
                 page.locator("#budget").fill("150")
                 expect(page.locator(".verdict")).to_contain_text("of 150 tokens")
             if view == "guild":

@@ -4,6 +4,7 @@ import re
 import shutil
 import signal
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,16 @@ def test_sections_are_shown_with_their_way_their_matches_and_what_they_cost(guid
         expect(page.locator(".words li")).to_have_text(["No section has: bob", "Too common to count: how, do, i, the"])
 
 
+def test_pages_with_headings_and_without_stand_at_one_distance(browser: Browser, tmp_path: Path) -> None:
+    pages = {name: f"# {name}\n\nText.\n" for name in ("a.md", "b.md", "c.md", "d.md")}
+    pages["b.md"] = "# b.md\n\n## More\n\nText.\n"
+    with served(tmp_path, pages) as hall, visit(browser, f"{hall.url}/#/caches/guides") as page:
+        expect(page.locator(".contents > li")).to_have_count(4)
+        tops = [box["y"] for row in page.locator(".contents > li").all() if (box := row.bounding_box())]
+    steps = [later - sooner for sooner, later in pairwise(tops)]
+    assert max(steps) - min(steps) <= 4
+
+
 def test_a_section_opens_with_its_reasons_and_its_words_marked(guides: HttpHall, browser: Browser) -> None:
     with visit(browser, f"{guides.url}/#/caches/guides?{ASKED}&budget=100") as page:
         row = page.locator('[data-id="guide/keys.md#rotate"]')
@@ -104,9 +115,7 @@ def test_what_is_said_to_beginners_makes_room_once_something_is_asked(guides: Ht
         expect(page.locator(".place").first).to_be_visible()
         expect(page.locator("#question-hint")).to_be_hidden()
         expect(page.get_by_role("button", name="What an agent gets")).to_be_visible()
-        expect(page.get_by_label("What should the documents say?")).to_have_accessible_description(
-            re.compile("^Ask in")
-        )
+        expect(page.get_by_label("What do you want to know?")).to_have_accessible_description(re.compile("^Ask in"))
 
 
 def test_why_not_is_answered_for_sections_and_pages(guides: HttpHall, browser: Browser) -> None:
@@ -159,7 +168,7 @@ def test_the_question_stands_in_the_address_and_the_back_button_asks_the_one_bef
     guides: HttpHall, browser: Browser
 ) -> None:
     with visit(browser, f"{guides.url}/#/caches/guides") as page:
-        question = page.get_by_label("What should the documents say?")
+        question = page.get_by_label("What do you want to know?")
         question.press_sequentially("rotate")
         question.press("Enter")
         expect(page).to_have_url(re.compile(r"#/caches/guides\?q=rotate$"))
@@ -181,7 +190,7 @@ def test_the_question_stands_in_the_address_and_the_back_button_asks_the_one_bef
         page.go_forward()
         expect(question).to_have_value("rotate")
     with visit(browser, shared) as page:
-        expect(page.get_by_label("What should the documents say?")).to_have_value("lost & found?")
+        expect(page.get_by_label("What do you want to know?")).to_have_value("lost & found?")
         expect(page.locator(".verdict")).to_contain_text("of 300 tokens")
         assert ranked(page)[0] == "faq.md#lost"
 
@@ -190,14 +199,14 @@ def test_the_same_is_asked_of_another_cache_of_either_format(guides: HttpHall, b
     with visit(browser, f"{guides.url}/#/caches/guides?q=rotate+keys&form=text") as page:
         expect(page.locator(".place").first).to_be_visible()
         page.get_by_role("link", name="handbook").click()
-        expect(page.get_by_label("What should the documents say?")).to_have_value("rotate keys")
+        expect(page.get_by_label("What do you want to know?")).to_have_value("rotate keys")
         expect(page.locator("#question-hint")).to_contain_text("Documents rank by the share")
         expect(page.get_by_role("group", name="What an agent gets")).to_be_hidden()
         expect(page.get_by_label("Why not this document?")).to_be_visible()
         assert ranked(page)[0] == "security.md"
         page.get_by_role("link", name="Guild").click()
         page.get_by_role("link", name="Caches").click()
-        expect(page.get_by_label("What should the documents say?")).to_have_value("rotate keys")
+        expect(page.get_by_label("What do you want to know?")).to_have_value("rotate keys")
         page.get_by_role("link", name="guides").click()
         expect(page.get_by_role("button", name="Text", exact=True)).to_have_attribute("aria-pressed", "true")
         expect(page.locator(".place-id").first).to_have_text("Keys › Rotate")
@@ -237,7 +246,7 @@ def test_what_is_typed_outlives_a_hall_that_is_started_anew(browser: Browser, tm
         with HttpHall("--path", "shop", "--cache-root", "caches", cwd=tmp_path, http=first.url.rpartition(":")[2]):
             expect(page.locator("#banner")).to_be_hidden()  # the page tries again by itself
             expect(page.locator(".verdict")).to_contain_text("of 300 tokens")
-            expect(page.get_by_label("What should the documents say?")).to_have_value("who may rotate")
+            expect(page.get_by_label("What do you want to know?")).to_have_value("who may rotate")
 
 
 def test_a_section_that_is_gone_is_said_to_be(guides: HttpHall, browser: Browser) -> None:
@@ -338,7 +347,7 @@ def test_each_cache_shows_whether_it_is_fresh_and_follows_its_sources(browser: B
         expect(guides).to_contain_text("5 documents")
         expect(guides.locator("time")).to_be_visible()
         expect(handbook.locator(".state-pill")).to_have_text("unknown")
-        question = page.get_by_label("What should the documents say?")
+        question = page.get_by_label("What do you want to know?")
         question.fill("zebra")
         expect(page.locator(".words")).to_contain_text("zebra")
         (docs / "security.md").write_text("# Zebra\n\nA zebra has stripes.\n")

@@ -35,8 +35,16 @@ def test_hostile_text_stays_in_its_cell() -> None:
     assert (text.count(BEGIN), text.count(END)) == (1, 1)
     (row,) = [line for line in text.splitlines() if "Ignore" in line]
     assert row.count("|") == 3
-    assert not set("<[]") & set(row)
+    _, scope, summary, _ = row.split("|")
+    assert not set("<[]") & set(summary)
+    assert scope.count("`") == 2
+    assert not set("<>") & set(scope)
     assert "-->" not in row
+
+
+def test_names_in_a_summary_stay_quoted_and_the_name_of_a_directory_stays_its_own() -> None:
+    row = Row("app/[[...slug]]", "Defines `Page` and `Layout`; documents “Keys”, “People”.")
+    assert "| `app/[[...slug]]` | Defines `Page` and `Layout`; documents “Keys”, “People”. |" in with_section("", [row])
 
 
 def test_a_comparison_survives() -> None:

@@ -71,7 +71,7 @@ from contexthall.core.errors import (
 )
 from contexthall.core.paths import absolute, native, shown
 from contexthall.core.tokens import LARGEST_BUDGET
-from contexthall.system.disk import Disk
+from contexthall.system.disk import Disk, Kind
 from contexthall.system.kernel import open_straight
 
 __all__ = [
@@ -253,12 +253,9 @@ class Project:
         self._real_place(place)
         return place
 
-    def is_directory(self, scope: str) -> bool:
-        """Return whether there is a directory of that name in the project, with a context or without."""
-        try:
-            return self.disk.kind(os.path.join(self.base, self.locate(scope))) == "directory"
-        except HallError:
-            return True  # what is wrong with it has been said already
+    def kind(self, scope: str) -> Kind | None:
+        """Return of which kind is what stands there in the project; None for nothing."""
+        return self.disk.kind(os.path.join(self.base, self.locate(scope)))
 
     def _real_place(self, place: str) -> str:
         """Return where a place really is, as a path from the root; ScopeError if that is not in the project."""

@@ -25,6 +25,14 @@ _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NAMED_VALUE = re.compile(
     rf"((?:{NAME_PATTERN})[\w.-]{{0,64}}[\"'\]]{{0,2}}\s{{0,8}}[:=]\s{{0,8}})[^\r\n]+", re.IGNORECASE
 )
+_TAG = rf"[\w.:-]{{0,64}}(?:{NAME_PATTERN})[\w.:-]{{0,64}}"
+_XML_VALUES = (
+    (rf"(>\s*{_TAG}\s*</[\w.:-]+>\s*<[\w.:-]+[^<>]*>)[^<]+", rf"\1{WITHHELD}"),
+    (rf"<({_TAG})(?=[\s/>])[^<>]*?(?:/>|>(?:.*?</\1\s*>|[^<\r\n]*))", rf"<\1>{WITHHELD}"),
+    (rf"(<[^<>]*?\b(?:id|key|name)\s*=\s*[\"']{_TAG}[\"'])[^<>]*(?:>[^<]*)?", rf"\1 {WITHHELD}"),
+)
+"""Elements after one whose text names a credential; elements of such a name, with all in them; attributes."""
+_XML_PATTERNS = tuple((re.compile(each, re.IGNORECASE | re.DOTALL), instead) for each, instead in _XML_VALUES)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
@@ -137,14 +145,17 @@ def _without_secrets(value: object) -> object:
 
 
 def _text_without_secrets(text: str) -> str:
-    """Return the beginning of a text, which may be JSON, without the rest of lines that name a credential."""
+    """Return the beginning of a text, which may be JSON or XML, without what belongs to the name of a credential."""
     if may_be_key(text):
         return WITHHELD
     if text.lstrip().startswith(("{", "[")):
         with suppress(ValueError, RecursionError):
             text = json.dumps(_without_secrets(json.loads(text)), ensure_ascii=False)
             return text[: limits.JOURNAL_TEXT_CHARACTERS]
-    return _NAMED_VALUE.sub(rf"\1{WITHHELD}", text[: limits.JOURNAL_TEXT_CHARACTERS])
+    text = text[: limits.JOURNAL_TEXT_CHARACTERS]
+    for pattern, instead in _XML_PATTERNS if "<" in text else ():
+        text = pattern.sub(instead, text)
+    return _NAMED_VALUE.sub(rf"\1{WITHHELD}", text)
 
 
 def summaries(activities: Iterable[Activity]) -> list[ToolSummary]:

@@ -561,6 +561,8 @@ DOCTOR_SENTENCE_CHARACTERS: Final = 300
 """Of a finding; a longer one is cut."""
 DOCTOR_NAMES: Final = 3
 """In a finding; the others are counted."""
+DOCTOR_TRIED_DIRECTORIES: Final = 200
+"""Of a project without contexts, in which `context doctor` tries what can be drafted: it takes about a second."""
 DOCTOR_PROBE_SECONDS: Final = 2.0
 """For whatever listens on the hall's port to answer."""
 DOCTOR_PROBE_BYTES: Final = 1 << 16

@@ -59,7 +59,7 @@ def test_where_nothing_is_there_yet_status_says_what_to_type(
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     assert run(["status"]) == 0
-    assert capfd.readouterr() == ("", "1 directory, none with a context yet; `context init` drafts them\n")
+    assert capfd.readouterr() == ("", "1 directory, none with a context yet; `context init` drafts what it can\n")
     assert run(["caches", "--long"]) == 0
     out, err = capfd.readouterr()
     assert out == ""

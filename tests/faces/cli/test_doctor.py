@@ -378,6 +378,7 @@ def test_a_project_in_which_nothing_was_done_yet_has_only_notes(
     assert told == {
         "caches": "context build --sources DIR --cache .context/caches/NAME",
         "missing": "context init",
+        "for people": "context note src --constraint TEXT",
         "guild": "context guild add --guild DIR NAME -- COMMAND",
         "clients": "context connect CLIENT --write",
     }

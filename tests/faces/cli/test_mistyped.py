@@ -51,6 +51,9 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
         (("call", "list_context"), "hint: did you mean `list_contexts`"),
         (("serve", "--port", "80"), "Did you mean '--http'?"),
         (("status", "--project", "."), "Did you mean '--path'?"),
+        (("version",), "Did you mean '--version'?"),
+        (("-V",), "Did you mean '--version'?"),
+        (("undo",), "Did you mean 'setup --undo'?"),
     ],
 )
 def test_what_is_near_is_asked_for(typed: Typed, words: tuple[str, ...], guess: str) -> None:
@@ -66,10 +69,20 @@ def test_what_is_near_is_asked_for(typed: Typed, words: tuple[str, ...], guess: 
         (("read", "keys.md"), "context read --cache handbook keys.md"),
         (("setup", "claude-code"), "context setup"),
         (("guild", "add"), "context guild add echo --guild guild-members -- python3 server.py"),
+        (("check",), "git diff --name-only main... | context check --changed - --format md"),
     ],
 )
 def test_a_command_without_what_it_needs_gives_an_example(typed: Typed, words: tuple[str, ...], example: str) -> None:
     assert typed(*words).endswith(f"\nhint: for example `{example}`\n")
+
+
+def test_an_example_names_a_cache_that_is_there(typed: Typed) -> None:
+    Path("notes").mkdir()
+    Path("notes/a.md").write_text("# A\n")
+    assert run(("build", "--sources", "notes", "--cache", ".context/caches/notes")) == 0
+    assert typed("read", "a.md").endswith("\nhint: for example `context read --cache notes keys.md`\n")
+    assert typed("outline").endswith("\nhint: for example `context outline --cache notes`\n")
+    assert typed("build").endswith(" --cache .context/caches/handbook`\n")
 
 
 def test_whoever_asks_where_no_cache_is_learns_where_one_is_or_how_to_get_one(typed: Typed, tmp_path: Path) -> None:
@@ -115,6 +128,21 @@ def test_a_directory_that_is_missing_is_called_so(typed: Typed) -> None:
     assert "path traversal" in typed("show", "../other")
 
 
+def test_a_constraint_of_what_is_no_directory_is_refused_with_what_to_type(typed: Typed) -> None:
+    Path("src").mkdir()
+    Path("src/a.py").write_text('"""Does things."""\n')
+    assert run(("init",)) == 0
+    said = typed("note", "scr", "--constraint", "Be kind.")
+    assert "the project has no directory scr\n" in said
+    assert "did you mean `src`?" in said
+    for command in (("note", "src/a.py", "--constraint", "Be kind."), ("show", "src/a.py")):
+        said = typed(*command)
+        assert "src/a.py is a file\n" in said
+        assert "its directory is src" in said
+    for command in (("note", "../other", "--constraint", "Be kind."), ("show", "../other")):
+        assert "hint: name a directory of the project" in typed(*command)
+
+
 def test_init_writes_nothing_where_there_is_nothing(typed: Typed, capfd: pytest.CaptureFixture[str]) -> None:
     assert typed("xyzzy")
     assert run(("init",)) == 0
@@ -130,8 +158,17 @@ def test_help_is_a_command_too(typed: Typed, capfd: pytest.CaptureFixture[str]) 
     assert capfd.readouterr().out.startswith("Usage: context build")
 
 
+def test_where_nothing_can_be_drafted_nobody_is_sent_to_init(typed: Typed, capfd: pytest.CaptureFixture[str]) -> None:
+    assert typed("xyzzy")
+    assert run(("doctor",)) == 0
+    assert "context init" not in "".join(capfd.readouterr())
+    Path("a.py").write_text('"""Sells things to people."""\n' * 9)
+    assert run(("doctor",)) == 0
+    assert "type: context init" in "".join(capfd.readouterr())
+
+
 def test_names_of_other_programs_lead_to_commands_of_ours() -> None:
-    assert set(SAME.values()) <= set(COMMANDS)
+    assert {ours.partition(" ")[0] for ours in SAME.values()} <= {*COMMANDS, "--version"}
     assert not set(SAME) & set(COMMANDS)
 
 

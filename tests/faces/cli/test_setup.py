@@ -30,7 +30,9 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if variable.startswith(("CONTEXT_", "XDG_", "CODEX_", "COPILOT_")):
             monkeypatch.delenv(variable)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "context").touch(0o755)
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text('model = "best"\n')
@@ -94,6 +96,25 @@ def test_everything_is_done_and_is_fresh_and_can_be_asked(typed: Typed, shop: Pa
     entry = json.loads((shop / ".cursor" / "mcp.json").read_text())["mcpServers"]["context-hall"]
     assert entry["args"][-2:] == ["--reply", "text"]
     assert (shop / ".context" / ".gitignore").read_text() == "*\n"
+
+
+def test_what_to_type_next_can_be_typed_where_the_command_is_not_on_the_path(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "context").unlink()
+    said = typed("setup", "--yes")[2]
+    assert f'try it: `{sys.executable} -P -m contexthall ask "How to rotate"`' in said
+    assert f"undo all of it: `{sys.executable} -P -m contexthall setup --undo`" in said
+
+
+def test_what_to_try_is_of_the_largest_folder_and_asks_how_if_a_heading_does(typed: Typed, shop: Path) -> None:
+    (shop / "adr").mkdir()
+    (shop / "adr" / "one.md").write_text("# One\n\n## What we do\n\nText.\n")
+    (shop / "docs" / "a.md").write_text("# A\n\n## At first\n\nText.\n")
+    assert 'try it: `context ask "How to rotate"`' in typed("setup", "--yes")[2]
+
+
+def test_what_to_try_is_no_placeholder_of_a_template(typed: Typed, shop: Path) -> None:
+    (shop / "docs" / "a.html").write_text("<h1>A</h1><h2>Release {{ release }}</h2><p>Text.</p>\n")
+    assert 'try it: `context ask "How to rotate"`' in typed("setup", "--yes")[2]
 
 
 def test_undoing_leaves_everything_as_it_was(typed: Typed, tmp_path: Path) -> None:
@@ -281,7 +302,7 @@ def test_a_part_can_be_done_alone(typed: Typed, shop: Path, parts: str, there: s
 def test_a_guild_is_made_only_if_it_is_asked_for(typed: Typed, tmp_path: Path) -> None:
     (tmp_path / ".cursor" / "mcp.json").write_text(CURSOR)
     assert (
-        "1 other server of your agents could become members of a guild: `--only guild`"
+        "1 other server of your agents could join a guild: `context setup --only guild`"
         in typed("setup", "--dry-run")[1]
     )
     before = everything(tmp_path)
@@ -401,6 +422,27 @@ def test_in_a_directory_of_a_project_the_project_is_named(
     assert "inside of" not in typed("setup", "--dry-run")[1]
 
 
+def test_files_of_agents_that_do_not_belong_into_git_are_named(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / ".gemini").mkdir()
+    out, err = typed("setup", "--yes", "--only", "clients")[1:]
+    assert "Gemini CLI, in " in out
+    assert "/.gemini/settings.json, with hooks\n" in out
+    said = next(line for line in err.splitlines() if "paths of this machine" in line)
+    assert said.endswith("keep them out of git: .cursor/mcp.json, .codex/hooks.json, .gemini/settings.json")
+    assert "paths of this machine" not in typed("setup", "--yes", "--only", "caches")[2]
+
+
+def test_an_agent_that_knows_the_hall_of_another_project_is_told_of_with_what_to_type(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert typed("setup", "--yes", "--only", "clients")[0] == 0
+    (tmp_path / "other" / "docs").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "other")
+    said = typed("setup", "--dry-run")[1]
+    assert f"Codex has a hall of {tmp_path}/shop" in said
+    assert "`context connect codex --write --name context-hall-2` adds this one" in said
+
+
 def test_a_machine_without_agents_is_told_how_to_connect_one(typed: Typed, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / ".cursor")
     shutil.rmtree(tmp_path / ".codex")
@@ -456,11 +498,48 @@ def test_a_journal_in_the_project_is_nobodys(shop: Path) -> None:
         ({"tests/docs": ["a.md", "b.md"], ".": ["README.md"]}, ["."]),
         ({"data": ["a.txt", "b.txt"]}, []),
         ({"b": ["a.md", "b.md"], "a": ["a.md", "b.md"], "c": ["a.md", "b.md", "c.md"]}, ["c", "a", "b"]),
+        ({"docs": ["a.md"], ".": ["README.md", "setup.py"]}, [".", "docs"]),
+        ({"docs": ["a.md"], ".": ["AGENTS.md", "CLAUDE.md", "index.html", "requirements.txt"]}, ["docs"]),
+        ({".": ["AGENTS.md", "main.py"]}, []),
         ({"shop": ["a.py"], "shop/templates": ["a.html", "b.html", "c.html"]}, []),
+        ({"shop": ["a.py"], "shop/jinja2/shop": ["a.html", "b.html", "c.html"]}, []),
     ],
 )
 def test_folders_of_documents_are_found(files: dict[str, list[str]], found: list[str]) -> None:
     assert [each.scope for each in find_folders(files)] == found
+
+
+def test_the_plan_counts_what_a_build_takes(typed: Typed, shop: Path) -> None:
+    (shop / "docs" / "templates").mkdir()
+    (shop / "docs" / "templates" / "nav.html").write_text("<p>Keys, people.</p>\n")
+    (shop / "docs" / "notes.txt").write_text("Ask Ada.\n")
+    assert "build    docs, 4 documents," in typed("setup", "--dry-run")[1]
+    assert "built docs: 4 documents" in typed("setup", "--yes")[2]
+
+
+def test_what_stands_at_the_top_of_a_project_has_a_cache_of_its_own(typed: Typed, shop: Path) -> None:
+    (shop / "README.md").write_text("# Shop\n\n## How to install it\n\nType `pip install shop`.\n")
+    (shop / "CHANGELOG.md").write_text("# Changes\n\n## 1.0\n\nFirst.\n")
+    (shop / "requirements.txt").write_text("click\n")
+    (shop / "src" / "notes.md").write_text("# Notes\n")
+    code, out, err = typed("setup", "--yes")
+    assert code == 0
+    assert "build    2 documents at the top, as the cache project" in out
+    assert "built project: 2 documents" in err
+    assert "pip install shop" in typed("ask", "How do I install it?")[1]
+    assert typed("status", "--check")[0] == 0
+    (shop / "src" / "more.md").write_text("# More\n")
+    assert "fresh" in next(line for line in typed("status")[1].splitlines() if " project " in line)
+
+
+def test_a_cache_of_the_whole_project_is_fresh_after_agents_md_is_written(typed: Typed, shop: Path) -> None:
+    shutil.rmtree(shop / "docs")
+    (shop / "README.md").write_text("# Shop\n\nSells things.\n")
+    code, out, _ = typed("setup", "--yes")
+    assert code == 0
+    assert "build    the whole project, 1 document, as the cache documents" in out
+    assert (shop / "AGENTS.md").exists()
+    assert typed("status", "--check")[0] == 0
 
 
 def test_a_cache_is_named_after_its_folder() -> None:

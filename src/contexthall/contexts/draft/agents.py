@@ -18,6 +18,10 @@ _SECTION = re.compile(
 )
 """Both comments on lines of their own, and no other beginning in between: else it is somebody's text about it."""
 _SMALL = 4096
+_PLAIN = r"\w\s.,;:'()/+@#%&=?!–—…*\"\-"
+_NOT_IN_SCOPES = re.compile(rf"[^{_PLAIN}\[\]{{}}$~]")
+"""A scope stands in a code span, where brackets are no link, and where a backtick would end it."""
+_NOT_IN_SUMMARIES = re.compile(rf"[^{_PLAIN}>`“”‘’]")
 _HEADING = "# AGENTS.md\n\n"
 _GUIDE = """## Contexts
 
@@ -63,8 +67,8 @@ def without_section(text: str) -> str:
 def _section(rows: Sequence[Row]) -> str:
     chosen = sorted(rows, key=_weight)[: limits.AGENTS_ROWS]
     lines = [
-        f"| `{_cell(row.scope, limits.AGENTS_SCOPE_CHARACTERS)}` "
-        f"| {_cell(row.summary, limits.AGENTS_SUMMARY_CHARACTERS)} |\n"
+        f"| `{_cell(row.scope, _NOT_IN_SCOPES, limits.AGENTS_SCOPE_CHARACTERS)}` "
+        f"| {_cell(row.summary, _NOT_IN_SUMMARIES, limits.AGENTS_SUMMARY_CHARACTERS)} |\n"
         for row in chosen
     ]
     more = len(rows) - len(chosen)
@@ -81,7 +85,7 @@ def _weight(row: Row) -> tuple[bool, int, str]:
     return not row.has_words, 0 if row.has_words else -(row.size // _SMALL).bit_length(), row.scope
 
 
-def _cell(text: str, longest: int) -> str:
-    """Write text from the project so that it stays in its cell: one line, no markup, not too long."""
-    plain = " ".join(re.sub(r"[^\w\s.,;:'()/+@#%&=>?!–—…*\"-]", " ", known(text)).replace("--", "-").split())
+def _cell(text: str, unwanted: re.Pattern[str], longest: int) -> str:
+    """Write text from the project so that it stays in its cell: one line, no link, no comment, not too long."""
+    plain = " ".join(unwanted.sub(" ", known(text)).replace("--", "-").split())
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"

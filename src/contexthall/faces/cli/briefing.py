@@ -51,7 +51,7 @@ def brief(place: str, budget: str, layout: str, hall: HallChoice) -> None:
     for scope in unread:
         say(on_one_line(f"the context of {scope} cannot be read; `context validate` says why"))
     if not (found.considered or unread):
-        say("nobody has written anything about it yet; `context note` does")
+        say("nobody has written anything about it yet; `context note` writes something down")
 
 
 @click.command(epilog="\b\nExample:\n  context connect claude-code --hooks")

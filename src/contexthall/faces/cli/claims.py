@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from shlex import quote
 from typing import NamedTuple
 
 import click
@@ -10,6 +11,7 @@ from contexthall.contexts.project import DRIFTS, ChangedReport
 from contexthall.core import limits
 from contexthall.core.errors import CheckFailedError, UsageError
 from contexthall.core.wire import compact
+from contexthall.faces.cli.contexts import check_is_directory
 from contexthall.faces.cli.options import JSON, HallChoice, completed_by, project_options
 from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, print_lines, say
 
@@ -64,7 +66,9 @@ def note(  # noqa: PLR0913 - one for each thing that can be typed
     if typed == ClaimText(None, None, None, (), None):
         typed = _asked(scope)
     field, value = _value(typed)
-    noted = hall.open().note_claim(scope, field, value, typed.cites)
+    opened = hall.open()
+    check_is_directory(opened.project, scope)
+    noted = opened.note_claim(scope, field, value, typed.cites)
     if as_json:
         cited = [each.to_json() for each in noted.citations]
         told = {"scope": noted.scope, "claim": noted.claim.name, "place": noted.claim.place, "citations": cited}
@@ -97,7 +101,7 @@ def _value(typed: ClaimText) -> tuple[str, object]:
 def _asked(scope: str) -> ClaimText:
     """Ask whoever is at the terminal."""
     if not (sys.stdin is not None and sys.stdin.isatty()):
-        raise UsageError("nothing to note", hint='context note SCOPE --constraint "…"')
+        raise UsageError("nothing to note", hint=f'context note {quote(scope)} --constraint "…"')
     what = click.prompt(on_one_line(f"What must somebody know who works in {scope}?"), err=True)
     why = click.prompt("Why was that decided? (nothing: it is a constraint)", default="", show_default=False, err=True)
     cites = click.prompt(

@@ -1,5 +1,6 @@
 """`context status`, `show`, `rehash` and `validate`."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _BECAME = {"changed": "has changed", "gone": "is gone"}
 _WIDEST_NAME = 40
 _WIDEST_SUMMARY = 80
+_HAVE_ONE = "`context status` shows which directories have a context"
 _REMEDY = "for what is stale `context regen`, or `context rehash` if it is still true"
 _MISSING_REMEDY = "for what is missing `context init`, or words of your own where it has nothing to say"
 _CACHES_REMEDY = "`context refresh` for caches that are stale"
@@ -110,13 +112,11 @@ def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -
     if unknown:
         raise UsageError(f"{unknown[0]} is no field that can be shown", hint=f"the fields are {', '.join(FIELDS)}")
     project = hall.open().project
+    check_is_directory(project, scope)
     reading = project.query_context(scope, fields, with_freshness=True)
     if reading.freshness is None:
-        hint = "`context status` shows which directories have a context"
-        if project.is_directory(scope):
-            words = f"`context note {quote(scope)} --constraint TEXT` begins a context"
-            raise UsageError(reading.error, hint=f"{words}; {hint}")
-        raise UsageError(f"the project has no directory {scope}", hint=hint).about(scope, project.places())
+        words = f"`context note {quote(scope)} --constraint TEXT` begins a context"
+        raise UsageError(reading.error, hint=f"{words}; {_HAVE_ONE}")
     if as_json:
         print_json(compact(reading.to_json()))
     else:
@@ -124,6 +124,18 @@ def show(scope: str, fields: tuple[str, ...], as_json: bool, hall: HallChoice) -
         say(on_one_line(f"{reading.freshness.state}{_changed(reading.freshness)}"))
         for words in _doubts(reading.freshness):
             say(on_one_line(words))
+
+
+def check_is_directory(project: Project, scope: str) -> None:
+    """Refuse what is no directory of the project, with what to type instead."""
+    kind = project.kind(scope)
+    if kind == "file":
+        above = os.path.dirname(project.locate(scope)) or "."
+        raise UsageError(
+            f"{scope} is a file", hint=f"its directory is {above}; `context note {above} --cite` cites files"
+        )
+    if kind != "directory":
+        raise UsageError(f"the project has no directory {scope}", hint=_HAVE_ONE).about(scope, project.places())
 
 
 @click.command(epilog="\b\nExample:\n  context rehash src tests")
@@ -218,7 +230,7 @@ def _has_any(listing: ContextListing) -> bool:
 def _counts(listing: ContextListing) -> str:
     states = [entry.state for entry in listing.entries]
     if not _has_any(listing):
-        return f"{counted(len(states), 'directory')}, none with a context yet; `context init` drafts them"
+        return f"{counted(len(states), 'directory')}, none with a context yet; `context init` drafts what it can"
     drifts = {STALE: _drifts(listing)}
     text = ", ".join(f"{states.count(state)} {state}{drifts.get(state, '')}" for state in (FRESH, STALE, MISSING))
     claims = sum(len(entry.claims) for entry in listing.entries)

@@ -18,10 +18,19 @@ SAME = {
     "search": "ask",
     "start": "serve",
     "sync": "refresh",
+    "undo": "setup --undo",
+    "uninstall": "setup --undo",
     "update": "refresh",
+    "version": "--version",
 }
 """What other programs call our commands."""
-SAME_OPTIONS = {"--directory": "--path", "--port": "--http", "--project": "--path", "--root": "--path"}
+SAME_OPTIONS = {
+    "--directory": "--path",
+    "--port": "--http",
+    "--project": "--path",
+    "--root": "--path",
+    "-V": "--version",
+}
 """What they call our options."""
 
 

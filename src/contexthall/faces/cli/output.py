@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from io import StringIO
+from shlex import quote
 from typing import Any, Self
 
 import click
@@ -68,11 +69,14 @@ def print_error(error: HallError) -> None:
         say("\n" + on_one_line(f"hint: {error.hint}"))
 
 
-def print_usage(error: click.ClickException) -> None:
+def print_usage(error: click.ClickException, caches: Sequence[str] = ()) -> None:
+    """Print what was typed wrong, and an example; of `caches`, which could have been meant, it has the first."""
     words = StringIO()
     error.show(words)
     say(words.getvalue().rstrip("\n").expandtabs(4))  # click sets lists in with tabs
     if example := _example(getattr(error, "ctx", None)):
+        if caches:
+            example = example.replace("--cache handbook", f"--cache {quote(caches[0])}")
         say(f"\nhint: for example `{example}`")
 
 
@@ -81,7 +85,7 @@ def _example(context: click.Context | None) -> str:
     helps = (each.command.epilog or "" for each in (context, context.parent) if each) if context else ()
     lines = (line.strip() for text in helps for line in text.splitlines())
     path = context.command_path if context else ""
-    return next((line.partition("  ")[0] for line in lines if f"{line} ".startswith(f"{path} ")), "")
+    return next((line.partition("  ")[0] for line in lines if path and f" {path} " in f" {line} "), "")
 
 
 def escaped(text: str) -> str:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from shlex import quote
+from shlex import join, quote
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -20,6 +20,7 @@ from contexthall.core.errors import HallError, UsageError
 from contexthall.faces.cli.connect import hook_command, serving_command
 from contexthall.faces.cli.importing import written
 from contexthall.faces.cli.options import HallChoice, setup_options
+from contexthall.faces.cli.ourselves import command_of_this_hall
 from contexthall.faces.cli.output import ProgressBar, counted, first_few, on_one_line, print_error, print_lines, say
 from contexthall.faces.web.address import DEFAULT_PORT
 from contexthall.hall import Hall
@@ -146,7 +147,7 @@ def _is_agreed() -> bool:
 
 def _plan(hall: Hall, parts: frozenset[str]) -> SetupPlan:
     folders = hall.document_folders() if "caches" in parts else []
-    chosen = sorted(folders[: limits.SETUP_CACHES])
+    chosen = sorted(folders[: limits.SETUP_CACHES], key=lambda each: (each.is_top, each))
     built = {os.path.basename(each.path) for each in hall.caches.list_caches()} if folders else set()
     clients, knowing = _clients(hall) if "clients" in parts else ([], [])
     contexts, updated = _contexts(hall) if "contexts" in parts else (0, [])
@@ -182,9 +183,13 @@ def _clients(hall: Hall) -> tuple[list[Client], list[str]]:
     if not here:
         return [], [_NO_AGENT]
     known = [each for each in hall.clients.known(port=DEFAULT_PORT) if each.client in here]
-    reasons = {"this": "knows this hall already", "other": "has {} under that name", "broken": "cannot be read: {}"}
+    reasons = {
+        "this": "knows this hall already",
+        "other": "has {0.detail}: `context connect {0.client} --write --name {0.name}` adds this one",
+        "broken": "cannot be read: {0.detail}",
+    }
     connectable = [CLIENTS[each.client] for each in known if each.state in {"absent", "gone"}]
-    left = [f"{each.title} {reasons[each.state].format(each.detail)}" for each in known if each.state in reasons]
+    left = [f"{each.title} {reasons[each.state].format(each)}" for each in known if each.state in reasons]
     return connectable, left
 
 
@@ -209,20 +214,21 @@ def _plan_lines(hall: Hall, plan: SetupPlan) -> Iterator[str]:
     for member in plan.members:
         yield f"  enrol    {member.name} in {hall.settings.guild}"
     for client in plan.clients:
-        hooks = hall.clients.missing_hooks_place(client)
-        yield f"  connect  {client.title}, in {hall.clients.place(client)}{f', with hooks in {hooks}' if hooks else ''}"
+        place, hooks = hall.clients.place(client), hall.clients.missing_hooks_place(client)
+        where = f" in {hooks}" if hooks != place else ""
+        yield f"  connect  {client.title}, in {place}{f', with hooks{where}' if hooks else ''}"
     for reason in plan.knowing:
         yield f"  -        {reason}"
     if plan.above:
         yield f"  -        this is inside of {plan.above}: `context setup --path {quote(plan.above)}` is for all of it"
     if plan.others:
         servers = counted(plan.others, "other server")
-        yield f"  -        {servers} of your agents could become members of a guild: `--only guild`"
+        yield f"  -        {servers} of your agents could join a guild: `context setup --only guild`"
 
 
 def _cache_lines(plan: SetupPlan) -> Iterator[str]:
     for folder in plan.folders:
-        yield f"  build    {folder.scope}, {counted(folder.documents, 'document')}, as the cache {folder.cache}"
+        yield f"  build    {_sources(folder)}, as the cache {folder.cache}"
     for name in plan.built_already:
         yield f"  -        the cache {name} is there already"
     if plan.left_out:
@@ -230,9 +236,17 @@ def _cache_lines(plan: SetupPlan) -> Iterator[str]:
         yield f"  -        left out: {names}; `context build --sources DIR --cache .context/caches/NAME` adds one"
 
 
+def _sources(folder: "DocumentFolder") -> str:
+    documents = counted(folder.documents, "document")
+    if folder.is_top:
+        return f"{documents} at the top"
+    return f"{'the whole project' if folder.scope == os.curdir else folder.scope}, {documents}"
+
+
 def _do(choice: HallChoice, hall: Hall, plan: SetupPlan) -> None:
     """Do what was planned; what fails hides nothing else, and the first failure is the end's."""
     failures: list[HallError] = []
+    files, command = list(_files_in_project(hall, plan)), _this_command(hall)
     for step in _steps(choice, hall, plan):
         if isinstance(step, HallError):
             failures.append(step)
@@ -240,11 +254,28 @@ def _do(choice: HallChoice, hall: Hall, plan: SetupPlan) -> None:
         else:
             say(on_one_line(step))
     say("")
+    if files:
+        say(on_one_line(f"files with paths of this machine, keep them out of git: {', '.join(files)}"))
     if question := _question(hall, plan):
-        say(on_one_line(f"try it: `context ask {question}`, or ask your agent the same"))
-    say("undo all of it: `context setup --undo`")
+        say(on_one_line(f"try it: `{command} ask {question}`, or ask your agent the same"))
+    say(on_one_line(f"undo all of it: `{command} setup --undo`"))
     if failures:
         raise failures[0]
+
+
+def _this_command(hall: Hall) -> str:
+    """Return what to type for `context`: under `uvx`, and in an environment that is not active, it is not found."""
+    is_on_path = hall.machine.find_command("context")
+    return "context" if is_on_path else join(command_of_this_hall(hall.settings.working_directory))
+
+
+def _files_in_project(hall: Hall, plan: SetupPlan) -> Iterator[str]:
+    """Yield the agents' files in the project that would be written, by their paths in it."""
+    root = hall.settings.project_root
+    for client in plan.clients:
+        for file in dict.fromkeys((hall.clients.place(client), hall.clients.missing_hooks_place(client))):
+            if file and file.startswith(f"{root}/"):
+                yield os.path.relpath(file, root)
 
 
 def _steps(choice: HallChoice, hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
@@ -260,7 +291,13 @@ def _build(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
         hall.setup_journal.before_folder(cache, whole=True)
         try:
             with ProgressBar(f"building {folder.cache}") as bar:
-                built = hall.build_cache(os.path.join(root, folder.scope), cache, progress=bar.show)
+                built = hall.build_cache(
+                    os.path.normpath(os.path.join(root, folder.scope)),
+                    cache,
+                    include=folder.choice.include,
+                    exclude=folder.choice.exclude,
+                    progress=bar.show,
+                )
             yield f"built {folder.cache}: {counted(built.document_count, 'document')}"
         except HallError as error:
             yield error
@@ -324,15 +361,16 @@ def _connect(choice: HallChoice, hall: Hall, plan: SetupPlan) -> Iterator[str | 
 
 
 def _question(hall: Hall, plan: SetupPlan) -> str:
-    """Return what can be asked of the first cache: one of its headings, as an argument of a command."""
-    for folder in plan.folders:
+    """Return what can be asked of the largest cache: one of its headings, as an argument of a command."""
+    for folder in sorted(plan.folders, key=lambda each: -each.documents):
         try:
             pages = hall.caches.outline(hall.caches.locate(folder.cache)).pages
         except HallError:
             continue
         headings = [each.heading for page in pages for each in page.sections if each.level > 1 and " " in each.heading]
+        headings.sort(key=lambda each: not each.startswith("How "))
         headings += [page.title for page in pages]
-        plain = (each for each in headings if each.isprintable() and not set('"`$\\!') & set(each))
+        plain = (each for each in headings if each.isprintable() and not set('"`$\\!{}<>') & set(each))
         if heading := next(plain, ""):
             return f'"{heading}"'
     return ""
@@ -366,7 +404,7 @@ def _undo(hall: Hall, *, dry_run: bool) -> None:
         if each.kept:
             say(on_one_line(f"kept {each.path}: {each.kept}"))
     failures += [each.error for each in undone if each.error]
-    say(f"took back {sum(not each.kept for each in undone):,} files and folders")
+    say(f"took back {counted(sum(not each.kept for each in undone), 'change')}")
     if failures:  # the journal stays, so that the same command can try again
         raise failures[0]
     journal.forget()

@@ -6,6 +6,7 @@ Also the one place where errors become a message, a hint and an exit code.
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
@@ -165,7 +166,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as error:
-        print_usage(_with_our_option(error))
+        print_usage(_with_our_option(error), _caches_to_name(error))
         return EXIT_USAGE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -187,6 +188,15 @@ def _with_our_option(error: click.ClickException) -> click.ClickException:
         ours = same[error.option_name]
         return click.UsageError(f"No such option {error.option_name!r}. Did you mean {ours!r}?", error.ctx)
     return error
+
+
+def _caches_to_name(error: click.ClickException) -> list[str]:
+    """Return the caches that are here, if one should have been named."""
+    if not (isinstance(error, click.MissingParameter) and error.ctx and error.param and error.param.name == "cache"):
+        return []
+    with suppress(HallError):
+        return [each.value for each in load("completion").names_on_disk("caches", error.ctx) if each.value]
+    return []
 
 
 def _as_ours(error: Exception) -> HallError:

@@ -19,7 +19,7 @@ from contexthall.system.disk.handles import (
     is_temporary,
     temporary_name,
 )
-from contexthall.system.disk.queries import Entry, Seen, Status, Survey, is_settled
+from contexthall.system.disk.queries import Entry, Kind, Seen, Status, Survey, is_settled
 
 __all__ = [
     "TEMPORARY_PREFIX",
@@ -27,6 +27,7 @@ __all__ = [
     "Disk",
     "Entry",
     "File",
+    "Kind",
     "Perform",
     "Seen",
     "Status",

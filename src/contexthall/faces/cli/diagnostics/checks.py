@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from contexthall.clients.register import NAME, KnownClient
 from contexthall.config.settings import SETTINGS_FILE
 from contexthall.config.settings_files import Source
+from contexthall.core import limits
 from contexthall.core.errors import HallError
 from contexthall.core.paths import absolute
 from contexthall.faces.cli.cache_report import what_changed
@@ -187,17 +188,19 @@ class Checks(NamedTuple):
         return command("context", "build", "--sources", "DIR", "--cache", target, *more)
 
     def _missing(self, scopes: Sequence[str], *, is_new: bool) -> Iterator[DoctorFinding]:
-        """Tell apart what can be drafted and what only people can write; in a new project all is to be tried."""
-        by_people = set[str]()
-        if scopes and not is_new:
+        """Tell apart what can be drafted and what only people can write, unless that takes long in a new project."""
+        drafts, words = scopes, list[str]()
+        if scopes and not (is_new and len(scopes) > limits.DOCTOR_TRIED_DIRECTORIES):
             with suppress(HallError), ProgressBar("drafting") as bar:
                 tried = self.hall.init_contexts(full=False, dry_run=True, agents=False, progress=bar.show)
-                by_people = {*tried.missing}
-        if drafts := [scope for scope in scopes if scope not in by_people]:
+                words = [scope for scope in scopes if scope in tried.missing]
+                drafts = [scope for scope in scopes if scope in {*tried.written, *dict(tried.failed)}]
+        if drafts:
             yield DoctorFinding("note", "missing", first_few(drafts), self.command_hint("init"))
-        if words := [scope for scope in scopes if scope in by_people]:
+        if words:
             hint = self.command_hint("note", words[0], "--constraint", "TEXT")
-            yield DoctorFinding("note", "for people", f"only people can say what {first_few(words)} is for", hint)
+            verb = "is" if len(words) == 1 else "are"
+            yield DoctorFinding("note", "for people", f"only people can say what {first_few(words)} {verb} for", hint)
 
     def _contexts(self) -> Iterator[DoctorFinding]:
         if self.hall.machine.look_at(self.hall.settings.project_root).fault:

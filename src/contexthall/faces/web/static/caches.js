@@ -207,7 +207,7 @@ function desk(cache, usualForm, onAsked) {
   const reading = reader(cache.name, (read) => addressOf({ read }));
   const node = h("div", { class: "stack" },
     h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); writer.settle(); rank(); } },
-      h("label", { for: "question", class: "big-label" }, "What should the documents say?"),
+      h("label", { for: "question", class: "big-label" }, "What do you want to know?"),
       question, hint,
       h("div", { class: "budget-row" },
         h("label", { for: "budget" }, "Budget"), slider,
@@ -363,7 +363,7 @@ function desk(cache, usualForm, onAsked) {
 
 const HINTS = {
   documents: "Documents rank by the share of their words that are words of yours. Case does not count.",
-  sections: "Ask in your own words. Sections rank by the words they share with the question, rare ones first; rotating finds rotate.",
+  sections: "Ask in your own words. Sections rank by the words they share with the question, rare words count most. “rotating” also finds “rotate”.",
 };
 
 function summary({ format, query, tokens_used: used, budget, selected, considered }) {

@@ -23,7 +23,8 @@ export function view(root, meeting) {
   const filters = h("div", { class: "filters", role: "group", "aria-label": "Show directories that are" });
   const detail = h("div", { class: "detail", tabindex: "-1" });
   const search = h("input", { type: "search", "aria-label": "Find a directory", placeholder: "Find a directory", autocomplete: "off", spellcheck: "false" });
-  const panes = h("div", { class: "panes" }, h("div", { class: "pane-tree" }, h("div", { class: "tree-tools" }, filters, search), branches), detail);
+  const rules = h("div");
+  const panes = h("div", { class: "panes" }, h("div", { class: "pane-tree" }, h("div", { class: "tree-tools" }, filters, search), branches, rules), detail);
 
   async function load() {
     try {
@@ -40,7 +41,8 @@ export function view(root, meeting) {
   function present() {
     if (listing.error) return fill(root, fault(new Error(listing.error)));
     const head = h("div", { class: "view-head" }, h("p", { class: "dim" }, ...worded(summary(listing))), action("Look again", lookAgain, { class: "quiet" }));
-    fill(root, listing.tracked ? null : noneYet(), head, panes, ruleFiles(listing.rules ?? []));
+    fill(root, listing.tracked ? null : noneYet(), head, panes);
+    fill(rules, ruleFiles(listing.rules ?? []));
     presentFilters();
     presentTree();
     detail.hidden = !listing.tracked && selected === null;
@@ -191,7 +193,7 @@ function ruleFiles(rules) {
     const fault = gone.length ? ` names ${gone.join(", ")}, not there` : error && ` ${error}`;
     return h("li", {}, h("code", {}, ...said(path)), ...said(` for ${about}`), fault ? h("span", { class: "stale" }, ...said(fault)) : null);
   };
-  return h("section", { class: "rule-files" }, h("h3", {}, "Rule files"), h("ul", {}, rules.map(row)));
+  return h("section", { class: "rule-files" }, h("h2", { class: "side-title" }, "Rule files"), h("ul", {}, rules.map(row)));
 }
 
 function noneYet() {
