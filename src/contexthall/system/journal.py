@@ -83,7 +83,7 @@ class Journal:
         return Activity(
             time=f"{_moment(seconds)}.{int((call.at - seconds) * 1000):03}Z",
             client=short(call.client),
-            tool=tool_name(call.tool),
+            tool=tool_name((result and result.answered_by) or call.tool),
             ms=ms,
             bytes=_size(result),
             outcome=failure if result is None else "error" if result.is_error else "ok",

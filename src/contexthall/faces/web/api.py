@@ -274,8 +274,11 @@ class Api:
             await self._hall.guild.look_again()
         return {"members": self._members()}
 
-    async def _list_activity(self, _params: QueryParams) -> JsonObject:
+    async def _list_activity(self, params: QueryParams) -> JsonObject:
         calls, unread = await self._in_thread(lambda: self._hall.activity(limits.JOURNAL_CALLS))
+        if "member" in params:
+            names = self._guild().names_called(_text(params, "member"), {each.tool for each in calls})
+            calls = [each for each in calls if each.tool in names]
         newest = [asdict(each) for each in reversed(calls[-limits.PAGE_CALLS :])]
         return {"calls": newest, "tools": [each._asdict() for each in summaries(calls)], "unread": unread}
 
