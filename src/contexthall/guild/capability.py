@@ -87,7 +87,7 @@ def guild_capability(
     return capability
 
 
-class _Offer(NamedTuple):
+class _OfferedTool(NamedTuple):
     """A tool of a member as agents see it, and what its definition costs them."""
 
     listed: ListedTool
@@ -104,7 +104,7 @@ class _GuildTools:
         self._budget = budget
         self._pinned = pinned
         self._lists: list[Sequence[JsonObject]] = []
-        self._offers: dict[str, _Offer] = {}
+        self._offers: dict[str, _OfferedTool] = {}
         """Of all members, by the names that agents see."""
         self.listed: dict[str, ListedTool] = {}
         self.search = ToolSearch(())
@@ -127,13 +127,13 @@ class _GuildTools:
         self._is_over_budget = self._budget is not None and sum(each.tokens for each in inside) > self._budget
         return True
 
-    def _offer(self, name: str, member: str, definition: JsonObject) -> _Offer:
+    def _offer(self, name: str, member: str, definition: JsonObject) -> _OfferedTool:
         """Return what is made of a definition: if it is the very one of before, the same, for calls wait meanwhile."""
         before = self._offers.get(name)
         if before is not None and before.listed.definition is definition and before.listed.member == member:
             return before
         listed = ListedTool(name, member, definition)
-        return _Offer(listed, self._tool(listed), 0 if self._budget is None else tokens(_shown(listed)))
+        return _OfferedTool(listed, self._tool(listed), 0 if self._budget is None else tokens(_shown(listed)))
 
     def _is_inside(self, listed: ListedTool) -> bool:
         return self._profile.has_member(listed.member) and self._profile.has_tool(listed.name)

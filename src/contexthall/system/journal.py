@@ -52,9 +52,9 @@ class Journal:
         self._size = 0
         self._next_try = 0.0
 
-    def calling(self, tool: str, arguments: Mapping[str, Any], client: str) -> "_Call":
+    def calling(self, tool: str, arguments: Mapping[str, Any], client: str) -> "_RecordedCall":
         """Note a call that is made meanwhile; its result is put into what is given."""
-        return _Call(self, tool, arguments, client)
+        return _RecordedCall(self, tool, arguments, client)
 
     def close(self) -> None:
         file, self._file = self._file, None
@@ -64,7 +64,7 @@ class Journal:
                 with suppress(DiskError):
                     opened.close()
 
-    def write(self, call: "_Call", failure: Outcome) -> None:
+    def write(self, call: "_RecordedCall", failure: Outcome) -> None:
         """Append a line about a call that is over; a failure is logged, and the next try is some time later."""
         if not self._path or call.at < self._next_try:
             return
@@ -77,7 +77,7 @@ class Journal:
             self._next_try = self.clock() + limits.JOURNAL_RETRY_SECONDS
             logger.warning("the journal of calls cannot be written: %s", error)
 
-    def _activity(self, call: "_Call", failure: Outcome) -> Activity:
+    def _activity(self, call: "_RecordedCall", failure: Outcome) -> Activity:
         ms, seconds = round((self.timer() - call.begun) * 1000, 3), int(call.at)
         result, asked = call.result, call.arguments
         return Activity(
@@ -119,7 +119,7 @@ class Journal:
         return opened
 
 
-class _Call(CallNote):
+class _RecordedCall(CallNote):
     """A call that is under way: it is written into the journal when it is over."""
 
     __slots__ = ("_journal", "arguments", "at", "begun", "client", "tool")
