@@ -393,6 +393,8 @@ JOURNAL_RETRY_SECONDS: Final = 60.0
 # Members' servers
 MEMBER_START_SECONDS: Final = 10.0
 """For a server to answer `initialize`, and with each page of its tools; its manifest may say otherwise."""
+KEYRING_SECONDS: Final = 60.0
+"""For a keyring to give a secret: its user may have to unlock it first."""
 TRACE_CHARACTERS: Final = 8192
 """Of each of `traceparent`, `tracestate` and `baggage` in `_meta`; a longer one does not go along."""
 FIRST_START_SECONDS: Final = 120.0
