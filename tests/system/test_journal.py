@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,17 @@ def test_a_file_that_is_full_is_set_aside_once(tmp_path: Path, monkeypatch: pyte
     assert [name.partition(".")[2] for name in names] == ["jsonl", "jsonl.1"]
     assert all(each.stat().st_size <= 1000 for each in files_of(tmp_path))
     assert journal_of(tmp_path)[-1].cache == "cache39"
+
+
+def test_a_journal_that_is_removed_is_begun_anew(tmp_path: Path) -> None:
+    now = 1e9
+    catalog = catalog_of(tmp_path)
+    catalog.journal = Journal(Disk(), str(tmp_path / "state" / "activity"), clock=lambda: now)
+    call(catalog, cache="before")
+    shutil.rmtree(tmp_path / "state")
+    now += limits.JOURNAL_LOOK_SECONDS
+    call(catalog, cache="after")
+    assert [each.cache for each in journal_of(tmp_path)] == ["after"]
 
 
 def test_the_oldest_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

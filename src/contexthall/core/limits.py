@@ -387,6 +387,8 @@ PAGE_CALLS: Final = 100
 """The last ones are listed on the page."""
 JOURNAL_FOLLOW_SECONDS: Final = 0.5
 """Between two looks of `context activity --follow`."""
+JOURNAL_LOOK_SECONDS: Final = 1.0
+"""Between two looks of a hall whether its file is still there: a user may have removed it."""
 JOURNAL_RETRY_SECONDS: Final = 60.0
 """After a failure, such as a full disk, until writing is tried again: calls go on meanwhile."""
 

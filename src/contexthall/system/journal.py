@@ -51,6 +51,7 @@ class Journal:
         self._file: File | None = None
         self._size = 0
         self._next_try = 0.0
+        self._next_look = 0.0
 
     def calling(self, tool: str, arguments: Mapping[str, Any], client: str) -> "_RecordedCall":
         """Note a call that is made meanwhile; its result is put into what is given."""
@@ -70,6 +71,7 @@ class Journal:
             return
         line = to_line(self._activity(call, failure))
         try:
+            self._close_if_removed(call.at)
             self._opened(len(line)).write_all(line)
             self._size += len(line)
         except (DiskError, ValueError) as error:
@@ -93,6 +95,13 @@ class Journal:
             arguments=in_full(dict(asked)) if self._is_full else "",
             result=in_full(_shown(result)) if self._is_full and result is not None else "",
         )
+
+    def _close_if_removed(self, now: float) -> None:
+        """Look now and then whether somebody has removed the file: what is written to it then is lost."""
+        if self._file is not None and now >= self._next_look:
+            self._next_look = now + limits.JOURNAL_LOOK_SECONDS
+            if self._disk.kind(self._file.path, follow=False) is None:
+                self.close()
 
     def _opened(self, more: int) -> File:
         if self._file is not None and self._size + more <= limits.JOURNAL_BYTES:
