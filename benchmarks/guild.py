@@ -38,12 +38,13 @@ create_proxy({"mcpServers": {"member": server}}).run(show_banner=False, log_leve
 """
 
 # What was promised, in seconds above what it stands next to.
-FIRST_LIST, WARM_P50, WARM_P99, FIRST_CALL = 0.030, 0.0004, 0.005, 0.050
+FIRST_LIST, WARM_P50, WARM_P99, FIRST_CALL, RELOAD, JOURNAL = 0.030, 0.0004, 0.005, 0.050, 0.020, 30e-6
 # Times the direct call, and times the line.
 LARGE_TIME, LARGE_PEAK = 2.5, 3
 LARGE_BYTES = 10_000_000
 CACHED_MEMBERS, TOOLS = 100, 5
 CALLED_MEMBERS, IN_FLIGHT = 10, 33
+RELOADS, RELOADED_TOOLS, SETTLING_SECONDS = 10, 20, 0.3
 SLOW_MEMBERS, SLOW_START, STARTS_AT_A_TIME, SLACK = 50, 0.3, 4, 1.5
 PATIENCE_SECONDS = 120.0
 
@@ -89,8 +90,8 @@ class Guild:
         for cache in self.directory.glob("*/tools-cache.json"):
             cache.unlink()
 
-    def serve(self, refresh: str = "never") -> tuple[str, ...]:
-        return command_line("serve", "--guild", str(self.directory), "--guild-refresh", refresh)
+    def serve(self, refresh: str = "never", *more: str) -> tuple[str, ...]:
+        return command_line("serve", "--guild", str(self.directory), "--guild-refresh", refresh, *more)
 
 
 class Agent(Client):
@@ -98,6 +99,8 @@ class Agent(Client):
 
     def __init__(self, *command: str, cwd: Path) -> None:
         super().__init__(*command, cwd=cwd)
+        self.changes = 0
+        """How often the server said that its list has changed."""
         assert self.process.stdin is not None
         self.process.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
         self.process.stdin.flush()
@@ -106,6 +109,7 @@ class Agent(Client):
         """Give the next answer, whichever request it is to; one that is an error ends the benchmark."""
         while line := self.read_line():
             message = json.loads(line)
+            self.changes += message.get("method") == "notifications/tools/list_changed"
             if "id" in message and "method" not in message:
                 result: dict[str, Any] = message.get("result", {"isError": True})
                 if result.get("isError"):
@@ -319,6 +323,77 @@ def one_start(scratch: Path, _rounds: int, _calls: int) -> Iterator[Excess]:
     yield Excess(measure=what, ours=guild.started(), at_most=1, show=_number)
 
 
+def reload(scratch: Path, _rounds: int, _calls: int) -> Iterator[Excess]:
+    """Measure calls to a member that runs while another one comes or goes, next to as long a time without that."""
+    guild = write_guild(scratch, CACHED_MEMBERS + 1, tools=RELOADED_TOOLS)
+    inside, outside = guild.directory / member(CACHED_MEMBERS), scratch / "outside"
+    (inside / "tools-cache.json").unlink()  # so that it is started once it is there
+    inside.rename(outside)
+    busy: list[float] = []
+    quiet: list[float] = []
+    noticed: list[float] = []
+    with closing(Agent(*guild.serve("stale"), cwd=scratch)) as agent:
+        list(agent.tools())
+        call = _call(agent, _echo(0))
+        _calls_for(call, 2 * SETTLING_SECONDS)
+        for turn in range(RELOADS):
+            begun = time.perf_counter()
+            outside.rename(inside) if turn % 2 == 0 else inside.rename(outside)
+            taken = _calls_until_change(agent, call)
+            noticed.append(time.perf_counter() - begun)
+            busy.append(max(taken + _calls_for(call, SETTLING_SECONDS)))
+            quiet.append(max(_calls_for(call, noticed[-1] + SETTLING_SECONDS)))
+    what = f"slowest call while a guild of {CACHED_MEMBERS} members of {RELOADED_TOOLS} tools is reloaded"
+    for name, percent in ((f"median of {RELOADS} reloads", 50), ("slowest of all", 100)):
+        yield Excess(
+            measure=f"{what}, {name}",
+            ours=Sample(tuple(busy)).percentile(percent),
+            peer="no reload",
+            base=Sample(tuple(quiet)).percentile(percent),
+            at_most=RELOAD,
+        )
+    yield Excess(measure="from the change of a directory to the word of it, at worst", ours=max(noticed), at_most=2.0)
+
+
+def _calls_for(call: Measure, seconds: float) -> list[float]:
+    deadline = time.perf_counter() + seconds
+    taken: list[float] = []
+    while time.perf_counter() < deadline:
+        taken.append(call())
+    return taken
+
+
+def _calls_until_change(agent: Agent, call: Measure) -> list[float]:
+    """Call again and again until the server says that its list has changed."""
+    before, deadline = agent.changes, time.perf_counter() + PATIENCE_SECONDS
+    taken: list[float] = []
+    while agent.changes == before:
+        if time.perf_counter() > deadline:
+            raise SystemExit("a change of the guild is never noticed")
+        taken.append(call())
+    return taken
+
+
+def journal(scratch: Path, rounds: int, calls: int) -> Iterator[Excess]:
+    """Measure calls to a member that runs, with a journal and without, by turns."""
+    guild = write_guild(scratch, 1)
+    latencies: dict[str, list[float]] = {"off": [], "brief": []}
+    with ExitStack() as stack:
+        peers = {}
+        for mode, taken in latencies.items():
+            agent = stack.enter_context(closing(Agent(*guild.serve("never", "--journal", mode), cwd=scratch)))
+            peers[mode] = _many(_call(agent, _echo(0)), calls // rounds, taken)
+        take_turns(peers, rounds=rounds)
+    samples = {mode: Sample(tuple(taken[calls // rounds :])) for mode, taken in latencies.items()}
+    yield Excess(
+        measure="warm call that is recorded in the journal, p50",
+        ours=samples["brief"].median,
+        peer="--journal off",
+        base=samples["off"].median,
+        at_most=JOURNAL,
+    )
+
+
 def refresh(scratch: Path, _rounds: int, _calls: int) -> Iterator[Excess]:
     """Measure a refresh of many slow members, and the lists that are asked for while one is under way."""
     guild = write_guild(scratch, SLOW_MEMBERS, "--start-delay", str(SLOW_START), with_caches=False)
@@ -384,7 +459,7 @@ def _number(figure: float) -> str:
     return f"{figure:.0f}"
 
 
-STEPS = (first_list, warm_call, large_result, first_call, one_start, refresh)
+STEPS = (first_list, warm_call, journal, large_result, first_call, one_start, reload, refresh)
 
 
 def main() -> None:

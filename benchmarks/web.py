@@ -155,9 +155,9 @@ def _page_paths() -> Iterator[str]:
 
 
 def _sent(url: str, path: str) -> int:
-    """Count the bytes of an answer, with its head."""
+    """Count the bytes of an answer to a browser, with its head."""
     connection = HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_SECONDS)
-    connection.request("GET", path)
+    connection.request("GET", path, headers={"Accept-Encoding": "gzip, deflate, br"})
     answer = connection.getresponse()
     if answer.status != 200:
         raise SystemExit(f"{path} is answered with {answer.status}")

@@ -66,6 +66,8 @@ def guild(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     member_with(grounds, "painter", tool("paint"), flags=("--result-file", str(result)))
     member_with(grounds, "frail", tool("fall"), flags=("--die-in-call", "--say", "I am not well"))
     member_with(grounds, "worker", tool("work"))
+    member_with(grounds, "busy", tool("work"), tool("rest"))
+    member_with(grounds, "other", tool("work"))
     member_with(grounds, "hostile", HOSTILE, flags=("--result-file", str(hostile), "--say", ATTACK))
     live = member_with(grounds, "live", SAY, tool("old"))
     shifty, sly = (member_with(grounds, name, tool("add", "Adds.")) for name in ("shifty", "sly"))
@@ -181,6 +183,25 @@ def test_raw_json_is_the_alternative_and_nothing_is_lost_on_the_way_back(guild: 
         raw.fill("{")
         card.get_by_role("button", name="Invoke").click()
         expect(card.locator(".fault")).to_contain_text("This is not JSON")
+
+
+def test_a_member_shows_its_own_calls_as_they_are_made(guild: Guild, browser: Browser) -> None:
+    with visit(browser, guild.address) as page:
+        guild.hall.post("/api/guild/call", {"member": "other", "tool": "work", "arguments": {}})
+        member = unfolded(page, "busy")
+        member.get_by_role("button", name="Activity").click()
+        shown = member.get_by_role("region", name="Activity")
+        expect(shown).to_contain_text("No call is on record")
+        guild.hall.post("/api/guild/call", {"member": "busy", "tool": "work", "arguments": {}})
+        expect(shown.locator('[data-tool="busy__work"]')).to_contain_text("1 call", timeout=10_000)
+        guild.hall.post("/api/guild/call", {"member": "busy", "tool": "work", "arguments": {}})
+        expect(shown.locator('[data-tool="busy__work"]')).to_contain_text("2 calls", timeout=10_000)
+        expect(shown.locator('[data-tool="busy__work"]')).to_contain_text("median")
+        expect(shown.get_by_role("list").last.get_by_role("listitem")).to_have_count(2)
+        expect(shown).not_to_contain_text("other__work")
+        member.get_by_role("button", name="Log").click()
+        expect(member.get_by_role("button", name="Activity")).to_have_attribute("aria-expanded", "false")
+        expect(shown).to_have_count(0)
 
 
 def test_results_are_text_images_and_errors(guild: Guild, browser: Browser) -> None:

@@ -101,6 +101,28 @@ def test_the_catalog_tells_of_a_change_and_only_of_a_change(guild: Path) -> None
     assert changes == [["echo__a", "echo__b"]]
 
 
+def test_the_names_that_were_called_belong_to_one_member_each(guild: Path) -> None:
+    write_cache(make_member(guild, "mail"), tool("send"), tool("x" * 70))
+    write_cache(make_member(guild, "mailing"), tool("send"))
+    manager = loaded(guild)
+    long = manager.listed_names()["mail", "x" * 70]
+    called = {"mail__send", "mail__gone", long, "mailing__send", "mail", "", "context.resolve"}
+    assert manager.names_called("mail", called) == {"mail__send", "mail__gone", long}
+    assert manager.names_called("mailing", called) == {"mailing__send"}
+
+
+def test_tools_that_stay_are_the_same_while_another_member_changes(guild: Path) -> None:
+    write_cache(make_member(guild, "mail"), tool("send"))
+    write_cache(make_member(guild, "files"), tool("delete"))
+    manager = loaded(guild)
+    catalog = catalog_of(manager)
+    before = {each.name: each for each in catalog.tools}
+    manager.switch("files", ["delete"], on=False)
+    assert {each.name: each for each in catalog.tools} == {"mail__send": before["mail__send"]}
+    manager.switch("files", ["delete"], on=True)
+    assert names(catalog) == ["files__delete", "mail__send"]
+
+
 def test_a_guild_within_its_budget_is_listed_whole(guild: Path) -> None:
     write_cache(make_member(guild, "echo"), tool("a"), tool("b"))
     assert names(catalog_of(loaded(guild), budget=1000)) == ["echo__a", "echo__b"]
@@ -125,6 +147,7 @@ def test_a_tool_beyond_the_budget_answers_as_it_would_if_it_were_listed(guild: P
     arguments = {"name": "mail__send", "arguments": {"to": "you"}}
     result = call(manager, catalog_of(manager, budget=0), "guild_call_tool", arguments)
     assert result.whole == {"called": "send", "with": {"to": "you"}}
+    assert result.answered_by == "mail__send"
 
 
 @pytest.mark.parametrize("name", ["guild_describe_tool", "guild_call_tool"])

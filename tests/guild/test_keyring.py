@@ -4,30 +4,38 @@ import asyncio
 import io
 import json
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from tests.guild.making import make_member, manager_of
 
-from contexthall.core.errors import MemberError
+from contexthall.core import limits
+from contexthall.core.errors import MemberError, UsageError
 from contexthall.faces.cli.table import run
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import MCPManager, discover_guild_members
 from contexthall.guild.servers.connection import Connector
+from contexthall.system.keyring import SecretReader
 
 SECRET = "correct-horse-battery-staple"
 
 
 class FakeKeyring(ModuleType):
-    """A keyring in memory, which may be locked."""
+    """A keyring in memory, which may be locked, and then fails, or waits for its user."""
 
     def __init__(self) -> None:
         super().__init__("keyring")
         self.kept: dict[tuple[str, str], str] = {}
         self.is_locked = False
+        self.unlocked = threading.Event()
+        self.unlocked.set()
+        self.asked = 0
 
     def get_password(self, service: str, name: str) -> str | None:
+        self.asked += 1
+        self.unlocked.wait(10)
         self._check()
         return self.kept.get((service, name))
 
@@ -87,6 +95,30 @@ def test_why_a_secret_is_not_to_be_had_is_said(
     with pytest.raises(MemberError) as failed:
         asyncio.run(environment_of(guild, memory))
     assert sentence in failed.value.detail
+
+
+def test_a_keyring_that_waits_for_its_user_is_not_waited_for_for_ever(
+    guild: Path, memory: Memory, keyring: FakeKeyring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_member(guild, "zoo", "--print-env", env={"KEY": "${keyring:API_KEY}"})
+    keyring.kept["contexthall", "API_KEY"] = SECRET
+    keyring.unlocked.clear()
+    monkeypatch.setattr(limits, "KEYRING_SECONDS", 0.05)
+    reader = SecretReader()
+
+    async def read_twice() -> None:
+        for _ in range(2):
+            with pytest.raises(UsageError, match=r"did not answer within 0\.05 s"):
+                await reader.read("API_KEY")
+
+    asyncio.run(read_twice())
+    assert keyring.asked == 1
+    with pytest.raises(MemberError) as failed:
+        asyncio.run(environment_of(guild, memory))
+    assert "the keyring did not answer within 0.05 s" in failed.value.detail
+    keyring.unlocked.set()
+    monkeypatch.setattr(limits, "KEYRING_SECONDS", 10)
+    assert asyncio.run(environment_of(guild, memory))["KEY"] == SECRET
 
 
 def test_a_secret_is_kept_from_standard_input_and_never_shown(

@@ -4,11 +4,13 @@ import asyncio
 import errno
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from contexthall.core import limits
 from contexthall.core.activity import Activity, in_full, parse_line, short, summaries, to_line, tool_name
@@ -26,7 +28,8 @@ def catalog_of(directory: Path, mode: JournalMode = "brief") -> Catalog:
         if arguments.get("wait"):
             await asyncio.Event().wait()
         content = ({"type": "text", "text": "é answered"},)
-        return ToolResult(content=content, is_error=bool(arguments.get("fail")), ids=("a.md#x",))
+        found = str(arguments.get("passed_on", ""))
+        return ToolResult(content=content, is_error=bool(arguments.get("fail")), ids=("a.md#x",), answered_by=found)
 
     tool = Tool(name="say", title="Say", description="", input_schema={"type": "object"}, run=run)
     catalog = Catalog([Capability("test", tools=[tool])])
@@ -125,6 +128,11 @@ async def waited(catalog: Catalog) -> None:
         await catalog.call("say", {"wait": True}, Caller(may_read=lambda _path, _root: True))
 
 
+def test_a_call_that_is_passed_on_is_recorded_as_one_of_the_tool_that_answered(tmp_path: Path) -> None:
+    call(catalog_of(tmp_path), passed_on="mail__send")
+    assert [each.tool for each in journal_of(tmp_path)] == ["mail__send"]
+
+
 def test_credentials_in_names_are_withheld(tmp_path: Path) -> None:
     call(catalog_of(tmp_path), cache=KEY, scope="a\x1b[31m\nb")
     (recorded,) = journal_of(tmp_path)
@@ -140,6 +148,17 @@ def test_a_file_that_is_full_is_set_aside_once(tmp_path: Path, monkeypatch: pyte
     assert [name.partition(".")[2] for name in names] == ["jsonl", "jsonl.1"]
     assert all(each.stat().st_size <= 1000 for each in files_of(tmp_path))
     assert journal_of(tmp_path)[-1].cache == "cache39"
+
+
+def test_a_journal_that_is_removed_is_begun_anew(tmp_path: Path) -> None:
+    now = 1e9
+    catalog = catalog_of(tmp_path)
+    catalog.journal = Journal(Disk(), str(tmp_path / "state" / "activity"), clock=lambda: now)
+    call(catalog, cache="before")
+    shutil.rmtree(tmp_path / "state")
+    now += limits.JOURNAL_LOOK_SECONDS
+    call(catalog, cache="after")
+    assert [each.cache for each in journal_of(tmp_path)] == ["after"]
 
 
 def test_the_oldest_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +188,7 @@ def test_the_file_of_a_hall_that_lives_is_not_removed(tmp_path: Path, monkeypatc
 
 def test_processes_are_merged_by_time_and_bad_lines_are_counted(tmp_path: Path) -> None:
     times = ["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:01.000Z", "2026-01-01T00:00:02.000Z"]
-    first, second, third = (to_line(CALL._replace(time=each)) for each in times)
+    first, second, third = (to_line(replace(CALL, time=each)) for each in times)
     (tmp_path / "20260101T000000-1.jsonl").write_bytes(first + third + third[:20])
     (tmp_path / "20260101T000001-2.jsonl").write_bytes(b'{"v":2}\n' + second + b"\xff\n[]\n")
     (tmp_path / "20260101T000002-3.jsonl").symlink_to("/etc/passwd")
@@ -216,14 +235,15 @@ def test_calls_go_on_if_nothing_can_be_written(tmp_path: Path, caplog: pytest.Lo
 
 
 def test_what_the_calls_of_a_tool_add_up_to() -> None:
-    calls = [CALL._replace(ms=ms) for ms in (1.0, 9.0, 2.0)] + [CALL._replace(tool="a", outcome="error")]
+    calls = [replace(CALL, ms=ms) for ms in (1.0, 9.0, 2.0)] + [replace(CALL, tool="a", outcome="error")]
     found = [tuple(each) for each in summaries(calls)]
     assert found == [("context.resolve", 3, 0, 2.0, 9.0), ("a", 1, 1, 1.5, 1.5)]
 
 
-def test_a_lone_surrogate_is_no_reason_to_lose_a_line() -> None:
-    call = CALL._replace(scope="\ud800")
-    assert parse_line(to_line(call).rstrip()) == call
+def test_a_lone_surrogate_is_no_reason_to_lose_a_line(tmp_path: Path) -> None:
+    call(catalog_of(tmp_path, "full"), scope="a\ud800", query="b\ud800")
+    (recorded,) = journal_of(tmp_path)
+    assert (recorded.scope, recorded.arguments) == ("a ", '{"scope": "a\ufffd", "query": "b\ufffd"}')
 
 
 def test_names_and_texts_are_kept_short() -> None:

@@ -5,22 +5,20 @@ A line never holds what was asked or answered, unless the journal is kept in ful
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from contexthall.core import limits
 from contexthall.core.secrets import NAME_PATTERN, is_secret_name, may_be_key
 from contexthall.core.text import is_printable
+from contexthall.core.wire import replace_lone_surrogates
 
-VERSION = 1
 Outcome: TypeAlias = Literal["ok", "error", "unknown", "cancelled", "failed"]
-OUTCOMES: tuple[Outcome, ...] = ("ok", "error", "unknown", "cancelled", "failed")
 WITHHELD = "(may be a secret)"
-_ENCODED = msgspec.json.Encoder().encode
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NAMED_VALUE = re.compile(
     rf"((?:{NAME_PATTERN})[\w.-]{{0,64}}[\"'\]]{{0,2}}\s{{0,8}}[:=]\s{{0,8}})[^\r\n]+", re.IGNORECASE
@@ -33,19 +31,20 @@ _XML_VALUES = (
 )
 """Elements after one whose text names a credential; elements of such a name, with all in them; attributes."""
 _XML_PATTERNS = tuple((re.compile(each, re.IGNORECASE | re.DOTALL), instead) for each, instead in _XML_VALUES)
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\Z"
+_COUNT = msgspec.Meta(ge=0, lt=limits.JOURNAL_MOST)
 
 
-class Activity(NamedTuple):
-    """One call."""
+class Activity(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="v", tag=1):
+    """One call; the tag is the version of the format."""
 
-    time: str
+    time: Annotated[str, msgspec.Meta(pattern=_TIME)]
     """When it was begun, as RFC 3339 in UTC, to the millisecond."""
     client: str
     tool: str
     """Empty if what was called cannot be a tool's name."""
-    ms: float
-    bytes: int
+    ms: Annotated[float, _COUNT]
+    bytes: Annotated[int, _COUNT]
     """Of the answer."""
     outcome: Outcome
     cache: str = ""
@@ -55,6 +54,10 @@ class Activity(NamedTuple):
     arguments: str = ""
     """Like `result` only in a journal that is kept in full; the beginning of a longer one."""
     result: str = ""
+
+
+_ENCODED = msgspec.json.Encoder().encode
+_DECODED = msgspec.json.Decoder(Activity).decode
 
 
 class ToolSummary(NamedTuple):
@@ -69,12 +72,7 @@ class ToolSummary(NamedTuple):
 
 def to_line(activity: Activity) -> bytes:
     """Return a line of the journal; what is empty is left out."""
-    pairs = zip(Activity._fields, activity, strict=True)
-    kept = {"v": VERSION} | {key: value for key, value in pairs if value or key in ("ms", "bytes")}
-    try:
-        return _ENCODED(kept) + b"\n"
-    except UnicodeEncodeError:  # a lone surrogate, which json escapes
-        return json.dumps(kept).encode("ascii") + b"\n"
+    return _ENCODED(activity) + b"\n"
 
 
 def parse_line(line: bytes) -> Activity | None:
@@ -82,32 +80,9 @@ def parse_line(line: bytes) -> Activity | None:
     if len(line) > limits.JOURNAL_LINE_BYTES:
         return None
     try:
-        kept = json.loads(line)
-    except (ValueError, RecursionError):
+        return _DECODED(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    if not isinstance(kept, dict) or kept.pop("v", None) != VERSION or not _is_sound(kept):
-        return None
-    known = {key: value for key, value in kept.items() if key in Activity._fields}
-    return Activity(**{"client": "", "tool": "", **known, "ids": tuple(kept.get("ids", ()))})
-
-
-def _is_sound(kept: Mapping[str, Any]) -> bool:
-    texts = ("client", "tool", "cache", "scope", "arguments", "result")
-    ids = kept.get("ids", [])
-    return (
-        isinstance(kept.get("time"), str)
-        and _TIME.fullmatch(kept["time"]) is not None
-        and kept.get("outcome") in OUTCOMES
-        and all(_is_count(kept.get(key)) for key in ("ms", "bytes"))
-        and isinstance(kept.get("bytes"), int)
-        and all(isinstance(kept.get(key, ""), str) for key in texts)
-        and isinstance(ids, list)
-        and all(isinstance(each, str) for each in ids)
-    )
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < limits.JOURNAL_MOST
 
 
 @lru_cache(maxsize=1024)  # a call shall cost microseconds, and most names are met again
@@ -131,7 +106,7 @@ def _word(text: str) -> str:
 def in_full(value: object) -> str:
     """Return a value as a journal that is kept in full has it, without what may be a credential."""
     text = json.dumps(_without_secrets(value), ensure_ascii=False, default=str)
-    return text[: limits.JOURNAL_TEXT_CHARACTERS]
+    return replace_lone_surrogates(text[: limits.JOURNAL_TEXT_CHARACTERS])
 
 
 def _without_secrets(value: object) -> object:

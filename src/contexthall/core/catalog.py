@@ -54,6 +54,8 @@ class ToolResult:
     """The JSON-RPC error that another server gave in place of a result; it is passed on as it is."""
     ids: tuple[str, ...] = ()
     """Of the sections that the answer holds, for the journal."""
+    answered_by: str = ""
+    """The tool that was called in place of the one that an agent called, for the journal."""
 
     @classmethod
     def of_text(cls, text: str, *, is_error: bool = False) -> Self:
@@ -226,8 +228,12 @@ class Capability:
         """Offer `tools` from now on; whoever listens is told if that is a change."""
         before, self.tools, self.unlisted = self.tools, tuple(tools), tuple(unlisted)
         self.replaced.send()
-        if [tool.definition() for tool in self.tools] != [tool.definition() for tool in before]:
+        if len(before) != len(self.tools) or any(map(_differ, before, self.tools)):
             self.changed.send()
+
+
+def _differ(one: Tool, other: Tool) -> bool:
+    return one is not other and one.definition() != other.definition()
 
 
 def budget_as_number(arguments: JsonObject) -> JsonObject:

@@ -387,12 +387,16 @@ PAGE_CALLS: Final = 100
 """The last ones are listed on the page."""
 JOURNAL_FOLLOW_SECONDS: Final = 0.5
 """Between two looks of `context activity --follow`."""
+JOURNAL_LOOK_SECONDS: Final = 1.0
+"""Between two looks of a hall whether its file is still there: a user may have removed it."""
 JOURNAL_RETRY_SECONDS: Final = 60.0
 """After a failure, such as a full disk, until writing is tried again: calls go on meanwhile."""
 
 # Members' servers
 MEMBER_START_SECONDS: Final = 10.0
 """For a server to answer `initialize`, and with each page of its tools; its manifest may say otherwise."""
+KEYRING_SECONDS: Final = 60.0
+"""For a keyring to give a secret: its user may have to unlock it first."""
 TRACE_CHARACTERS: Final = 8192
 """Of each of `traceparent`, `tracestate` and `baggage` in `_meta`; a longer one does not go along."""
 FIRST_START_SECONDS: Final = 120.0

@@ -8,9 +8,9 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from heapq import nsmallest
+from heapq import nlargest
 from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z
 _UNSPACED = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 _VOWELS = frozenset("aeiouy")
 _SHORTEST_PREFIX = 3
+_LAST = "\U0010ffff"  # comes after every letter
 _SHORTEST_STEM = 2
 
 
@@ -71,7 +72,8 @@ class ToolIndex:
             for field, counts in enumerate(counted):
                 for stem, frequency in counts.items():
                     self._places[stem].append((number, field, frequency))
-        self._weighed: dict[str, Mapping[int, int]] = {}
+        self._worths: dict[str, Mapping[int, int]] = {}
+        """What a stem adds to the score of each tool, as far as it has been asked for."""
 
     def find(self, query: str, limit: int) -> FoundTools:
         """Return the tools that have a word of the query, the best of them first."""
@@ -81,15 +83,16 @@ class ToolIndex:
         for worth in {stem: worth for every in found.values() for stem, worth in every}.values():
             for number, points in worth.items():
                 scores[number] += points
-        best = nsmallest(max(limit, 0), scores.items(), key=lambda each: (-each[1], each[0]))
         missed = (run.casefold() for run, every in found.items() if not any(worth for _, worth in every))
-        return FoundTools(best, list(dict.fromkeys(missed)))
+        return FoundTools(_best(scores, limit), list(dict.fromkeys(missed)))
 
     def _worth(self, word: str) -> tuple[str, Mapping[int, int]]:
         """Return the stem of a word and what it adds to the score of each tool; half of it for a mere beginning."""
         stem = _stem(word)
         if stem in self._places:
-            return stem, self._points(self._weights(stem), 1)
+            if stem not in self._worths:
+                self._worths[stem] = self._points(self._weights(stem), 1)
+            return stem, self._worths[stem]
         weights: dict[int, int] = {}
         for each in self._beginning_with(word):
             for number, weight in self._weights(each).items():
@@ -102,14 +105,11 @@ class ToolIndex:
 
     def _weights(self, stem: str) -> Mapping[int, int]:
         """Return the weights of a stem in the tools that have it."""
-        if (kept := self._weighed.get(stem)) is not None:
-            return kept
         weights: defaultdict[int, int] = defaultdict(int)
         for number, field, frequency in self._places[stem]:
             average = self._averages[field]
             factor = WEIGHT * _WEIGHTS[field] * frequency * average
             weights[number] += factor // (average + _SLOPE * self._lengths[number][field])
-        self._weighed[stem] = weights
         return weights
 
     @cached_property
@@ -120,13 +120,20 @@ class ToolIndex:
     def _vocabulary(self) -> list[str]:
         return sorted(self._places)
 
-    def _beginning_with(self, word: str) -> Iterator[str]:
+    def _beginning_with(self, word: str) -> list[str]:
         if len(word) < _SHORTEST_PREFIX:
-            return
-        for each in islice(self._vocabulary, bisect_left(self._vocabulary, word), None):
-            if not each.startswith(word):
-                return
-            yield each
+            return []
+        words = self._vocabulary
+        return words[bisect_left(words, word) : bisect_left(words, word + _LAST)]
+
+
+def _best(scores: Mapping[int, int], limit: int) -> list[tuple[int, int]]:
+    """Return the best tools with their scores; only those are put in order that score as much as the last of them."""
+    if limit <= 0:
+        return []
+    lowest = min(nlargest(limit, scores.values()), default=0)
+    reaching = [(number, score) for number, score in scores.items() if score >= lowest]
+    return sorted(reaching, key=lambda each: (-each[1], each[0]))[:limit]
 
 
 def stems(text: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from contexthall.core import limits
 from contexthall.core.catalog import (
@@ -85,6 +87,14 @@ def guild_capability(
     return capability
 
 
+class _OfferedTool(NamedTuple):
+    """A tool of a member as agents see it, and what its definition costs them."""
+
+    listed: ListedTool
+    tool: Tool
+    tokens: int
+
+
 class _GuildTools:
     """The tools of all members under the names that agents know them by."""
 
@@ -94,8 +104,9 @@ class _GuildTools:
         self._budget = budget
         self._pinned = pinned
         self._lists: list[Sequence[JsonObject]] = []
+        self._offers: dict[str, _OfferedTool] = {}
+        """Of all members, by the names that agents see."""
         self.listed: dict[str, ListedTool] = {}
-        self._outside: frozenset[str] = frozenset()
         self.search = ToolSearch(())
         self._is_over_budget = False
         self.has_changed()
@@ -108,15 +119,24 @@ class _GuildTools:
             return False
         names = self._manager.listed_names()
         tools = [(member.name, tool) for member in members for tool in member.tools]
-        offered = [ListedTool(names[member, tool["name"]], member, tool) for member, tool in tools]
-        listed = [
-            each for each in offered if self._profile.has_member(each.member) and self._profile.has_tool(each.name)
-        ]
-        self.listed = {each.name: each for each in listed}
-        self._outside = frozenset(each.name for each in offered) - self.listed.keys()
-        self.search = ToolSearch(listed)
-        self._is_over_budget = self._budget is not None and sum(tokens(_shown(each)) for each in listed) > self._budget
+        offers = [self._offer(names[member, tool["name"]], member, tool) for member, tool in tools]
+        self._offers = {each.tool.name: each for each in offers}
+        inside = [each for each in offers if self._is_inside(each.listed)]
+        self.listed = {each.tool.name: each.listed for each in inside}
+        self.search = ToolSearch(self.listed.values())
+        self._is_over_budget = self._budget is not None and sum(each.tokens for each in inside) > self._budget
         return True
+
+    def _offer(self, name: str, member: str, definition: JsonObject) -> _OfferedTool:
+        """Return what is made of a definition: if it is the very one of before, the same, for calls wait meanwhile."""
+        before = self._offers.get(name)
+        if before is not None and before.listed.definition is definition and before.listed.member == member:
+            return before
+        listed = ListedTool(name, member, definition)
+        return _OfferedTool(listed, self._tool(listed), 0 if self._budget is None else tokens(_shown(listed)))
+
+    def _is_inside(self, listed: ListedTool) -> bool:
+        return self._profile.has_member(listed.member) and self._profile.has_tool(listed.name)
 
     def guidance(self) -> str:
         if not self._profile.has_toolset("guild"):
@@ -125,15 +145,16 @@ class _GuildTools:
 
     def tools(self) -> tuple[Tool, ...]:
         if not self._is_over_budget:
-            return tuple(map(self._tool, self.listed.values()))
-        return (_find_tool(self), _describe_tool(self), _call_tool(self), *map(self._tool, self._by_pin(pinned=True)))
+            return tuple(self._offers[name].tool for name in self.listed)
+        return (_find_tool(self), _describe_tool(self), _call_tool(self), *self._by_pin(pinned=True))
 
     def unlisted(self) -> tuple[Tool, ...]:
         """Return the tools that are found and not listed: one that was listed before may still be called."""
-        return tuple(map(self._tool, self._by_pin(pinned=False))) if self._is_over_budget else ()
+        return tuple(self._by_pin(pinned=False)) if self._is_over_budget else ()
 
-    def _by_pin(self, *, pinned: bool) -> list[ListedTool]:
-        return [each for each in self.listed.values() if (each.member in self._pinned) is pinned]
+    def _by_pin(self, *, pinned: bool) -> list[Tool]:
+        listed = self.listed.values()
+        return [self._offers[each.name].tool for each in listed if (each.member in self._pinned) is pinned]
 
     async def call(self, listed: ListedTool, arguments: JsonObject, caller: Caller) -> ToolResult:
         """Call a tool of a member, and pass on whatever it answers."""
@@ -175,13 +196,14 @@ class _GuildTools:
     def _is_outside(self, name: str) -> bool:
         """Return whether a name is of a tool outside the profile; nobody is started to find out."""
         others = (each for each in self._manager.roster if not self._profile.has_member(each))
-        return name in self._outside or any(may_name(name, each) for each in others)
+        is_offered = name in self._offers and name not in self.listed
+        return is_offered or any(may_name(name, each) for each in others)
 
     async def seek(self, name: str) -> Tool | None:
         """Return the tool of that name if its member has one; if the member fails, a tool that fails."""
         found = await self.find(name)
         if isinstance(found, ListedTool):
-            return self._tool(found)
+            return self._offers[found.name].tool
         return None if found is None else failing_tool(name, found)
 
     def _tool(self, listed: ListedTool) -> Tool:
@@ -242,7 +264,8 @@ def _call_tool(guild: _GuildTools) -> Tool:
     async def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         found = await guild.find(arguments["name"])
         if isinstance(found, ListedTool):
-            return await guild.call(found, arguments.get("arguments", {}), caller)
+            result = await guild.call(found, arguments.get("arguments", {}), caller)
+            return replace(result, answered_by=found.name)
         return found or _unknown(arguments["name"])
 
     return Tool(

@@ -19,7 +19,7 @@ from contexthall.core.errors import MemberError, UnknownMemberError
 from contexthall.core.text import is_printable, quoted
 from contexthall.guild.lists.definitions import ToolChange
 from contexthall.guild.lists.memory import Memory
-from contexthall.guild.lists.naming import tool_names
+from contexthall.guild.lists.naming import may_name, tool_names
 from contexthall.guild.lists.search import one_line
 from contexthall.guild.lists.tool_lists import MemberFacts, ToolLists
 from contexthall.guild.lists.tools_cache import ToolsCaches
@@ -146,6 +146,12 @@ class MCPManager:
         """Return the names by which agents see the tools of some members, or of all, by member and tool."""
         members = map(self.member, names) if names else self.roster.values()
         return tool_names((member.name, name) for member in members for name in member.tool_names)
+
+    def names_called(self, name: str, called: Iterable[str]) -> set[str]:
+        """Return which of the names that agents called are of tools of a member, or of tools that it had."""
+        member = self.member(name).name
+        owners = {shown: owner for (owner, _), shown in self.listed_names().items()}
+        return {each for each in called if may_name(each, member) and owners.get(each, member) == member}
 
     def subscribe(self, callback: EventListener) -> Callable[[], None]:
         """Call `callback` with each event, until the function that is returned is called."""

@@ -10,11 +10,11 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from contexthall.core import limits
 from contexthall.core.activity import Activity, Outcome, in_full, parse_line, short, to_line, tool_name
@@ -43,34 +43,19 @@ class Journal:
         self._disk = disk
         self._path = directory if mode != "off" else ""
         self._is_full = mode == "full"
-        self._clock = clock
-        self._timer = timer
+        self.clock = clock
+        self.timer = timer
         started = datetime.fromtimestamp(clock(), UTC)
         self._name = f"{started:%Y%m%dT%H%M%S}-{os.getpid()}.jsonl"
         self._directory: Directory | None = None
         self._file: File | None = None
         self._size = 0
         self._next_try = 0.0
+        self._next_look = 0.0
 
-    @contextmanager
-    def calling(self, tool: str, arguments: Mapping[str, Any], client: str) -> Iterator[CallNote]:
+    def calling(self, tool: str, arguments: Mapping[str, Any], client: str) -> "_RecordedCall":
         """Note a call that is made meanwhile; its result is put into what is given."""
-        note, at, begun = CallNote(), self._clock(), self._timer()
-        failure: Outcome = "failed"
-        try:
-            yield note
-        except UnknownToolError:
-            failure = "unknown"
-            raise
-        except Exception:
-            raise
-        except BaseException:
-            failure = "cancelled"
-            raise
-        finally:
-            if self._path:
-                ms = round((self._timer() - begun) * 1000, 3)
-                self._write(self._activity(note.result, tool, arguments, client, at, ms, failure))
+        return _RecordedCall(self, tool, arguments, client)
 
     def close(self) -> None:
         file, self._file = self._file, None
@@ -80,43 +65,43 @@ class Journal:
                 with suppress(DiskError):
                     opened.close()
 
-    def _activity(
-        self,
-        result: ToolResult | None,
-        tool: str,
-        arguments: Mapping[str, Any],
-        client: str,
-        at: float,
-        ms: float,
-        failure: Outcome,
-    ) -> Activity:
-        seconds = int(at)
-        return Activity(
-            time=f"{_moment(seconds)}.{int((at - seconds) * 1000):03}Z",
-            client=short(client),
-            tool=tool_name(tool),
-            ms=ms,
-            bytes=_size(result),
-            outcome=failure if result is None else "error" if result.is_error else "ok",
-            cache=short(arguments.get("cache")),
-            scope=short(arguments.get("scope")),
-            ids=() if result is None else tuple(map(short, result.ids[: limits.JOURNAL_IDS])),
-            arguments=in_full(dict(arguments)) if self._is_full else "",
-            result=in_full(_shown(result)) if self._is_full and result is not None else "",
-        )
-
-    def _write(self, activity: Activity) -> None:
-        """Append a line; a failure is logged, and the next try is some time later."""
-        if self._clock() < self._next_try:
+    def write(self, call: "_RecordedCall", failure: Outcome) -> None:
+        """Append a line about a call that is over; a failure is logged, and the next try is some time later."""
+        if not self._path or call.at < self._next_try:
             return
-        line = to_line(activity)
+        line = to_line(self._activity(call, failure))
         try:
+            self._close_if_removed(call.at)
             self._opened(len(line)).write_all(line)
             self._size += len(line)
         except (DiskError, ValueError) as error:
             self.close()
-            self._next_try = self._clock() + limits.JOURNAL_RETRY_SECONDS
+            self._next_try = self.clock() + limits.JOURNAL_RETRY_SECONDS
             logger.warning("the journal of calls cannot be written: %s", error)
+
+    def _activity(self, call: "_RecordedCall", failure: Outcome) -> Activity:
+        ms, seconds = round((self.timer() - call.begun) * 1000, 3), int(call.at)
+        result, asked = call.result, call.arguments
+        return Activity(
+            time=f"{_moment(seconds)}.{int((call.at - seconds) * 1000):03}Z",
+            client=short(call.client),
+            tool=tool_name((result and result.answered_by) or call.tool),
+            ms=ms,
+            bytes=_size(result),
+            outcome=failure if result is None else "error" if result.is_error else "ok",
+            cache=short(asked.get("cache")),
+            scope=short(asked.get("scope")),
+            ids=() if result is None else tuple(map(short, result.ids[: limits.JOURNAL_IDS])),
+            arguments=in_full(dict(asked)) if self._is_full else "",
+            result=in_full(_shown(result)) if self._is_full and result is not None else "",
+        )
+
+    def _close_if_removed(self, now: float) -> None:
+        """Look now and then whether somebody has removed the file: what is written to it then is lost."""
+        if self._file is not None and now >= self._next_look:
+            self._next_look = now + limits.JOURNAL_LOOK_SECONDS
+            if self._disk.kind(self._file.path, follow=False) is None:
+                self.close()
 
     def _opened(self, more: int) -> File:
         if self._file is not None and self._size + more <= limits.JOURNAL_BYTES:
@@ -141,6 +126,30 @@ class Journal:
                 if file.lock():
                     opened.remove_if_there(name)
         return opened
+
+
+class _RecordedCall(CallNote):
+    """A call that is under way: it is written into the journal when it is over."""
+
+    __slots__ = ("_journal", "arguments", "at", "begun", "client", "tool")
+
+    def __init__(self, journal: Journal, tool: str, arguments: Mapping[str, Any], client: str) -> None:
+        super().__init__()
+        self._journal, self.tool, self.arguments, self.client = journal, tool, arguments, client
+        self.at, self.begun = journal.clock(), journal.timer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._journal.write(self, _failure(kind or Exception))
+
+
+def _failure(kind: type[BaseException]) -> Outcome:
+    """Return the outcome of a call that has no result."""
+    if issubclass(kind, UnknownToolError):
+        return "unknown"
+    return "failed" if issubclass(kind, Exception) else "cancelled"
 
 
 def read_journal(disk: Disk, directory: str, most: int) -> tuple[list[Activity], int]:

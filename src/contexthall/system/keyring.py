@@ -3,14 +3,54 @@
 A secret goes from the keyring into the environment or the headers of one server. It is logged and shown nowhere.
 """
 
+import asyncio
 import importlib
+from concurrent.futures import Future
+from threading import Thread
 from types import ModuleType
 from typing import Any
 
+from contexthall.core import limits
 from contexthall.core.errors import UsageError
 
 _SERVICE = "contexthall"
 _INSTALL = "install it with `pip install 'contexthall[keyring]'`, or name an environment variable instead"
+_UNLOCK = "unlock it, or name an environment variable instead"
+
+
+class SecretReader:
+    """Reads secrets. A keyring that is locked may ask its user, and wait for ever: that holds up nobody else.
+
+    It is asked in a daemon thread of its own, which no end of the process waits for, and once for all who ask.
+    """
+
+    def __init__(self) -> None:
+        self._answers: dict[str, Future[str]] = {}
+
+    async def read(self, name: str) -> str:
+        """Return a secret, or raise UsageError with a sentence that has nothing of it."""
+        answer = self._answers.get(name)
+        if answer is None or answer.done():
+            answer = self._answers[name] = _ask_in_thread(name)
+        try:
+            async with asyncio.timeout(limits.KEYRING_SECONDS):
+                return await asyncio.wrap_future(answer)
+        except TimeoutError:
+            raise UsageError(f"the keyring did not answer within {limits.KEYRING_SECONDS:g} s", hint=_UNLOCK) from None
+
+
+def _ask_in_thread(name: str) -> "Future[str]":
+    answer: Future[str] = Future()
+    answer.set_running_or_notify_cancel()  # nobody who stops waiting can cancel it
+
+    def ask() -> None:
+        try:
+            answer.set_result(read_secret(name))
+        except UsageError as error:
+            answer.set_exception(error)
+
+    Thread(target=ask, name="keyring", daemon=True).start()
+    return answer
 
 
 def read_secret(name: str) -> str:
@@ -34,7 +74,7 @@ def _asked(function: str, *arguments: str) -> Any:  # noqa: ANN401 - what the li
         # The text of the error is not passed on: some backends put what they were given into it.
         raise UsageError(
             f"the keyring cannot be used: it is locked, or there is none ({type(error).__name__})",
-            hint="unlock it, or name an environment variable instead",
+            hint=_UNLOCK,
         ) from None
 
 

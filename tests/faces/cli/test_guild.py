@@ -550,7 +550,9 @@ def changed(guild: Path, typed: Typed) -> None:
 def test_tools_are_switched_off_and_on(guild: Path, typed: Typed) -> None:
     write_cache(make_member(guild, "echo"), tool("say"), tool("shout"))
     assert typed("disable", "echo", "shout") == (0, "", "echo: 1 tool on; off: shout\n")
-    assert "switched off" in typed("call", "echo", "shout")[2]
+    refused = typed("call", "echo", "shout")[2]
+    assert "switched off" in refused
+    assert "hint: `context guild enable echo --guild guild shout`" in refused
     assert typed("disable", "echo")[2] == "echo: 0 tools on; off: say, shout\n"
     assert typed("enable", "echo", "say", "shout")[2] == "echo: 2 tools on\n"
     code, _, err = typed("disable", "echo", "whisper")

@@ -282,6 +282,19 @@ def test_a_member_that_nobody_knows_is_said_to_be_unknown(hall: HttpHall, path: 
     assert hall.fails(f"/api/guild/{path}")[:2] == (400, "usage")
 
 
+def test_the_calls_of_a_member_are_told_apart(tmp_path: Path) -> None:
+    for name in ("zoo", "park"):
+        write_cache(make_member(tmp_path / "guild", name), tool("echo"))
+    with HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall:
+        for name in ("zoo", "zoo", "park"):
+            hall.post("/api/guild/call", {"member": name, "tool": "echo", "arguments": {}})
+        told = hall.get("/api/activity", member="zoo")
+        assert [each["tool"] for each in told["calls"]] == ["zoo__echo"] * 2
+        assert [(each["tool"], each["calls"], each["errors"]) for each in told["tools"]] == [("zoo__echo", 2, 0)]
+        assert len(hall.get("/api/activity")["calls"]) == 3
+        assert hall.fails("/api/activity", member="nobody") == (400, "usage", "Unknown member: 'nobody'")
+
+
 def test_a_tool_is_called_and_its_server_stopped(tmp_path: Path) -> None:
     write_cache(make_member(tmp_path / "guild", "zoo", "--say", "hello from the zoo"), tool("echo"))
     with HttpHall("--guild", "guild", "--guild-refresh", "never", cwd=tmp_path) as hall:

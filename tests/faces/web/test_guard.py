@@ -11,6 +11,7 @@ from tests.processes import run_context
 
 from contexthall.core.errors import UsageError
 from contexthall.faces.web.address import Address
+from contexthall.faces.web.app import STATIC
 from contexthall.faces.web.guard import HostNames
 
 ROUTES = ["/", "/static/main.js", "/api/hall", "/api/events", "/healthz", "/mcp", "/nowhere"]
@@ -93,6 +94,20 @@ def test_a_file_of_the_page_that_a_browser_has_is_not_sent_again(hall: HttpHall)
     assert (again.status_code, again.content) == (304, b"")
     assert hall.http.get("/", headers={"If-None-Match": '"other"'}).content == first.content
     assert hall.http.post("/").status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"), [("gzip, br", "gzip"), ("gzip;q=0.5", "gzip"), ("gzip;q=0", None), ("identity", None)]
+)
+def test_the_page_is_compressed_for_browsers_that_take_it_so(
+    hall: HttpHall, accepted: str, encoding: str | None
+) -> None:
+    answer = hall.http.get("/static/main.js", headers={"Accept-Encoding": accepted})
+    assert answer.headers.get("content-encoding") == encoding
+    assert answer.headers["vary"] == "Accept-Encoding"
+    assert answer.content == Path(STATIC, "main.js").read_bytes()
+    again = hall.http.get("/static/main.js", headers={"Accept-Encoding": "br", "If-None-Match": answer.headers["etag"]})
+    assert again.status_code == (200 if encoding else 304)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from shlex import quote
 
 import click
 
@@ -297,6 +298,8 @@ async def _called(manager: MCPManager, member: str, tool: str, arguments: JsonOb
             return result
     except MemberError as error:
         hint = f"{command_hint('why', member)}, {command_hint('logs', member)}"
+        if not manager.view(member).is_on(tool):
+            hint = command_hint("enable", member, quote(on_one_line(tool)))
         raise MemberError(on_one_line(f"{member}: {error.sentence}"), hint=hint) from None
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar, cast, get_args
 
 import anyio
+from msgspec.structs import asdict
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
@@ -273,9 +274,12 @@ class Api:
             await self._hall.guild.look_again()
         return {"members": self._members()}
 
-    async def _list_activity(self, _params: QueryParams) -> JsonObject:
+    async def _list_activity(self, params: QueryParams) -> JsonObject:
         calls, unread = await self._in_thread(lambda: self._hall.activity(limits.JOURNAL_CALLS))
-        newest = [each._asdict() for each in reversed(calls[-limits.PAGE_CALLS :])]
+        if "member" in params:
+            names = self._guild().names_called(_text(params, "member"), {each.tool for each in calls})
+            calls = [each for each in calls if each.tool in names]
+        newest = [asdict(each) for each in reversed(calls[-limits.PAGE_CALLS :])]
         return {"calls": newest, "tools": [each._asdict() for each in summaries(calls)], "unread": unread}
 
     async def _show_tool(self, params: QueryParams) -> JsonObject:

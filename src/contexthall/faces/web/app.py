@@ -6,9 +6,11 @@ The page's files are read once, at the start. Starlette's `StaticFiles` would re
 of its modification time, and serve `/static//main.js` as well.
 """
 
+import gzip
 import os.path
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from functools import cache
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -35,6 +37,7 @@ _TYPES = {
     ".png": "image/png",
     ".svg": "image/svg+xml",
 }
+_TAKES_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?![.0-9]*[1-9]))")
 
 
 class Access(NamedTuple):
@@ -87,12 +90,18 @@ class Site:
 
 
 def _page_file(content: bytes, media_type: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint of a file of the page."""
-    headers = {"Content-Type": media_type, "ETag": f'"{sha256(content).hexdigest()[:16]}"'}
+    """Return the endpoint of a file of the page, which is compressed once for all browsers that take it so."""
+    digest = sha256(content).hexdigest()[:16]
+    plain = {"Content-Type": media_type, "Vary": "Accept-Encoding", "ETag": f'"{digest}"'}
+    packed = {**plain, "Content-Encoding": "gzip", "ETag": f'"{digest}-gzip"'}
+    compressed = cache(lambda: gzip.compress(content, mtime=0))
 
     async def respond(request: Request) -> Response:
-        is_known = headers["ETag"] in request.headers.get("if-none-match", "")
-        return Response(status_code=304, headers=headers) if is_known else Response(content, headers=headers)
+        is_packed = _TAKES_GZIP.search(request.headers.get("accept-encoding", "")) is not None
+        headers = packed if is_packed else plain
+        if headers["ETag"] in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(compressed() if is_packed else content, headers=headers)
 
     return respond
 

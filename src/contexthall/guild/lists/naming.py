@@ -5,6 +5,7 @@ Pure, and the same from run to run: a name depends on its own member and tool al
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import sha256
 
 LONGEST = 64
@@ -39,6 +40,7 @@ def may_name(name: str, member: str) -> bool:
     return any(name.startswith(shown[:length] + SEPARATOR) for length in lengths)
 
 
+@lru_cache(maxsize=1 << 14)  # all names are asked for whenever one member changes
 def _is_plain(member: str, tool: str) -> bool:
     """Return whether the plain name fits, and the first `__` in it ends the member's."""
     name = member + SEPARATOR + tool

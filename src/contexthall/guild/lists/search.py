@@ -4,8 +4,10 @@ How tools are put in order is in `core/tool_search.py`; what of a definition cou
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 from contexthall.core.tool_search import ToolIndex, ToolText
@@ -39,16 +41,24 @@ class ToolSearch:
     def _index(self) -> ToolIndex:
         return ToolIndex([text_of(tool) for tool in self._listed])
 
+    @cached_property
+    def _named(self) -> dict[str, list[int]]:
+        """The tools of each name, which agents see or their members give."""
+        named: defaultdict[str, list[int]] = defaultdict(list)
+        for number, tool in enumerate(self._listed):
+            for name in {tool.name, _text(tool.definition.get("name"))}:
+                named[name].append(number)
+        return named
+
     def find(self, query: str, limit: int = 10) -> Finding:
         """Return the tools that fit, those of that very name first; for an empty query all, by name."""
         most, wanted = max(limit, 0), query.strip()
         if not wanted:
             return Finding(self._listed[:most], [])
-        named = [each for each in self._listed if wanted in (each.name, each.definition.get("name"))]
+        named = self._named.get(wanted, [])
         found = self._index.find(wanted, most + len(named))
-        fitting = (self._listed[number] for number, _ in found.best)
-        others = [each for each in fitting if wanted not in (each.name, each.definition.get("name"))]
-        return Finding([*named, *others][:most], found.unmatched)
+        numbers = dict.fromkeys((*named, *(number for number, _ in found.best)))
+        return Finding([self._listed[number] for number in islice(numbers, most)], found.unmatched)
 
 
 def one_line(definition: Mapping[str, Any], most: int = 120) -> str:

@@ -35,7 +35,7 @@ from contexthall.protocol.client import (
 )
 from contexthall.protocol.messages import Response
 from contexthall.protocol.peer import Progressed, Send
-from contexthall.system.keyring import read_secret
+from contexthall.system.keyring import SecretReader
 
 
 class Connector:
@@ -46,6 +46,7 @@ class Connector:
         self._environment = environment
         self._log_of = log_of
         self._reaper = OrphanReaper()
+        self._secrets = SecretReader()
 
     async def spawn(self, member: Member) -> "Connection":
         """Start or reach the server of `member` and shake hands with it; MemberError if that cannot be."""
@@ -59,10 +60,10 @@ class Connector:
         return connection
 
     async def _environment_of(self, manifest: MemberManifest) -> Mapping[str, str]:
-        """Return the environment with the secrets that a manifest names; a keyring may ask its user, so in a thread."""
+        """Return the environment with the secrets that a manifest names."""
         secrets = [each for each in manifest.launch.variables if each.startswith(KEYRING)]
         try:
-            found = {each: await asyncio.to_thread(read_secret, each.removeprefix(KEYRING)) for each in secrets}
+            found = {each: await self._secrets.read(each.removeprefix(KEYRING)) for each in secrets}
         except UsageError as error:
             raise MemberError(str(error), more=error.hint) from None
         return {**self._environment, **found} if found else self._environment

@@ -116,11 +116,11 @@ class File(_Opened):
         """Write over what stands at `offset`."""
         self._write(data, lambda rest, done: self._do(os.pwrite, self._descriptor, rest, offset + done))
 
-    def _write(self, data: bytes, write: Callable[[memoryview, int], int]) -> None:
+    def _write(self, data: bytes, write: Callable[[bytes | memoryview, int], int]) -> None:
         """Write everything, which may take several calls: each of them takes as much as it likes."""
-        whole, done = memoryview(data), 0
-        while done < len(whole):
-            written = write(whole[done:], done)
+        done = 0
+        while done < len(data):
+            written = write(memoryview(data)[done:] if done else data, done)
             if written <= 0:
                 raise DiskError(f"{self.path}: nothing more can be written")
             done += written

@@ -6,23 +6,25 @@ import { action, ago, bytes, count, empty, fault, fill, h, number, said } from "
 const LOOK_MS = 2000;
 
 export function view(root) {
-  const totals = h("p", { class: "dim num" });
-  const tools = h("ul", { class: "notes" });
-  const calls = h("ul", { class: "notes" });
-  const trouble = h("div");
+  const load = record(root, "h2");
+  return { show: load, catchUp: load };
+}
+
+/** Keep the record of calls in `root` true while it can be seen: of all tools, or of a member's, and then only some. */
+export function record(root, heading, parameters = {}, most = undefined) {
   let timer = 0;
   let shown = "";
 
   async function load() {
     clearTimeout(timer);
     try {
-      present(await ask("/api/activity"));
+      if (root.checkVisibility()) present(await ask("/api/activity", parameters));
     } catch (error) {
       shown = "";
       fill(root, fault(error, " ", action("Try again", load, { class: "quiet" })));
     }
     root.dataset.ready = "true";
-    if (!root.hidden) timer = setTimeout(load, LOOK_MS);
+    if (root.isConnected) timer = setTimeout(load, LOOK_MS);
   }
 
   function present(found) {
@@ -30,13 +32,11 @@ export function view(root) {
     if (text === shown) return undefined;
     shown = text;
     if (!found.calls.length) return fill(root, nothing());
-    totals.textContent = `${count(found.tools.reduce((sum, each) => sum + each.calls, 0), "call")} on record`;
-    fill(tools, found.tools.map(summary));
-    fill(calls, found.calls.map(call));
-    return fill(root, h("div", { class: "view-head" }, totals), trouble, h("h2", {}, "Tools"), tools, h("h2", {}, "Last calls"), calls);
+    const list = (items) => h("ul", { class: "notes calls" }, items);
+    return fill(root, h(heading, {}, "Tools"), list(found.tools.map(summary)), h(heading, {}, "Last calls"), list(found.calls.slice(0, most).map(call)));
   }
 
-  return { show: load, catchUp: load };
+  return load;
 }
 
 function nothing() {

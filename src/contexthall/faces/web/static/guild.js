@@ -4,6 +4,7 @@ import { ask, tell } from "/static/api.js";
 import { action, ago, count, disclosure, empty, fault, fill, h, number, said, sentence, skeleton } from "/static/dom.js";
 
 const LOG_LINES = 200;
+const LAST_CALLS = 10;
 
 // The roster does not wait for what is needed once a member is opened.
 const later = () => import("/static/tool.js");
@@ -168,7 +169,8 @@ function memberCard(first, takeAll) {
   const node = h("li", { class: "member", "data-member": first.name }, button, inside);
 
   const stop = action("Stop", () => ordered("/api/guild/stop"), { class: "quiet" });
-  const log = action("Log", showLog, { class: "quiet", "aria-expanded": "false" });
+  const log = action("Log", () => toggle(log, showLog), { class: "quiet", "aria-expanded": "false" });
+  const activity = action("Activity", () => toggle(activity, showActivity), { class: "quiet", "aria-expanded": "false" });
 
   async function open() {
     if (isOpened) return;
@@ -184,7 +186,7 @@ function memberCard(first, takeAll) {
   }
 
   function presentFirst() {
-    const actions = h("div", { class: "row" }, action("Refresh", refresh, { class: "quiet" }), stop, log);
+    const actions = h("div", { class: "row" }, action("Refresh", refresh, { class: "quiet" }), stop, activity, log);
     const about = h("p", { class: "dim small" }, ...said([member.name, member.version && `version ${member.version}`, member.transport, member.key !== member.name && member.key].filter(Boolean).join(" · ")));
     fill(inside, h("div", { class: "member-bar" }, about, actions), trouble, news, extra, list, off);
     presentInside();
@@ -245,12 +247,22 @@ function memberCard(first, takeAll) {
 
   const refresh = () => ordered("/api/guild/refresh");
 
-  async function showLog() {
-    const isShown = log.getAttribute("aria-expanded") === "true";
-    log.setAttribute("aria-expanded", String(!isShown));
-    if (isShown) return fill(extra);
-    return read("/api/guild/log", { lines: LOG_LINES }, ({ log: text }) =>
-      text ? h("pre", { class: "answer log", tabindex: "0", "aria-label": "Log" }, ...said(text)) : h("p", { class: "dim" }, "The server has said nothing on standard error."));
+  /** Show below the buttons what one of them is for, or nothing if it was there. */
+  function toggle(wanted, show) {
+    const isShown = wanted?.getAttribute("aria-expanded") === "true";
+    for (const each of [log, activity]) each.setAttribute("aria-expanded", String(each === wanted && !isShown));
+    fill(extra);
+    return isShown ? undefined : show();
+  }
+
+  const showLog = () => read("/api/guild/log", { lines: LOG_LINES }, ({ log: text }) =>
+    text ? h("pre", { class: "answer log", tabindex: "0", "aria-label": "Log" }, ...said(text)) : h("p", { class: "dim" }, "The server has said nothing on standard error."));
+
+  async function showActivity() {
+    const { record } = await import("/static/activity.js");
+    const calls = h("section", { "aria-label": "Activity" }, skeleton(3)); // one that is empty cannot be seen
+    fill(extra, calls);
+    return record(calls, "h3", { member: member.name }, LAST_CALLS)();
   }
 
   async function read(path, parameters, draw) {
@@ -272,8 +284,7 @@ function memberCard(first, takeAll) {
   }
 
   function showDifference() {
-    log.setAttribute("aria-expanded", "false");
-    return read("/api/guild/difference", {}, ({ difference }) => differing(difference));
+    return toggle(null, () => read("/api/guild/difference", {}, ({ difference }) => differing(difference)));
   }
 
   function differing(difference, note = null) {
@@ -310,7 +321,7 @@ function pills(member) {
     member.freshness === "outdated" ? h("span", { class: "pill warn" }, "outdated") : null,
     member.held ? h("span", { class: "pill warn" }, "held") : null,
     member.changes.length && !member.held ? h("span", { class: "pill warn" }, "changed") : null,
-  ].filter(Boolean);
+  ];
 }
 
 /** What a person should know before using this member. */
