@@ -168,6 +168,14 @@ LOCAL_STORE_BYTES: Final = 512 << 20
 LOCAL_STORE_WRITES: Final = 256
 """Before its size is looked at again."""
 
+# Clusters
+CLUSTER_CONNECT_SECONDS: Final = 5.0
+"""For a scheduler to answer, and for a worker to begin."""
+CLUSTER_IDLE_SECONDS: Final = 20.0
+"""Without any worker, before a build is given up: those that were lost are often started again."""
+CLUSTER_STOP_SECONDS: Final = 5.0
+"""For workers to notice that a build was given up, so that nothing of it is left behind."""
+
 # Documentation of installed packages
 PACKAGES: Final = 2000
 """Of an environment; the others, by name, are counted."""
