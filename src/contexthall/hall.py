@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, MemberView, ServerFactory, Trial
     from contexthall.guild.members.manifest import Launch
     from contexthall.guild.servers.blocking import GuildAtWork
-    from contexthall.system.cluster import Cluster
+    from contexthall.system.cluster import Cluster, Holders
     from contexthall.system.journal import Journal, JournalMode
     from contexthall.system.undo_journal import UndoJournal
 
@@ -99,7 +99,15 @@ def open_hall(  # noqa: PLR0913 - one for each thing that can be chosen
     given = {"cache_root": _as_text(cache_root), "toolsets": toolsets, "confine": confine, "allow_root": roots}
     given |= {"reply": reply, "refresh_caches": refresh_caches, **choice._asdict()}
     flags = {key: value for key, value in given.items() if value is not None}
-    return Hall(load_settings(_as_text(path), flags, os.environ, disk), disk, cluster)
+    return Hall(load_settings(_as_text(path), flags, os.environ, disk), disk, _connected(cluster))
+
+
+def _connected(url: str | None) -> "Cluster | None":
+    if url is None:
+        return None
+    from contexthall.system.cluster import Cluster
+
+    return Cluster(url)
 
 
 def _as_text(path: AnyPath | None) -> str | None:
@@ -135,10 +143,10 @@ class _LateConnector:
 class Hall:
     """The rooms of one hall, each opened on first use. From Python, `resolve`, `query` and `invoke` ask them."""
 
-    def __init__(self, settings: Settings, disk: Disk, cluster: str | None = None) -> None:
+    def __init__(self, settings: Settings, disk: Disk, cluster: "Cluster | None" = None) -> None:
         self.settings = settings
         self._disk = disk
-        self._cluster_url = cluster
+        self._cluster = cluster
         self._authority = Authority(settings, disk)
         self._views: dict[str, Catalog] = {}
         """What agents of each profile see, once some do."""
@@ -191,16 +199,16 @@ class Hall:
             is_home=self._authority.may_hold_caches,
             may_judge=partial(self._authority.may_read, home=settings.project_root),
             open_stores=self._open_stores,
+            holders=self._shard_holders(),
         )
 
-    @cached_property
-    def cluster(self) -> "Cluster | None":
-        """The workers that were named, connected to; None if none were."""
-        if self._cluster_url is None:
+    def _shard_holders(self) -> "Holders | None":
+        if self._cluster is None:
             return None
-        from contexthall.system.cluster import Cluster
+        from contexthall.caches.cluster.shard_holder import ShardHolder
+        from contexthall.system.cluster import Holders
 
-        return Cluster(self._cluster_url)
+        return Holders(self._cluster, ShardHolder)
 
     @contextmanager
     def local_cluster(self, workers: int, port: int) -> Iterator[str]:
@@ -463,7 +471,7 @@ class Hall:
         from contexthall.caches.build.package_sources import choose_packages
         from contexthall.caches.build.selection import Choice
 
-        builder, chosen = self._cache_builder(format, embedder, shards, self.cluster), None
+        builder, chosen = self._cache_builder(format, embedder, shards, self._cluster), None
         if packages or python is not None or all_packages:
             named = None if python is None else absolute(python, self.settings.working_directory)
             root = self.settings.project_root

@@ -1,6 +1,8 @@
-"""A cluster builds the same bytes as this machine alone, whichever workers are lost on the way."""
+"""A cluster builds and answers the same bytes as this machine alone, whichever workers are lost on the way."""
 
+import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -14,20 +16,24 @@ import pytest
 from tests.caches.making import CREATED_AT, library_of, write_sources
 from tests.caches.test_refreshing import bytes_of, later
 from tests.caches.test_shards import PAGES
-from tests.processes import CONTEXT, free_port, run_context
+from tests.processes import CONTEXT, RawServer, free_port, run_context
 from tests.waiting import wait_until
 
 from contexthall.caches.build.builder import CacheBuilder
 from contexthall.caches.build.choices import choose_builder
 from contexthall.caches.build.cluster_shares import cut
 from contexthall.caches.build.sources import SourceFile
-from contexthall.caches.library import CacheRef
+from contexthall.caches.cluster.cluster_sections import ClusterSections
+from contexthall.caches.cluster.shard_holder import ShardHolder
+from contexthall.caches.library import CacheRef, Library
 from contexthall.caches.model.shards import shard_of
+from contexthall.caches.query.opening import open_cache
+from contexthall.caches.query.question import Question, ReplyFormat
 from contexthall.caches.query.scorers import SECTIONS
 from contexthall.core import limits
 from contexthall.core.cluster_url import parse_scheduler
 from contexthall.core.errors import DiskError, SourcesError, UsageError
-from contexthall.system.cluster import Cluster
+from contexthall.system.cluster import Cluster, Holders
 from contexthall.system.disk import Disk
 
 
@@ -213,6 +219,162 @@ def _hiding(folder: Path, cluster: Cluster) -> Cluster:
             return super().run(tasks, report)  # type: ignore[arg-type]
 
     return Elsewhere()
+
+
+def asked(
+    cache: Path, cluster: Cluster | None, questions: Sequence[Question], holders: Holders | None = None
+) -> list[str]:
+    """The answers of a cache that was just opened, here or on a cluster."""
+    held = holders or (Holders(cluster, ShardHolder) if cluster else None)
+    opened = open_cache(Disk(), str(cache), holders=held)
+    assert isinstance(opened, ClusterSections) == (held is not None)
+    return [opened.resolve(each._replace(name="cache", version=opened.version)).text for each in questions]
+
+
+def write_many(sources: Path, pages: int = 90) -> None:
+    """Write more sections than are ever put in order, many of which score the same, and pages whose ids interleave."""
+    chosen = random.Random(7)
+    words = [f"word{n}" for n in range(30)] + ["rotate", "keys", "rotate keys", "on friday"]
+    texts = {
+        f"{chosen.choice('abc')}/{n}.md": "".join(
+            f"## {chosen.choice(words)}\n{' '.join(chosen.choices(words, k=chosen.randrange(1, 40)))}\n"
+            for _ in range(chosen.randrange(1, 12))
+        )
+        for n in range(pages)
+    }
+    write_sources(sources, {**PAGES, **texts, "twins/a.md": "rotate keys", "twins/b.md": "rotate keys"})
+
+
+def many_questions(count: int) -> list[Question]:
+    chosen, formats = random.Random(11), list[ReplyFormat](["json", "text"])
+    words = [f"word{n}" for n in range(30)] + ["rotate", "keys", "friday", "the", "unheard", "Twin", "handbook"]
+    return [
+        Question(" ".join(chosen.choices(words, k=chosen.randrange(6))), chosen.choice([0, 60, 900, 4000]), form)
+        for form in formats
+        for _ in range(count // 2)
+    ]
+
+
+def test_answers_of_a_cluster_are_those_of_this_machine(tmp_path: Path, cluster: Cluster) -> None:
+    write_many(tmp_path / "sources")
+    questions = many_questions(60)
+    for shards in range(1, 8):
+        cache = build(tmp_path, "cache", shards)
+        assert asked(cache, cluster, questions) == asked(cache, None, questions)
+
+
+def test_ids_that_interleave_are_in_the_order_of_this_machine(tmp_path: Path, cluster: Cluster) -> None:
+    names = ["p", "p.md#b", "p.md#q", "p#b", "a b", "z"]
+    write_sources(tmp_path / "sources", {f"{name}.md": "## b\nkeys\n## a\nkeys\n## z\nkeys\n" for name in names})
+    questions = [Question("keys", budget, "json") for budget in range(200, 2000, 300)]
+    for shards in (1, 2, 5):
+        cache = build(tmp_path, "cache", shards)
+        assert asked(cache, cluster, questions) == asked(cache, None, questions)
+
+
+def test_what_is_no_question_is_read_here(tmp_path: Path, cluster: Cluster) -> None:
+    write_sources(tmp_path / "sources", PAGES)
+    cache, question = build(tmp_path, "cache", 3), Question("keys.md", 400, "json")
+    here = open_cache(Disk(), str(cache))
+    there = open_cache(Disk(), str(cache), holders=Holders(cluster, ShardHolder))
+    assert there.read(question, 0, None).text == here.read(question, 0, None).text
+    assert there.outline(question, None, None, None).text == here.outline(question, None, None, None).text
+    assert there.places(question, slice(0, 9)) == here.places(question, slice(0, 9))
+
+
+def test_a_damaged_index_gives_the_same_answers(tmp_path: Path, cluster: Cluster) -> None:
+    write_many(tmp_path / "sources", 20)
+    cache, questions = build(tmp_path, "cache", 3), many_questions(6)
+    expected = asked(cache, None, questions)
+    (cache / "shard-001" / "segments.bin").unlink()
+    assert asked(cache, cluster, questions) == expected
+    manifest = json.loads((cache / "manifest.json").read_text())
+    manifest["sums"]["bodies"] += 1
+    (cache / "manifest.json").write_text(json.dumps(manifest))
+    assert asked(cache, cluster, questions) == asked(cache, None, questions)
+
+
+def test_a_cache_that_is_replaced_is_asked_anew(tmp_path: Path, cluster: Cluster) -> None:
+    write_many(tmp_path / "sources", 20)
+    cache, questions = build(tmp_path, "cache", 3), many_questions(10)
+    libraries = [
+        Library(Disk(), root=str(tmp_path), root_is_named=True, working_directory=str(tmp_path), holders=holders)
+        for holders in (None, Holders(cluster, ShardHolder))
+    ]
+    for edit in ("first", "another keys"):
+        answers = [
+            [each.resolve(CacheRef(str(cache)), asked.query, asked.budget).text for asked in questions]
+            for each in libraries
+        ]
+        assert answers[0] == answers[1]
+        (tmp_path / "sources" / "keys.md").write_text(f"# Keys\n{edit}\n")
+        build(tmp_path, "cache", 3)
+
+
+def test_a_worker_that_is_killed_is_asked_elsewhere(tmp_path: Path, cluster: Cluster) -> None:
+    write_many(tmp_path / "sources", 30)
+    cache, questions, holders = build(tmp_path, "cache", 4), many_questions(8), Holders(cluster, ShardHolder)
+    expected = asked(cache, None, questions)
+    assert asked(cache, cluster, questions, holders) == expected
+    os.kill(processes_of(cluster)[0], signal.SIGKILL)
+    assert asked(cache, cluster, questions, holders) == expected
+
+
+def test_a_worker_that_is_silent_is_asked_elsewhere(
+    tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CLUSTER_SLOW_SECONDS", 0.1)
+    write_many(tmp_path / "sources", 30)
+    cache, questions, holders = build(tmp_path, "cache", 4), many_questions(4), Holders(cluster, ShardHolder)
+    expected = asked(cache, None, questions)
+    assert asked(cache, cluster, questions, holders) == expected
+    stopped = processes_of(cluster)[0]
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        assert asked(cache, cluster, questions, holders) == expected
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+
+
+def test_a_shard_that_cannot_be_had_is_an_error_and_never_a_part(tmp_path: Path, cluster: Cluster) -> None:
+    write_many(tmp_path / "sources", 20)
+    cache, questions = build(tmp_path, "cache", 4), [Question("rotate keys", 4000, "json")]
+    (cache / "shard-002").rename(cache / "away")
+    with pytest.raises(DiskError, match="does not see"):
+        asked(cache, cluster, questions)
+
+
+@pytest.mark.long
+def test_a_scheduler_that_is_restarted_is_found_again(tmp_path: Path) -> None:
+    write_many(tmp_path / "sources", 20)
+    cache, questions, port = build(tmp_path, "cache", 3), many_questions(6), free_port()
+    expected, started = asked(cache, None, questions), start(tmp_path / "home", port=port)
+    cluster = Cluster(started.url)
+    holders = Holders(cluster, ShardHolder)
+    assert asked(cache, cluster, questions, holders) == expected
+    stop(started)
+    with pytest.raises(DiskError):
+        asked(cache, cluster, questions, holders)
+    started = start(tmp_path / "home", port=port)
+    assert asked(cache, cluster, questions, holders) == expected
+    cluster.close()
+    stop(started)
+
+
+def test_a_hall_serves_from_a_cluster(tmp_path: Path, url: str) -> None:
+    write_sources(tmp_path / "sources", PAGES)
+    build(tmp_path, "caches", 3)
+    call = {"name": "context.resolve", "arguments": {"cache": "cache", "query": "rotate keys", "budget": 400}}
+    answers = []
+    for options in ((), ("--cluster", url)):
+        with RawServer("--cache-root", "caches", *options, cwd=tmp_path) as server:
+            server.initialize()
+            answers.append(server.request(1, "tools/call", call)["result"])
+    assert answers[0] == answers[1]
+    typed = ("resolve", "--cache", "caches/cache", "--query", "rotate keys")
+    here, there = run_context(*typed, cwd=tmp_path), run_context(*typed, "--cluster", url, cwd=tmp_path)
+    assert (here.returncode, there.returncode) == (0, 0)
+    assert here.stdout == there.stdout
 
 
 def test_format_1_is_built_here(cluster: Cluster) -> None:

@@ -1,17 +1,19 @@
 """What do workers elsewhere do for this process? The only module that speaks to Dask, with the first cluster.
 
-Tasks are done by whichever worker is free, and done again elsewhere if it is lost.
+Tasks are done by whichever worker is free, and done again elsewhere if it is lost. Objects stay on the workers, and
+what is asked of one that is lost or slow is asked of another one.
 """
 
 import asyncio
 import logging
 import os
+import pickle
 import signal
 import threading
 import time
 import warnings
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from multiprocessing import resource_tracker
@@ -25,7 +27,7 @@ from contexthall.core.errors import DiskError, HallError, InternalError, UsageEr
 from contexthall.system.processes import ParallelTask, Report
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Actor, Client, Future
 
 _ALONE = threading.Lock()
 """A worker may have several threads, but does one task at a time, as a process does."""
@@ -177,6 +179,147 @@ class _Outcomes:
             return _other_installation(str(error))
         except Exception as error:  # noqa: BLE001 - a mistake of ours, on a worker
             return InternalError(repr(error))
+
+
+class Holders:
+    """An object on every worker, made there. All are alike, so any of them can be asked."""
+
+    def __init__(self, cluster: Cluster, make: Callable[[], object]) -> None:
+        self._cluster = cluster
+        self._make = make
+        self._held: dict[str, Future] = {}
+        self._actors: list[Actor] = []
+        self._looking = threading.Lock()
+        self._looked_at = 0.0
+
+    def count(self) -> int:
+        """Return how many there are, which is looked at again now and then, and after a failure."""
+        with self._looking:
+            if not self._actors or time.monotonic() - self._looked_at > limits.CLUSTER_LOOK_SECONDS:
+                self._look()
+            return len(self._actors)
+
+    def ask(self, method: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        """Call a method of some objects, by their places, each with arguments of its own, and all side by side."""
+        calls = {place: pickle.dumps((method, each)) for place, each in arguments.items()}
+        try:
+            return self._asked(calls)
+        except DiskError:
+            if self._looked_at:  # no worker was lost, so others would say the same
+                raise
+        return self._asked(calls)
+
+    def _asked(self, calls: Mapping[int, bytes]) -> dict[int, Any]:
+        if not self.count():
+            raise self._cluster.without_workers()
+        try:
+            found: dict[int, Any] = self._cluster.client.sync(
+                self._ask_all, calls, callback_timeout=limits.CLUSTER_SECONDS
+            )
+        except TimeoutError:
+            raise DiskError("the workers took too long to answer", hint="try again") from None
+        except (OSError, RuntimeError, asyncio.CancelledError):  # the connection itself was lost
+            self._looked_at = 0.0
+            raise self._cluster.gone() from None
+        return found
+
+    async def _ask_all(self, calls: Mapping[int, bytes]) -> dict[int, Any]:
+        actors = deque(self._actors)
+        asked = []
+        for place, call in calls.items():
+            actors.rotate(-place)
+            asked.append(self._ask(list(actors), call))
+            actors.rotate(place)
+        return dict(zip(calls, await asyncio.gather(*asked), strict=True))
+
+    async def _ask(self, actors: "Sequence[Actor]", call: bytes) -> Any:  # noqa: ANN401 - whatever the method returns
+        """Return the first answer; the next is asked when one is lost, or is silent for a while."""
+        waiting, failures = set[asyncio.Task[Any]](), list[Exception]()
+        try:
+            for number in range(2 * len(actors)):
+                if number < len(actors):
+                    waiting.add(asyncio.ensure_future(_called(actors[number], call)))
+                elif not waiting:
+                    break
+                patience = limits.CLUSTER_SLOW_SECONDS if number + 1 < len(actors) else None
+                done, waiting = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                for each in done:
+                    try:
+                        return each.result()
+                    except DiskError as error:
+                        failures.append(error)
+                    except HallError:
+                        raise
+                    except Exception as error:  # noqa: BLE001 - whatever Dask says of a worker that is lost
+                        failures.append(error)
+                        self._looked_at = 0.0
+            raise next((each for each in failures if isinstance(each, HallError)), DiskError(repr(failures[-1])))
+        finally:
+            for each in waiting:
+                each.cancel()
+
+    def _look(self) -> None:
+        """Have an object on each worker that is there now."""
+        from distributed import Actor  # noqa: PLC0415 - as above
+
+        client, present = self._cluster.client, self._cluster.workers()
+        known = {address: each for address, each in self._held.items() if each.client is client and not _is_lost(each)}
+        made = {
+            address: client.submit(
+                _Held,
+                version("contexthall"),
+                self._make,
+                actor=True,
+                workers=[address],
+                pure=False,
+                key=f"contexthall-{uuid4().hex}",
+            )
+            for address in present
+            if address not in known
+        }
+        _wait(list(made.values()), limits.CLUSTER_CONNECT_SECONDS)
+        self._held = {address: (known | made)[address] for address in present}
+        with client.as_current():
+            self._actors = [
+                Actor(_Held, address, each.key) for address, each in self._held.items() if each.status == "finished"
+            ]
+        self._looked_at = time.monotonic()
+
+
+class _Held:
+    """The object, on a worker. Calls and answers are bytes: Dask takes ten times as long to send a list."""
+
+    def __init__(self, made_by: str, make: Callable[[], object]) -> None:
+        _check_version(made_by)
+        self._object = make()
+
+    def call(self, data: bytes) -> bytes:
+        method, arguments = pickle.loads(data)  # noqa: S301 - of whoever may run code here
+        try:
+            answer = getattr(self._object, method)(*arguments)
+        except HallError as error:
+            answer = error
+        return pickle.dumps(answer)
+
+
+async def _called(actor: "Actor", call: bytes) -> Any:  # noqa: ANN401 - as above
+    answer = pickle.loads(await actor.call(call))  # noqa: S301 - of our own workers
+    if isinstance(answer, HallError):
+        raise answer
+    return answer
+
+
+def _is_lost(future: "Future") -> bool:
+    return future.status not in {"finished", "pending"}
+
+
+def _wait(futures: "Sequence[Future]", seconds: float) -> None:
+    """Wait until all have come to an end, or the time is over."""
+    deadline = time.monotonic() + seconds
+    for future in futures:
+        ended = threading.Event()
+        future.add_done_callback(lambda _future, ended=ended: ended.set())
+        ended.wait(max(0.0, deadline - time.monotonic()))
 
 
 def _work(made_by: str, task: ParallelTask, number: int, topic: str) -> Any:  # noqa: ANN401 - whatever the task returns

@@ -15,6 +15,7 @@ from contexthall.faces.cli.cache_report import caches_table, reports_json
 from contexthall.faces.cli.options import (
     CLUSTER,
     HallChoice,
+    asking_options,
     completed_by,
     directory_option,
     roots_options,
@@ -128,7 +129,7 @@ Examples:
     help="On one line, on many, or, of a cache of format 2, for reading.",
 )
 @click.option("--why-not", metavar="ID", help="Say instead, for people, what became of this section or page.")
-@roots_options
+@asking_options
 def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | None, hall: HallChoice) -> None:
     """Give the sections that answer a question, within a budget.
 

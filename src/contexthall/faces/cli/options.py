@@ -130,10 +130,12 @@ def _gathered(
 drafting_options = _gathered("flags", DraftFlags, _FULL, _DRY_RUN, _NO_AGENTS)
 project_options = _gathered("hall", HallChoice, _PATH)
 roots_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT)
+asking_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT, CLUSTER)
 rooms_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT, _GUILD, _GUILD_TRUST)
 setup_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT, _GUILD)
 guild_options = _gathered("hall", HallChoice, _PATH, _GUILD, _GUILD_TRUST)
 _ROOTS = (_PATH, _CACHE_ROOT, _TOOLSETS, _CONFINE, _ALLOW_ROOT)
+serve_options = _gathered("hall", HallChoice, *_ROOTS, _GUILD, _GUILD_TRUST, _GUILD_BUDGET, _GUILD_PIN, CLUSTER)
 hall_options = _gathered("hall", HallChoice, *_ROOTS, _GUILD, _GUILD_TRUST, _GUILD_BUDGET, _GUILD_PIN)
 
 
