@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, MemberView, ServerFactory, Trial
     from contexthall.guild.members.manifest import Launch
     from contexthall.guild.servers.blocking import GuildAtWork
+    from contexthall.system.cluster import Cluster, Holders
     from contexthall.system.journal import Journal, JournalMode
     from contexthall.system.undo_journal import UndoJournal
 
@@ -82,12 +83,14 @@ def open_hall(  # noqa: PLR0913 - one for each thing that can be chosen
     reply: str | None = None,
     refresh_caches: str | None = None,
     guild: GuildChoice | AnyPath | None = None,
+    cluster: str | None = None,
     disk: Disk | None = None,
 ) -> "Hall":
     """Open the hall of the project at `path`, by default the working directory.
 
     What is not given comes from the environment, the project's or the user's `contexthall.toml`, or the defaults. There
-    is no guild unless somebody names the directory of its members, because they are executed.
+    is no guild unless somebody names the directory of its members, because they are executed. `cluster` is the URL of
+    a Dask scheduler, whose workers build caches and answer from them; it comes from nowhere else.
     """
     disk = disk or Disk()
     choice = guild if isinstance(guild, GuildChoice) else GuildChoice(_as_text(guild))
@@ -96,7 +99,15 @@ def open_hall(  # noqa: PLR0913 - one for each thing that can be chosen
     given = {"cache_root": _as_text(cache_root), "toolsets": toolsets, "confine": confine, "allow_root": roots}
     given |= {"reply": reply, "refresh_caches": refresh_caches, **choice._asdict()}
     flags = {key: value for key, value in given.items() if value is not None}
-    return Hall(load_settings(_as_text(path), flags, os.environ, disk), disk)
+    return Hall(load_settings(_as_text(path), flags, os.environ, disk), disk, _connected(cluster))
+
+
+def _connected(url: str | None) -> "Cluster | None":
+    if url is None:
+        return None
+    from contexthall.system.cluster import Cluster
+
+    return Cluster(url)
 
 
 def _as_text(path: AnyPath | None) -> str | None:
@@ -132,9 +143,10 @@ class _LateConnector:
 class Hall:
     """The rooms of one hall, each opened on first use. From Python, `resolve`, `query` and `invoke` ask them."""
 
-    def __init__(self, settings: Settings, disk: Disk) -> None:
+    def __init__(self, settings: Settings, disk: Disk, cluster: "Cluster | None" = None) -> None:
         self.settings = settings
         self._disk = disk
+        self._cluster = cluster
         self._authority = Authority(settings, disk)
         self._views: dict[str, Catalog] = {}
         """What agents of each profile see, once some do."""
@@ -187,7 +199,24 @@ class Hall:
             is_home=self._authority.may_hold_caches,
             may_judge=partial(self._authority.may_read, home=settings.project_root),
             open_stores=self._open_stores,
+            holders=self._shard_holders(),
         )
+
+    def _shard_holders(self) -> "Holders | None":
+        if self._cluster is None:
+            return None
+        from contexthall.caches.cluster.shard_holder import ShardHolder
+        from contexthall.system.cluster import Holders
+
+        return Holders(self._cluster, ShardHolder)
+
+    @contextmanager
+    def local_cluster(self, workers: int, port: int) -> Iterator[str]:
+        """Start a scheduler and workers on this machine, for as long as they are needed; their URL is yielded."""
+        from contexthall.system.cluster import local_cluster
+
+        with self.caches.stores.working_directory() as folder, local_cluster(workers, port, folder.path) as url:
+            yield url
 
     def store_traffic(self) -> tuple[int, int]:
         """Return how many requests went to object stores, and how many bytes came."""
@@ -442,7 +471,7 @@ class Hall:
         from contexthall.caches.build.package_sources import choose_packages
         from contexthall.caches.build.selection import Choice
 
-        builder, chosen = self._cache_builder(format, embedder, shards), None
+        builder, chosen = self._cache_builder(format, embedder, shards, self._cluster), None
         if packages or python is not None or all_packages:
             named = None if python is None else absolute(python, self.settings.working_directory)
             root = self.settings.project_root
@@ -486,11 +515,14 @@ class Hall:
         builder = self._cache_builder(embedder=self.caches.embedder_of(cache) or None)
         return builder.refresh(cache.path, may_read=may_read, whole=whole, progress=progress)
 
-    def _cache_builder(self, number: int = 2, embedder: str | None = None, shards: int = 1) -> "CacheBuilder":
+    def _cache_builder(
+        self, number: int = 2, embedder: str | None = None, shards: int = 1, cluster: "Cluster | None" = None
+    ) -> "CacheBuilder":
         from contexthall.caches.build.choices import choose_builder
 
         at, here = created_at(os.environ, time.time), self.settings.working_directory
-        return choose_builder(self._disk, at, here, number=number, embedder=embedder, shards=shards)
+        chosen = partial(choose_builder, number=number, embedder=embedder, shards=shards, cluster=cluster)
+        return chosen(self._disk, at, here)
 
     @property
     def may_refresh_caches(self) -> bool:

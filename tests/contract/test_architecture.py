@@ -57,6 +57,7 @@ def test_the_house_is_in_order(copy: Path) -> None:
         ("protocol/server.py", "import asyncio", "The protocol is pure"),
         ("protocol/messages.py", "import time", "The protocol is pure"),
         ("caches/store/ranges.py", "import obstore", "Only system.objects speaks"),
+        ("caches/build/builder.py", "import distributed", "Only system.cluster speaks"),
         ("caches/library.py", "import mcp", "Only the way to members over HTTP"),
         ("faces/cli/tools.py", "import mcp_types", "Only the way to members over HTTP"),
         ("faces/mcp/http.py", "import mcp", "Only the way to members over HTTP"),

@@ -93,7 +93,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_every_command_that_ends_is_looked_at() -> None:
-    others = {"serve", "watch", "push", "pull"}  # the last two need a store
+    others = {"serve", "watch", "push", "pull", "cluster"}  # push and pull need a store
     assert set(ARGUMENTS) | others == set(COMMANDS)
 
 

@@ -18,6 +18,7 @@ ELSEWHERE = {
     "sha256sum dist/|/tmp/hall/": "looks at what `make dist` has built, as tests/release do",
     "git (commit|tag|push)|python3 -m (pip install twine|twine)": "publishes",
     r"pip install 'contexthall\[store\]'|context \w+ .*s3://": "needs a store; tests/caches/test_stores.py has one",
+    r"pip install 'contexthall\[cluster\]'|context .*cluster": "starts a cluster, as tests/caches/test_cluster.py does",
     "uvx |uv tool |pipx ": "needs a package index; tests/release runs and installs the hall with them",
     "docker": "needs a daemon; tests/release take the steps of the Containerfile",
 }

@@ -73,6 +73,7 @@ def test_what_is_called_takes_these_arguments() -> None:
             "reply",
             "refresh_caches",
             "guild",
+            "cluster",
             "disk",
         ],
         "resolve": ["self", "cache", "query", "budget"],

@@ -30,7 +30,7 @@ def test_every_package_that_is_imported_is_declared_and_no_other() -> None:
     others = set(imported(REPOSITORY / "src")) - set(sys.stdlib_module_names) - {"contexthall"}
     needed = {normalized(home) for package in others for home in homes[package]}
     extras = PYPROJECT["project"]["optional-dependencies"]
-    optional = {normalized(each) for extra in ("formats", "store") for each in extras[extra]}
+    optional = {normalized(each) for extra in ("formats", "store", "cluster") for each in extras[extra]}
     assert {normalized(each) for each in PYPROJECT["project"]["dependencies"]} | optional == needed
 
 

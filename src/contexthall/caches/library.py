@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from contexthall.caches.report import PacedReports
     from contexthall.caches.store.publishing import Published as Published  # noqa: PLC0414
     from contexthall.caches.store.stores import Stores
+    from contexthall.system.cluster import Holders
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -103,11 +104,13 @@ class Library(CacheRoot):
         is_home: Callable[[str], bool] = lambda _real: True,
         may_judge: Callable[[str], bool] = lambda _real: True,
         open_stores: "Callable[[], Stores] | None" = None,
+        holders: "Holders | None" = None,
     ) -> None:
         super().__init__(
             disk, root=root, root_is_named=root_is_named, working_directory=working_directory, is_home=is_home
         )
         self._open_stores = open_stores
+        self._holders = holders
         self._clock = clock
         self._opened: dict[str, AnyCache] = {}
         self._judges = SourceJudges(disk, may_judge)
@@ -304,7 +307,7 @@ class Library(CacheRoot):
             opened: AnyCache = self.stores.open(cache.path, known)
         else:
             disk, path = self._reach(cache)
-            opened = open_cache(disk, path, known, clock=self._clock)
+            opened = open_cache(disk, path, known, clock=self._clock, holders=self._holders)
         if opened is not known:
             self._opened.pop(cache.path, None)
             for oldest in list(self._opened)[: 1 - limits.OPEN_CACHES]:

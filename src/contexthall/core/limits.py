@@ -168,6 +168,22 @@ LOCAL_STORE_BYTES: Final = 512 << 20
 LOCAL_STORE_WRITES: Final = 256
 """Before its size is looked at again."""
 
+# Clusters
+CLUSTER_CONNECT_SECONDS: Final = 5.0
+"""For a scheduler to answer, and for a worker to begin."""
+CLUSTER_IDLE_SECONDS: Final = 20.0
+"""Without any worker, before a build is given up: those that were lost are often started again."""
+CLUSTER_SECONDS: Final = 20.0
+"""For an answer; then it is an error, before the tool's time is over."""
+KEPT_COUNTS_BYTES: Final = 4 << 20
+"""Of how often terms occur in all shards, for the questions that follow."""
+CLUSTER_SLOW_SECONDS: Final = 1.0
+"""For a worker to answer, before another one is asked as well."""
+CLUSTER_LOOK_SECONDS: Final = 10.0
+"""Before a hall looks again which workers there are."""
+CLUSTER_STOP_SECONDS: Final = 5.0
+"""For workers to notice that a build was given up, so that nothing of it is left behind."""
+
 # Documentation of installed packages
 PACKAGES: Final = 2000
 """Of an environment; the others, by name, are counted."""

@@ -28,6 +28,7 @@ from contexthall.caches.build.package_builder import make_package_sources
 from contexthall.caches.build.package_sources import PackageChoice, PackageSources, recorded_choice
 from contexthall.caches.build.reuse import OldCache
 from contexthall.caches.build.section_builder import Inheritance, SourceOrder, fill_sections, settled_stamp
+from contexthall.caches.build.section_compiler import SectionShare, compile_sections
 from contexthall.caches.build.selection import EVERY_FORMAT, Choice, FoundSources, SourceFolder, parse_folders, select
 from contexthall.caches.build.sources import DEFAULT_GLOBS, SourceFile, checked, find_sources
 from contexthall.caches.build.staging import NEW, StagingDirectory, replaceable, staging_path
@@ -55,6 +56,7 @@ from contexthall.system.processes import Report, run_parallel
 
 if TYPE_CHECKING:
     from contexthall.caches.build.embedding import SectionEmbedder
+    from contexthall.system.cluster import Cluster
 
 Compiled = TypeVar("Compiled")
 Progress = Callable[[int, int], None]
@@ -98,6 +100,8 @@ class CacheBuilder(NamedTuple):
     """Makes the vectors of the sections, if the scorer names an embedder."""
     shards: int = 1
     """In how many shards a cache of format 2 is built; one that is refreshed keeps its own."""
+    cluster: "Cluster | None" = None
+    """Whose workers compile pages of format 2, if not this machine alone."""
 
     def build(
         self,
@@ -183,8 +187,7 @@ class CacheBuilder(NamedTuple):
             task.disk.make_directory(os.path.join(new, folder, DOCUMENTS))
         cache = task.staging.enter(NEW)
         if isinstance(task.scorer, SectionFormat):
-            share = partial(_in_shares, progress=progress)
-            filled = fill_sections(task, cache, order, before, self.created_at, share)
+            filled = fill_sections(task, cache, order, before, self.created_at, partial(self._compile, progress))
             self._write_vectors(cache, order, before, filled.listed, progress)
             return Built(
                 len(filled.listed),
@@ -197,6 +200,16 @@ class CacheBuilder(NamedTuple):
         listed, manifest = _write_manifest(task, cache, order.files, shares, self.created_at)
         _write_postings(cache, manifest, listed, shares, task.staging)
         return Built(len(listed), cache_version(listed, task.scorer))
+
+    def _compile(
+        self, progress: Progress | None, task: BuildTask, files: Sequence[SourceFile]
+    ) -> list[list[SectionShare]]:
+        """Compile files of format 2: here, or on the workers of a cluster."""
+        if self.cluster is None:
+            return _in_shares(partial(compile_sections, task), files, progress)
+        from contexthall.caches.build.cluster_shares import compile_on_cluster  # noqa: PLC0415 - few have a cluster
+
+        return compile_on_cluster(self.cluster, task, files, _reporting(progress, len(files)))
 
     def _write_vectors(
         self,
@@ -287,19 +300,25 @@ def _in_shares(
     progress: Progress | None,
 ) -> list[Compiled]:
     """Compile the sources, in two processes if there are many."""
+    half = len(sources) // 2 if len(sources) >= _WORTH_SHARING else 0
+    edges = [(0, half), (half, len(sources))] if half else [(0, len(sources))]
+    if half:
+        kernel.give_back_large_memory()
+    report = _reporting(progress, len(sources))
+    return run_parallel([partial(compile_some, sources[start:end], start) for start, end in edges], report)
+
+
+def _reporting(progress: Progress | None, total: int) -> Report:
+    """Return what takes reports of parts of so many files, and tells of the whole."""
     done = 0
 
     def report(more: int) -> None:
         nonlocal done
         done += more
         if progress is not None:
-            progress(done, len(sources))
+            progress(done, total)
 
-    half = len(sources) // 2 if len(sources) >= _WORTH_SHARING else 0
-    edges = [(0, half), (half, len(sources))] if half else [(0, len(sources))]
-    if half:
-        kernel.give_back_large_memory()
-    return run_parallel([partial(compile_some, sources[start:end], start) for start, end in edges], report)
+    return report
 
 
 def _write_postings(

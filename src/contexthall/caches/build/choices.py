@@ -1,10 +1,15 @@
 """Which builder makes the kind of cache that was chosen, and which choices exclude one another."""
 
+from typing import TYPE_CHECKING
+
 from contexthall.caches.build.builder import CacheBuilder
 from contexthall.caches.query.scorers import SCORERS, SECTIONS
 from contexthall.core import limits
 from contexthall.core.errors import UsageError
 from contexthall.system.disk import Disk
+
+if TYPE_CHECKING:
+    from contexthall.system.cluster import Cluster
 
 _FORMAT = 2
 
@@ -17,12 +22,17 @@ def choose_builder(
     number: int = 2,
     embedder: str | None = None,
     shards: int = 1,
+    cluster: "Cluster | None" = None,
 ) -> CacheBuilder:
-    """Return what builds caches of a format, with an embedder or in shards if they are chosen."""
+    """Return what builds caches of a format, with an embedder, in shards or on a cluster if that is chosen."""
     scorer = SECTIONS if number == _FORMAT else SCORERS[0]
     builder = CacheBuilder(disk, created_at, working_directory, scorer)
     if embedder is not None:
         builder = _with_embedder(builder, embedder)
+    if cluster is not None:
+        if number != _FORMAT:
+            raise UsageError("only caches of format 2 are built on a cluster", hint="leave --format 1 out")
+        builder = builder._replace(cluster=cluster)
     return builder if shards == 1 else _with_shards(builder, shards)
 
 

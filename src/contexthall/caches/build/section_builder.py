@@ -2,14 +2,13 @@
 
 import hashlib
 from collections.abc import Callable, Container, Mapping, Sequence
-from functools import partial
 from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 from contexthall.caches.build.compiler import BuildTask, document_names, rename_documents
 from contexthall.caches.build.package_sources import PackageSources
 from contexthall.caches.build.reuse import OldCache, OldPart, compacted, segment_sums
-from contexthall.caches.build.section_compiler import SectionShare, compile_sections, folder_of
+from contexthall.caches.build.section_compiler import SectionShare, folder_of
 from contexthall.caches.build.selection import Choice, SourceFolder
 from contexthall.caches.build.sources import SourceFile
 from contexthall.caches.index import segment_list
@@ -30,11 +29,9 @@ from contexthall.caches.model.source_record import RecordedFile, SourceRecord, r
 from contexthall.caches.query.bm25f import BUILD_CONFIG
 from contexthall.caches.query.scorers import SECTIONS
 from contexthall.system.disk import Directory, is_settled
-from contexthall.system.processes import Report
 
-InShares = Callable[
-    [Callable[[Sequence[SourceFile], int, Report], list[SectionShare]], Sequence[SourceFile]], list[list[SectionShare]]
-]
+InShares = Callable[[BuildTask, Sequence[SourceFile]], list[list[SectionShare]]]
+"""Compiles files, in the order of their shards."""
 
 
 class SourceOrder(NamedTuple):
@@ -72,7 +69,7 @@ def fill_sections(
     parts: Sequence[OldPart | None] = before.old.parts if before else [None] * task.shards
     files = by_shard(order.files, task.shards)
     fresh = [file for some in files for file in some if file.source not in kept]
-    shares = [each for some in share(partial(compile_sections, task), fresh) for each in some]
+    shares = [each for some in share(task, fresh) for each in some]
     failures = {file.source: file.failure for file in kept.values() if file.failure}
     failures |= {source: reason for each in shares for source, reason in each.failures.items()}
     encodings = {source: encoding for each in shares for source, encoding in each.encodings.items()}

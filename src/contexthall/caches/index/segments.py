@@ -4,7 +4,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from operator import lt
@@ -50,10 +50,14 @@ class Segments:
         self.pages = sums.pages
         self.sums = {"sections": self.sections, **sums._asdict()}
         """All that statistics need besides those of terms."""
-        if self.sections:
-            lengths = FieldLengths(sums.section_titles, sums.headings, sums.crumbs, sums.bodies)
-            self.section_averages: Averages = averages(lengths, self.sections)
-            self.page_averages: Averages = averages(lengths._replace(title=sums.page_titles), self.pages)
+        self.average_over(self.sums)
+
+    def average_over(self, sums: Mapping[str, int]) -> None:
+        """Compare lengths with the averages of these sums: those of all shards, if these segments are of some."""
+        if sums["sections"]:
+            lengths = FieldLengths(sums["section_titles"], sums["headings"], sums["crumbs"], sums["bodies"])
+            self.section_averages: Averages = averages(lengths, sums["sections"])
+            self.page_averages: Averages = averages(lengths._replace(title=sums["page_titles"]), sums["pages"])
 
     def find(self, term: str) -> list[FoundTerm]:
         """Return where a term is found."""

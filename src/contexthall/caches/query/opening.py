@@ -5,19 +5,27 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from contexthall.caches.model.format import MANIFEST, read_manifest, scorer_in
 from contexthall.caches.query.cache_files import Clock, read_part, signature_of
-from contexthall.caches.query.scorers import SectionFormat
+from contexthall.caches.query.scorers import SECTIONS, SectionFormat
 from contexthall.core.errors import CacheMissingError, PathMissingError
 from contexthall.system.disk import Directory, Disk
 
 if TYPE_CHECKING:
     from contexthall.caches.query.reader import OpenCache
     from contexthall.caches.query.section_reader import OpenSections
+    from contexthall.system.cluster import Holders
 
 AnyCache: TypeAlias = "OpenCache | OpenSections"
 
 
-def open_cache(disk: Disk, path: str, known: "AnyCache | None" = None, *, clock: Clock = time.time_ns) -> AnyCache:
-    """Open the cache at `path`; return `known`, if it is still the same."""
+def open_cache(
+    disk: Disk,
+    path: str,
+    known: "AnyCache | None" = None,
+    *,
+    clock: Clock = time.time_ns,
+    holders: "Holders | None" = None,
+) -> AnyCache:
+    """Open the cache at `path`; return `known`, if it is still the same. With `holders`, a cluster is asked."""
     try:
         directory = disk.enter(path)
     except PathMissingError:
@@ -28,6 +36,10 @@ def open_cache(disk: Disk, path: str, known: "AnyCache | None" = None, *, clock:
         return known
     manifest = read_part(directory, MANIFEST)
     scorer = scorer_in(manifest) or read_manifest(manifest).scorer
+    if holders is not None and scorer == SECTIONS:
+        from contexthall.caches.cluster.cluster_sections import ClusterSections
+
+        return ClusterSections(directory, manifest, holders)
     if isinstance(scorer, SectionFormat):
         from contexthall.caches.query.section_reader import OpenSections
 

@@ -3,16 +3,17 @@
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate, count
 from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.caches.index.blocks import IndexDamagedError
 from contexthall.caches.index.page_record import PageRecord
 from contexthall.caches.index.segments import Segments
-from contexthall.caches.model.items import Item, string_list
+from contexthall.caches.model.items import Item
 from contexthall.caches.query.fusion import fused_ranking
 from contexthall.caches.query.question import Question
+from contexthall.caches.query.section_packing import SectionPacking
 from contexthall.caches.query.section_ranking import RankedSection, SectionRanking, SectionScorer
 from contexthall.caches.query.section_reading import (
     Outline,
@@ -24,12 +25,8 @@ from contexthall.caches.query.section_reading import (
     read,
 )
 from contexthall.caches.query.section_reply import (
-    MissedSection,
-    Packed,
-    ResolvedSection,
     SectionReply,
     empty_reply_bytes,
-    pack,
 )
 from contexthall.core import limits
 from contexthall.core.errors import DocumentMissingError
@@ -54,11 +51,11 @@ class Step(NamedTuple):
         return self.cost <= self.left
 
 
-class SectionCache:
+class SectionCache(SectionPacking):
     """The sections of a cache, how its pages are read, and what its sections mean if it names an embedder."""
 
     def __init__(self, segments: Segments, read: ReadPage, meaning: "Meaning | None" = None) -> None:
-        self.segments = segments
+        self.segments = self.costs = segments
         self.meaning = meaning
         self.scorer = SectionScorer(segments)
         self._read = read
@@ -98,27 +95,14 @@ class SectionCache:
 
     def resolve_sections(self, question: Question) -> tuple[SectionReply, list[RankedSection]]:
         """Return the answer to a question, and the numbers of its sections."""
-        ranking = self.rank(question.query)
-        packed = self.pack(question, ranking)
-        sections = tuple(
-            ResolvedSection(item, ranked.score, tuple(ranking.matched(ranked.section)))
-            for ranked, item in zip(packed.taken, self._items(packed.taken), strict=True)
-        )
-        skipped, unmatched = tuple(map(self._missed, packed.skipped)), tuple(ranking.unmatched)
-        reply = SectionReply(question, len(ranking.order), unmatched, sections, skipped, packed.tokens_used)
-        return reply, packed.taken
-
-    def pack(self, question: Question, ranking: SectionRanking) -> Packed:
-        """Return which sections of an order fit into a question's budget."""
-        empty = empty_reply_bytes(question, len(ranking.order), ranking.unmatched)
-        costs = self.segments.text_cost if question.format == "text" else self.segments.json_cost
-        least = min((costs[ranked.section] for ranked in ranking.order), default=0)
-        cost = partial(self._cost(question), ranking)
-        return pack(question, ranking.order, empty, cost, least, self._missed, self.fetch)
+        return self.reply(question, self.rank(question.query))
 
     def fetch(self, sections: Iterable[RankedSection]) -> None:
         """Get the pages of sections that are read next."""
         self.segments.fetch(pages=[self.segments.page[each.section] for each in sections])
+
+    def id_of(self, section: int) -> str:
+        return self.segments.id(section)
 
     def walk(self, question: Question, ranking: SectionRanking) -> list[Step]:
         """Return a question's order step by step, what does not fit included."""
@@ -139,6 +123,10 @@ class SectionCache:
             return ()
         page, _, numbers = found
         return [self.segments.first[page] + number for number in numbers]
+
+    def number_of(self, page_id: str, at: int) -> int:
+        """Return the number of a section, by its page and its place there."""
+        return self.segments.first[self._page_numbers[page_id]] + at
 
     def section(self, section: int) -> tuple[PageRecord, Item]:
         """Read the section with this number."""
@@ -220,24 +208,7 @@ class SectionCache:
         )
         return OutlinedPage(path, record.page.title, _tokens(self.segments.page_size(number)), sections)
 
-    def _cost(self, question: Question) -> Callable[[SectionRanking, RankedSection, int, int], int | None]:
-        return self._text_cost if question.format == "text" else self._json_cost
-
-    def _json_cost(self, ranking: SectionRanking, ranked: RankedSection, _place: int, left: int) -> int | None:
-        cost = self.segments.json_cost[ranked.section] + len(str(ranked.score))
-        if cost + len('[""]') > left:
-            return None
-        cost += len(string_list(ranking.matched(ranked.section)).encode())
-        return cost if cost <= left else None
-
-    def _text_cost(self, _ranking: SectionRanking, ranked: RankedSection, place: int, left: int) -> int | None:
-        cost = self.segments.text_cost[ranked.section] + len(str(place))
-        return cost if cost <= left else None
-
-    def _missed(self, ranked: RankedSection) -> MissedSection:
-        return MissedSection(self.segments.id(ranked.section), _tokens(self.segments.size[ranked.section]))
-
-    def _items(self, taken: Sequence[RankedSection]) -> list[Item]:
+    def items(self, taken: Sequence[RankedSection]) -> list[Item]:
         """Read sections."""
         pages: dict[int, tuple[PageRecord, str]] = {}
         items = []

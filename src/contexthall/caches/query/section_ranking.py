@@ -1,7 +1,8 @@
 """Puts the sections of a cache in a query's order, by `bm25f-1`. Pure but for the segments it reads."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from itertools import chain, compress, pairwise
 from operator import and_
@@ -11,7 +12,7 @@ from contexthall.caches.index.kept import Kept
 from contexthall.caches.index.segments import FoundTerm, Segments
 from contexthall.caches.index.terms import terms, terms_of, words
 from contexthall.caches.query import weights
-from contexthall.caches.query.weights import OrderedSection, Rarity, TermWeights, Weighing, value_at
+from contexthall.caches.query.weights import OrderedSection, Rarity, TermCounts, TermWeights, Weighing, value_at
 from contexthall.core import limits
 from contexthall.core.text import lower
 
@@ -82,39 +83,56 @@ class SectionScorer:
 
     def rank(self, query: str) -> SectionRanking:
         """Return the sections in a query's order."""
+        found = terms(query)
+        values = self.values(found)
+        best = self.best(values)
+        pairs = pairs_of(found, values)
+        bonuses = self.bonuses(pairs, values, [section for *_, section in best[:MOST_PAIRED]])
+        order = in_order(best, bonuses, partial(self._weighing.taken, page_of=self.segments.page))
+        return SectionRanking(order, values, words_of(query), pairs)
+
+    def values(self, found: Sequence[str]) -> dict[str, TermValues]:
+        """Return what terms add, those of one query; terms that no section has are left out."""
         if self._plain_queries > 0:
             self._plain_queries -= 1
         else:
             self._weighing = cast(Weighing, import_module(_WITH_NUMPY))
-        found = terms(query)
         self.segments.fetch(terms=[term for term in dict.fromkeys(found) if not self._kept.get(term)])
-        values = {term: value for term in dict.fromkeys(found) if (value := self._values(term)) is not None}
-        found_weights = [value.weights for value in values.values()]
-        best = self._weighing.best(found_weights, self.segments, MOST_ORDERED) if values else []
-        pairs = _pairs(found, values)
-        bonuses = self._bonuses(pairs, values, [section for *_, section in best[:MOST_PAIRED]])
-        return SectionRanking(self._order(best, bonuses), values, _words(query), pairs)
+        return {term: value for term in dict.fromkeys(found) if (value := self._values(term)) is not None}
+
+    def best(self, values: Mapping[str, TermValues]) -> list[OrderedSection]:
+        """Return the sections that score best, before pairs and decay."""
+        found = [value.weights for value in values.values()]
+        return self._weighing.best(found, self.segments, MOST_ORDERED) if values else []
+
+    def having(self, values: TermValues, sections: Sequence[int]) -> Sequence[bool]:
+        """Return which sections have a term."""
+        return self._weighing.having(values.weights, sections)
+
+    def rarity(self, _term: str, found: Sequence[FoundTerm]) -> Rarity:
+        """Return how rare a term is, which is found there."""
+        return Rarity.of(TermCounts.of(found), self.segments.sums)
 
     def _values(self, term: str) -> TermValues | None:
         if kept := self._kept.get(term):
             return kept[0]
-        values = self._evaluate(self.segments.find(term))
+        values = self._evaluate(term, self.segments.find(term))
         self._kept.keep(term, values, sys.getsizeof(term) + (values.weights.size if values else 0))
         return values
 
-    def _evaluate(self, found: Sequence[FoundTerm]) -> TermValues | None:
+    def _evaluate(self, term: str, found: Sequence[FoundTerm]) -> TermValues | None:
         """Work out what a term adds to every section."""
         if not found:
             return None
-        rarity = Rarity.of(found, self.segments)
+        rarity = self.rarity(term, found)
         codes = {each.segment: each.entry.code for each in found}
         return TermValues(rarity.sections, codes, self._weighing.weigh(found, rarity, self.segments))
 
-    def _bonuses(
+    def bonuses(
         self, pairs: Mapping[tuple[str, str], int], values: Mapping[str, TermValues], sections: Sequence[int]
     ) -> dict[int, int]:
         """Return what sections gain that have neighbours of the query side by side."""
-        having = {term: self._weighing.having(values[term].weights, sections) for term in dict.fromkeys(chain(*pairs))}
+        having = {term: self.having(values[term], sections) for term in dict.fromkeys(chain(*pairs))}
         bonuses: dict[int, int] = {}
         for (first, second), gain in pairs.items():
             codes = _codes_of_pair(values[first], values[second])
@@ -128,15 +146,19 @@ class SectionScorer:
         number, order = self.segments.orders(page)
         return order.has(codes[number], section - self.segments.first[page])
 
-    def _order(self, best: Sequence[OrderedSection], bonuses: Mapping[int, int]) -> list[RankedSection]:
-        """Return the sections in the order in which they are taken, with the scores that are served."""
-        gain = bonuses.get
-        with_pairs = [(score - gain(section, 0), id_order, section) for score, id_order, section in best]
-        before = {section: -score for score, _, section in best}
-        return [
-            RankedSection(section, -score, before[section], gain(section, 0))
-            for score, _, section in self._weighing.taken(with_pairs, self.segments.page)
-        ]
+
+def in_order(
+    best: Sequence[OrderedSection],
+    bonuses: Mapping[int, int],
+    taken: Callable[[Sequence[OrderedSection]], list[OrderedSection]],
+) -> list[RankedSection]:
+    """Return the best sections in the order in which they are taken, with the scores that are served."""
+    gain = bonuses.get
+    with_pairs = [(score - gain(section, 0), id_order, section) for score, id_order, section in best]
+    before = {section: -score for score, _, section in best}
+    return [
+        RankedSection(section, -score, before[section], gain(section, 0)) for score, _, section in taken(with_pairs)
+    ]
 
 
 def _codes_of_pair(first: TermValues, second: TermValues) -> dict[int, bytes]:
@@ -144,7 +166,7 @@ def _codes_of_pair(first: TermValues, second: TermValues) -> dict[int, bytes]:
     return {number: code + second.codes[number] for number, code in first.codes.items() if number in second.codes}
 
 
-def _pairs(found: Sequence[str], values: Mapping[str, TermValues]) -> dict[tuple[str, str], int]:
+def pairs_of(found: Sequence[str], values: Mapping[str, TermValues]) -> dict[tuple[str, str], int]:
     """Return the neighbours in a query, and what a section gains that has them side by side."""
     return {
         (first, second): min(values[first].rarity, values[second].rarity)
@@ -153,7 +175,7 @@ def _pairs(found: Sequence[str], values: Mapping[str, TermValues]) -> dict[tuple
     }
 
 
-def _words(query: str) -> dict[str, tuple[str, ...]]:
+def words_of(query: str) -> dict[str, tuple[str, ...]]:
     """Return the distinct words of a query in lower case, and the terms of each."""
     found: dict[str, tuple[str, ...]] = {}
     for word in words(query):

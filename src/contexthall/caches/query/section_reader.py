@@ -58,6 +58,10 @@ class OpenSections(CacheFiles):
         self._manifest = manifest
         self.model = model
         self._sections: SectionCache | None = None
+        self.open_segments()
+
+    def open_segments(self) -> None:
+        """Open the segments, if they can be believed."""
         try:
             self._sections = self._from_segments()
         except IndexDamagedError:

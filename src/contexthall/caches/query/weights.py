@@ -5,7 +5,7 @@ This is for a process that asks once. `fast_weights.py` has the same functions f
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
 from typing import NamedTuple, Protocol, Self, TypeAlias
 
@@ -28,11 +28,22 @@ class Rarity(NamedTuple):
     pages: int
 
     @classmethod
-    def of(cls, found: Sequence[FoundTerm], segments: Segments) -> Self:
-        sections, pages = sum(each.entry.sections for each in found), sum(each.entry.pages for each in found)
-        if sections > segments.sections or pages > segments.pages:
+    def of(cls, counts: "TermCounts", sums: Mapping[str, int]) -> Self:
+        """Return how rare a term is, where so many of all sections and pages have it."""
+        if counts.sections > sums["sections"] or counts.pages > sums["pages"]:
             raise IndexDamagedError("more sections have a term than there are")
-        return cls(bm25.idf(segments.sections, sections), bm25.idf(segments.pages, pages))
+        return cls(bm25.idf(sums["sections"], counts.sections), bm25.idf(sums["pages"], counts.pages))
+
+
+class TermCounts(NamedTuple):
+    """How many sections have a term, and how many pages."""
+
+    sections: int
+    pages: int
+
+    @classmethod
+    def of(cls, found: Sequence[FoundTerm]) -> Self:
+        return cls(sum(each.entry.sections for each in found), sum(each.entry.pages for each in found))
 
 
 class TermWeights(NamedTuple):

@@ -12,7 +12,15 @@ from contexthall.core.errors import CacheInvalidError
 from contexthall.core.wire import compact, indent, pretty
 from contexthall.faces.cli.building import what_was_odd
 from contexthall.faces.cli.cache_report import caches_table, reports_json
-from contexthall.faces.cli.options import HallChoice, completed_by, directory_option, roots_options, whole_number
+from contexthall.faces.cli.options import (
+    CLUSTER,
+    HallChoice,
+    asking_options,
+    completed_by,
+    directory_option,
+    roots_options,
+    whole_number,
+)
 from contexthall.faces.cli.output import ProgressBar, counted, on_one_line, print_data, print_json, print_lines, say
 
 CACHE = click.option(
@@ -63,6 +71,7 @@ Examples:
     metavar="N",
     help="Parts on the disk, asked as one. Format 2 only.",
 )
+@CLUSTER
 @click.option("--strict", is_flag=True, help="Fail if a file cannot be converted.")
 @click.option("--packages", is_flag=True, help="Take the documentation of the installed dependencies.")
 @click.option(
@@ -72,7 +81,14 @@ Examples:
     shell_complete=completed_by("directories"),
 )
 @click.option("--all-packages", is_flag=True, help="Take all that is installed, not only what the project asks for.")
-def build(sources: tuple[str, ...], cache: str, format: str, include: tuple[str, ...], **options: Any) -> None:  # noqa: A002, ANN401 - as `build_cache` has them
+def build(
+    sources: tuple[str, ...],
+    cache: str,
+    format: str,  # noqa: A002 - as `build_cache` has it
+    include: tuple[str, ...],
+    cluster: str | None,
+    **options: Any,  # noqa: ANN401 - as `build_cache` has them
+) -> None:
     """Compile folders of documents into a cache.
 
     Takes Markdown, reStructuredText, AsciiDoc, text, HTML and notebooks. A build succeeds whole or leaves nothing; with
@@ -80,7 +96,7 @@ def build(sources: tuple[str, ...], cache: str, format: str, include: tuple[str,
     """
     begun = time.monotonic()
     with ProgressBar("building") as bar:
-        hall = HallChoice().open()
+        hall = HallChoice(cluster=cluster).open()
         built = hall.build_cache(sources, cache, include=include, format=int(format), progress=bar.show, **options)
     seconds = time.monotonic() - begun
     for line in what_was_odd(built.passed_over, built.encodings, built.failures):
@@ -113,7 +129,7 @@ Examples:
     help="On one line, on many, or, of a cache of format 2, for reading.",
 )
 @click.option("--why-not", metavar="ID", help="Say instead, for people, what became of this section or page.")
-@roots_options
+@asking_options
 def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | None, hall: HallChoice) -> None:
     """Give the sections that answer a question, within a budget.
 

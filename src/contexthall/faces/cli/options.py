@@ -28,6 +28,7 @@ class HallChoice(NamedTuple):
     guild_budget: int | None = None
     guild_trust: str | None = None
     guild_pin: tuple[str, ...] | None = None
+    cluster: str | None = None
 
     def open(self) -> Hall:
         return open_hall(
@@ -41,6 +42,7 @@ class HallChoice(NamedTuple):
             guild=GuildChoice(
                 self.guild, self.guild_refresh, self.guild_budget, self.guild_trust, self.guild_pin or None
             ),
+            cluster=self.cluster,
         )
 
 
@@ -92,6 +94,7 @@ _GUILD_PIN = click.option(
     shell_complete=completed_by("members"),
 )
 
+CLUSTER = click.option("--cluster", metavar="URL", help="A Dask scheduler, whose workers do it: tcp://HOST:8786.")
 PROFILE = click.option("--profile", metavar="NAME", help="Offer only what a profile of your settings has.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -127,10 +130,12 @@ def _gathered(
 drafting_options = _gathered("flags", DraftFlags, _FULL, _DRY_RUN, _NO_AGENTS)
 project_options = _gathered("hall", HallChoice, _PATH)
 roots_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT)
+asking_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT, CLUSTER)
 rooms_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT, _GUILD, _GUILD_TRUST)
 setup_options = _gathered("hall", HallChoice, _PATH, _CACHE_ROOT, _GUILD)
 guild_options = _gathered("hall", HallChoice, _PATH, _GUILD, _GUILD_TRUST)
 _ROOTS = (_PATH, _CACHE_ROOT, _TOOLSETS, _CONFINE, _ALLOW_ROOT)
+serve_options = _gathered("hall", HallChoice, *_ROOTS, _GUILD, _GUILD_TRUST, _GUILD_BUDGET, _GUILD_PIN, CLUSTER)
 hall_options = _gathered("hall", HallChoice, *_ROOTS, _GUILD, _GUILD_TRUST, _GUILD_BUDGET, _GUILD_PIN)
 
 

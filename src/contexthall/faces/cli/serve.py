@@ -4,7 +4,7 @@ import click
 
 from contexthall.core.errors import UsageError
 from contexthall.faces.cli.log import show_log
-from contexthall.faces.cli.options import PROFILE, HallChoice, hall_options
+from contexthall.faces.cli.options import PROFILE, HallChoice, serve_options
 from contexthall.faces.cli.table import load
 
 
@@ -29,7 +29,7 @@ Examples:
     help="Serve on for so long after SIGTERM, while /readyz says 503.  [default: 0]",
 )
 @PROFILE
-@hall_options
+@serve_options
 @click.option(
     "--reply",
     type=click.Choice(["json", "text"]),

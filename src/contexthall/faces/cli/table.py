@@ -55,6 +55,7 @@ COMMANDS = {
     "verify": CommandEntry("caches", DOCUMENTS, "Check that a cache is what it says it is."),
     "push": CommandEntry("stores", DOCUMENTS, "Put a cache into an object store."),
     "pull": CommandEntry("stores", DOCUMENTS, "Get a cache from an object store."),
+    "cluster": CommandEntry("cluster", DOCUMENTS, "Start workers on this machine, to try a cluster."),
     "init": CommandEntry("drafting", CONTEXTS, "Draft contexts for directories without one, and AGENTS.md."),
     "status": CommandEntry("contexts", CONTEXTS, "Show which contexts and caches are stale."),
     "show": CommandEntry("contexts", CONTEXTS, "Show what is known of a directory, and if it is still true."),

@@ -64,6 +64,8 @@ def _notebook(data: bytes) -> Converted:
     return Converted(notebook_to_markdown(text), encoding)
 
 
+KREUZBERG = "kreuzberg"
+"""What converts PDF and the like."""
 TEXT = Converter("text", "1", _as_it_is)
 PACKAGE_PAGE = TEXT._replace(name="package")
 """Of pages that were made of a package; its version changes whenever others are made of the same package."""
@@ -98,9 +100,7 @@ def is_missing(source: str) -> bool:
 
 @cache
 def _document_converter(ending: str) -> Converter:
-    return Converter(
-        "kreuzberg", f"1+{library_version()}", partial(_document, MIME_TYPES[ending]), limits.DOCUMENT_BYTES
-    )
+    return Converter(KREUZBERG, f"1+{library_version()}", partial(_document, MIME_TYPES[ending]), limits.DOCUMENT_BYTES)
 
 
 def _document(mime_type: str, data: bytes) -> Converted:

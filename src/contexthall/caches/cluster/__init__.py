@@ -1,0 +1,1 @@
+"""What do workers elsewhere answer of a cache?"""

@@ -1,0 +1,402 @@
+"""What do workers elsewhere do for this process? The only module that speaks to Dask, with the first cluster.
+
+Tasks are done by whichever worker is free, and done again elsewhere if it is lost. Objects stay on the workers, and
+what is asked of one that is lost or slow is asked of another one.
+"""
+
+import asyncio
+import logging
+import os
+import pickle
+import signal
+import threading
+import time
+import warnings
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from multiprocessing import resource_tracker
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from contexthall.core import limits
+from contexthall.core.cluster_url import parse_scheduler
+from contexthall.core.errors import DiskError, HallError, InternalError, UsageError
+from contexthall.system.processes import ParallelTask, Report
+
+if TYPE_CHECKING:
+    from distributed import Actor, Client, Future
+
+_ALONE = threading.Lock()
+"""A worker may have several threads, but does one task at a time, as a process does."""
+_LOGGERS = ("distributed", "tornado.application", "asyncio")
+
+
+class Cluster:
+    """The workers of one scheduler."""
+
+    def __init__(self, url: str) -> None:
+        """Connect to a scheduler, which must be one of this machine, or be spoken to over TLS."""
+        self.url = parse_scheduler(url)
+        self._connecting = threading.Lock()
+        self._connected = self._connect()
+
+    @property
+    def client(self) -> "Client":
+        """The connection; a new one if the scheduler was away for so long that the last one gave up."""
+        with self._connecting:
+            if self._connected.status in {"closing", "closed"}:
+                self._connected = self._connect()
+            return self._connected
+
+    def workers(self) -> list[str]:
+        """Return the addresses of the workers."""
+        client = self.client
+        try:
+            found = client.sync(client.scheduler.ncores, callback_timeout=limits.CLUSTER_CONNECT_SECONDS)
+        except (OSError, TimeoutError):
+            raise self.gone() from None
+        return sorted(found)
+
+    def run(self, tasks: Sequence[ParallelTask], report: Report) -> list[Any]:
+        """Run every task on some worker, and return their results in order.
+
+        If tasks fail, the error is that of the first of them, as if they had been run in order.
+        """
+        client, topic, heard = self.client, f"contexthall-{uuid4().hex}", SimpleQueue[tuple[int, int]]()
+        client.subscribe_topic(topic, lambda event: heard.put(event[1]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Dask advises against tasks of many megabytes, such as lists of files
+            futures = [
+                client.submit(_work, version("contexthall"), task, number, topic, key=f"{topic}-{number}", pure=False)
+                for number, task in enumerate(tasks)
+            ]
+        for number, future in enumerate(futures):
+            future.add_done_callback(lambda _future, number=number: heard.put((number, 0)))
+        try:
+            results = _Outcomes(self, futures, heard, report)
+            return [results.of(number) for number in range(len(futures))]
+        finally:
+            with suppress(Exception):  # if the scheduler is gone, so are they
+                client.cancel(futures, asynchronous=False)
+                client.unsubscribe_topic(topic)
+
+    def close(self) -> None:
+        """Leave; what still runs for this process is stopped."""
+        self._connected.close()
+
+    def _connect(self) -> "Client":
+        try:
+            from distributed import Client  # noqa: PLC0415 - as above
+        except ImportError:
+            raise _missing() from None
+        _quieten()
+        seconds = limits.CLUSTER_CONNECT_SECONDS
+        try:
+            client = Client(self.url, timeout=seconds, set_as_default=False, direct_to_workers=True)
+        except TypeError:
+            hint = "Dask's own configuration names them: distributed.comm.tls, ca-file and client's cert and key"
+            raise UsageError(f"{self.url} needs certificates", hint=hint) from None
+        except (OSError, TimeoutError, ValueError, RuntimeError):
+            raise self.gone() from None
+        try:
+            # One that listens everywhere is open too, by whatever name it is spoken to.
+            parse_scheduler(str(client.scheduler_info()["address"]))
+        except UsageError:
+            client.close()
+            raise
+        return client
+
+    def gone(self) -> DiskError:
+        """Return the error of a scheduler that does not answer."""
+        hint = "is it running? `context cluster up` starts one on this machine"
+        return DiskError(f"no scheduler answers at {self.url}", hint=hint)
+
+    def without_workers(self) -> DiskError:
+        """Return the error of a scheduler that has nobody to do anything."""
+        return DiskError(f"{self.url} has no workers", hint="start some, then try again")
+
+
+class _Outcomes:
+    """What comes of tasks, each taken from its worker as soon as it is there."""
+
+    def __init__(
+        self, cluster: Cluster, futures: "Sequence[Future]", heard: "SimpleQueue[tuple[int, int]]", report: Report
+    ) -> None:
+        self._cluster = cluster
+        self._futures = futures
+        self._heard = heard
+        self._report = report
+        self._done = defaultdict[int, int](int)
+        self._outcomes: dict[int, Any] = {}
+        self._idle_since = 0.0
+
+    def of(self, number: int) -> Any:  # noqa: ANN401 - whatever the task returned
+        """Wait for the result of a task; raise its error, if it has one."""
+        while number not in self._outcomes:
+            try:
+                self._take(*self._heard.get(timeout=1))
+            except Empty:
+                self._look_for_workers()
+        if isinstance(self._outcomes[number], HallError):
+            raise self._outcomes[number]
+        return self._outcomes[number]
+
+    def _take(self, number: int, done: int) -> None:
+        if done:  # a task that is done again begins anew
+            self._report(done - self._done[number])
+            self._done[number] = done
+            return
+        try:
+            self._outcomes[number] = self._outcome(self._futures[number])
+        except TimeoutError:  # its worker was lost with it, so it is done again
+            self._look_for_workers()
+            self._heard.put((number, 0))
+
+    def _look_for_workers(self) -> None:
+        """Give up if there have been none for a while."""
+        self._idle_since = 0.0 if self._cluster.workers() else self._idle_since or time.monotonic()
+        if self._idle_since and time.monotonic() - self._idle_since > limits.CLUSTER_IDLE_SECONDS:
+            raise self._cluster.without_workers()
+
+    def _outcome(self, future: "Future") -> Any:  # noqa: ANN401 - whatever the task returned, or its error
+        from distributed.client import FutureCancelledError  # noqa: PLC0415 - only where there is a cluster
+        from distributed.scheduler import KilledWorker  # noqa: PLC0415
+
+        try:
+            return future.result(timeout=1)
+        except TimeoutError:
+            raise
+        except HallError as error:
+            return error
+        except (FutureCancelledError, asyncio.CancelledError):
+            return self._cluster.gone()
+        except KilledWorker:
+            return DiskError("several workers died of one task", hint="do they have enough memory?")
+        except (ImportError, AttributeError) as error:
+            return _other_installation(str(error))
+        except Exception as error:  # noqa: BLE001 - a mistake of ours, on a worker
+            return InternalError(repr(error))
+
+
+class Holders:
+    """An object on every worker, made there. All are alike, so any of them can be asked."""
+
+    def __init__(self, cluster: Cluster, make: Callable[[], object]) -> None:
+        self._cluster = cluster
+        self._make = make
+        self._held: dict[str, Future] = {}
+        self._actors: list[Actor] = []
+        self._looking = threading.Lock()
+        self._looked_at = 0.0
+
+    def count(self) -> int:
+        """Return how many there are, which is looked at again now and then, and after a failure."""
+        with self._looking:
+            if not self._actors or time.monotonic() - self._looked_at > limits.CLUSTER_LOOK_SECONDS:
+                self._look()
+            return len(self._actors)
+
+    def ask(self, method: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        """Call a method of some objects, by their places, each with arguments of its own, and all side by side."""
+        calls = {place: pickle.dumps((method, each)) for place, each in arguments.items()}
+        try:
+            return self._asked(calls)
+        except DiskError:
+            if self._looked_at:  # no worker was lost, so others would say the same
+                raise
+        return self._asked(calls)
+
+    def _asked(self, calls: Mapping[int, bytes]) -> dict[int, Any]:
+        if not self.count():
+            raise self._cluster.without_workers()
+        try:
+            found: dict[int, Any] = self._cluster.client.sync(
+                self._ask_all, calls, callback_timeout=limits.CLUSTER_SECONDS
+            )
+        except TimeoutError:
+            raise DiskError("the workers took too long to answer", hint="try again") from None
+        except (OSError, RuntimeError, asyncio.CancelledError):  # the connection itself was lost
+            self._looked_at = 0.0
+            raise self._cluster.gone() from None
+        return found
+
+    async def _ask_all(self, calls: Mapping[int, bytes]) -> dict[int, Any]:
+        actors = deque(self._actors)
+        asked = []
+        for place, call in calls.items():
+            actors.rotate(-place)
+            asked.append(self._ask(list(actors), call))
+            actors.rotate(place)
+        return dict(zip(calls, await asyncio.gather(*asked), strict=True))
+
+    async def _ask(self, actors: "Sequence[Actor]", call: bytes) -> Any:  # noqa: ANN401 - whatever the method returns
+        """Return the first answer; the next is asked when one is lost, or is silent for a while."""
+        waiting, failures = set[asyncio.Task[Any]](), list[Exception]()
+        try:
+            for number in range(2 * len(actors)):
+                if number < len(actors):
+                    waiting.add(asyncio.ensure_future(_called(actors[number], call)))
+                elif not waiting:
+                    break
+                patience = limits.CLUSTER_SLOW_SECONDS if number + 1 < len(actors) else None
+                done, waiting = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                for each in done:
+                    try:
+                        return each.result()
+                    except DiskError as error:
+                        failures.append(error)
+                    except HallError:
+                        raise
+                    except Exception as error:  # noqa: BLE001 - whatever Dask says of a worker that is lost
+                        failures.append(error)
+                        self._looked_at = 0.0
+            raise next((each for each in failures if isinstance(each, HallError)), DiskError(repr(failures[-1])))
+        finally:
+            for each in waiting:
+                each.cancel()
+
+    def _look(self) -> None:
+        """Have an object on each worker that is there now."""
+        from distributed import Actor  # noqa: PLC0415 - as above
+
+        client, present = self._cluster.client, self._cluster.workers()
+        known = {address: each for address, each in self._held.items() if each.client is client and not _is_lost(each)}
+        made = {
+            address: client.submit(
+                _Held,
+                version("contexthall"),
+                self._make,
+                actor=True,
+                workers=[address],
+                pure=False,
+                key=f"contexthall-{uuid4().hex}",
+            )
+            for address in present
+            if address not in known
+        }
+        _wait(list(made.values()), limits.CLUSTER_CONNECT_SECONDS)
+        self._held = {address: (known | made)[address] for address in present}
+        with client.as_current():
+            self._actors = [
+                Actor(_Held, address, each.key) for address, each in self._held.items() if each.status == "finished"
+            ]
+        self._looked_at = time.monotonic()
+
+
+class _Held:
+    """The object, on a worker. Calls and answers are bytes: Dask takes ten times as long to send a list."""
+
+    def __init__(self, made_by: str, make: Callable[[], object]) -> None:
+        _check_version(made_by)
+        self._object = make()
+
+    def call(self, data: bytes) -> bytes:
+        method, arguments = pickle.loads(data)  # noqa: S301 - of whoever may run code here
+        try:
+            answer = getattr(self._object, method)(*arguments)
+        except HallError as error:
+            answer = error
+        return pickle.dumps(answer)
+
+
+async def _called(actor: "Actor", call: bytes) -> Any:  # noqa: ANN401 - as above
+    answer = pickle.loads(await actor.call(call))  # noqa: S301 - of our own workers
+    if isinstance(answer, HallError):
+        raise answer
+    return answer
+
+
+def _is_lost(future: "Future") -> bool:
+    return future.status not in {"finished", "pending"}
+
+
+def _wait(futures: "Sequence[Future]", seconds: float) -> None:
+    """Wait until all have come to an end, or the time is over."""
+    deadline = time.monotonic() + seconds
+    for future in futures:
+        ended = threading.Event()
+        future.add_done_callback(lambda _future, ended=ended: ended.set())
+        ended.wait(max(0.0, deadline - time.monotonic()))
+
+
+def _work(made_by: str, task: ParallelTask, number: int, topic: str) -> Any:  # noqa: ANN401 - whatever the task returns
+    """Run a task on a worker, which tells how far it is, and stops if nobody waits for it any more."""
+    from distributed import get_worker  # noqa: PLC0415 - as above
+
+    _check_version(made_by)
+    worker, done = get_worker(), 0
+    key = worker.get_current_task()
+
+    def report(more: int) -> None:
+        nonlocal done
+        done += more
+        worker.log_event(topic, (number, done))
+        state = worker.state.tasks.get(key)
+        if state is None or state.state == "cancelled":
+            raise InternalError("nobody waits for this any more")
+
+    with _ALONE:
+        return task(report)
+
+
+@contextmanager
+def local_cluster(workers: int, port: int, scratch: str) -> Iterator[str]:
+    """Start a scheduler and workers on this machine, which write into a folder, and yield the scheduler's URL."""
+    try:
+        import dask  # noqa: PLC0415 - as above
+        from distributed import LocalCluster  # noqa: PLC0415
+    except ImportError:
+        raise _missing() from None
+    _quieten()
+    dask.config.set({"temporary-directory": scratch})
+    # Ctrl-C in a terminal is for this process: its threads, and the workers that they start, do not see it.
+    resource_tracker.ensure_running()  # which would lift what is blocked
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        started = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            scheduler_port=port,
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+    except (OSError, RuntimeError) as error:
+        hint = "choose another --port, or 0 for a free one"
+        raise DiskError(f"the cluster cannot be started: {error.__cause__ or error}", hint=hint) from None
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    with started:
+        yield str(started.scheduler_address)
+
+
+def worker_name() -> str:
+    """Return which worker this process is, for people."""
+    from distributed import get_worker  # noqa: PLC0415 - as above
+
+    return f"the worker {get_worker().address} (process {os.getpid()})"
+
+
+def _missing() -> UsageError:
+    return UsageError("clusters need Dask", hint="pip install 'contexthall[cluster]'")
+
+
+def _quieten() -> None:
+    """Let nobody but us tell what goes wrong, and that once."""
+    for name in _LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _check_version(asked_by: str) -> None:
+    if version("contexthall") != asked_by:
+        raise _other_installation(f"contexthall {version('contexthall')}, and not {asked_by}")
+
+
+def _other_installation(reason: str) -> UsageError:
+    hint = "install the same contexthall, with the same extras, for every worker"
+    return UsageError(f"a worker has another installation: {reason}", hint=hint)

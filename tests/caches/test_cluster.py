@@ -1,0 +1,473 @@
+"""A cluster builds and answers the same bytes as this machine alone, whichever workers are lost on the way."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.caches.making import CREATED_AT, library_of, write_sources
+from tests.caches.test_refreshing import bytes_of, later
+from tests.caches.test_shards import PAGES
+from tests.processes import CONTEXT, RawServer, free_port, run_context
+from tests.waiting import wait_until
+
+from contexthall.caches.build.builder import CacheBuilder
+from contexthall.caches.build.choices import choose_builder
+from contexthall.caches.build.cluster_shares import cut
+from contexthall.caches.build.sources import SourceFile
+from contexthall.caches.cluster.cluster_sections import ClusterSections
+from contexthall.caches.cluster.shard_holder import ShardHolder
+from contexthall.caches.library import CacheRef, Library
+from contexthall.caches.model.shards import shard_of
+from contexthall.caches.query.opening import open_cache
+from contexthall.caches.query.question import Question, ReplyFormat
+from contexthall.caches.query.scorers import SECTIONS
+from contexthall.core import limits
+from contexthall.core.cluster_url import parse_scheduler
+from contexthall.core.errors import DiskError, SourcesError, UsageError
+from contexthall.system.cluster import Cluster, Holders
+from contexthall.system.disk import Disk
+
+
+class Started(NamedTuple):
+    """`context cluster up`, as a process."""
+
+    process: "subprocess.Popen[str]"
+    url: str
+
+
+def start(home: Path, workers: int = 2, port: int = 0) -> Started:
+    command = [*CONTEXT, "cluster", "up", "--workers", str(workers), "--port", str(port)]
+    environment = {**os.environ, "HOME": str(home)}
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    return Started(process, process.stdout.readline().strip())
+
+
+def stop(started: Started) -> None:
+    started.process.terminate()
+    started.process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    started = start(tmp_path_factory.mktemp("home"))
+    yield started.url
+    stop(started)
+
+
+@pytest.fixture
+def cluster(url: str) -> Iterator[Cluster]:
+    found = Cluster(url)
+    wait_until(lambda: len(found.workers()) == 2)  # those that a test killed are started again
+    yield found
+    found.close()
+
+
+def processes_of(cluster: Cluster) -> list[int]:
+    return sorted(cluster.client.run(os.getpid).values())
+
+
+def build(root: Path, name: str, shards: int = 1, cluster: Cluster | None = None) -> Path:
+    """Build a cache of `root/sources` in a folder of its own, so that all caches have one name."""
+    (root / name).mkdir(exist_ok=True)
+    builder = CacheBuilder(Disk(), CREATED_AT, scorer=SECTIONS, clock=later, shards=shards, cluster=cluster)
+    builder.build(str(root / "sources"), str(root / name / "cache"), force=True)
+    return root / name / "cache"
+
+
+def without_segments(cache: Path) -> dict[str, bytes]:
+    """What a cache is: how many segments its pages are in depends on who counted them."""
+    return {path: data for path, data in bytes_of(cache).items() if "segment" not in path}
+
+
+def test_a_cluster_builds_the_bytes_that_this_machine_builds(tmp_path: Path, cluster: Cluster) -> None:
+    write_sources(
+        tmp_path / "sources", {**PAGES, **{f"more/{n}.md": f"# Number {n}\nkeys {n % 3}\n" for n in range(40)}}
+    )
+    for shards in range(1, 8):
+        here, there = build(tmp_path, "here", shards), build(tmp_path, "there", shards, cluster)
+        assert without_segments(there) == without_segments(here)
+        assert library_of(tmp_path).verify(CacheRef(str(there))) == ()
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["cache"]
+
+
+def test_files_that_cannot_be_converted_are_told_as_they_are_here(tmp_path: Path, cluster: Cluster) -> None:
+    write_sources(tmp_path / "sources", {"a.ipynb": "no notebook", "b.md": "b", "c.ipynb": "{", "d.md": "d"})
+    told = [
+        CacheBuilder(Disk(), CREATED_AT, scorer=SECTIONS, cluster=each).build(
+            str(tmp_path / "sources"), str(tmp_path / "cache"), force=True
+        )
+        for each in (None, cluster)
+    ]
+    assert told[0] == told[1]
+    assert len(told[0].failures) == 2
+    errors = []
+    for each in (None, cluster):
+        with pytest.raises(SourcesError) as caught:
+            CacheBuilder(Disk(), CREATED_AT, scorer=SECTIONS, cluster=each).build(
+                str(tmp_path / "sources"), str(tmp_path / "strict"), strict=True
+            )
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "sources"]
+
+
+def test_shares_are_the_shards_or_parts_of_them_where_there_are_more_workers() -> None:
+    files = [SourceFile(f"{n}.md", f"{n}.md", f"/{n}.md") for n in range(30)]
+    assert [len(some) for _, some, _ in cut(files, 1, 2)] == [15, 15]
+    assert [shard for shard, *_ in cut(files, 3, 2)] == [0, 1, 2]
+    shares = cut(sorted(files, key=lambda file: shard_of(file.id, 2)), 2, 3)
+    assert [shard for shard, *_ in shares] == [0, 0, 1, 1]
+    assert [first for *_, first in shares] == [sum(len(some) for _, some, _ in shares[:n]) for n in range(4)]
+
+
+def write_much(sources: Path) -> None:
+    """Write sources that take a worker a second or so."""
+    text = "".join(f"## Part {n}\n" + f"word{n} and keys of the handbook number {n}\n" * 40 for n in range(20))
+    write_sources(sources, {f"{n}.md": f"# Page {n}\n{text}" for n in range(120)})
+
+
+def begun(root: Path, name: str) -> list[Path]:
+    """The folders in which workers have begun to write documents."""
+    attempts = (root / name).glob(".contexthall-cache/run-*/*/new/documents")
+    return [path for path in attempts if any(path.iterdir())]
+
+
+def attempts(root: Path, name: str) -> set[str]:
+    """The names of all folders of shares that are there; they begin with the number of the share's first page."""
+    return {path.name for path in (root / name).glob(".contexthall-cache/run-*/*")}
+
+
+def test_a_worker_that_is_killed_costs_its_share_only(tmp_path: Path, cluster: Cluster) -> None:
+    write_much(tmp_path / "sources")
+    here, seen = build(tmp_path, "here", 4), set[str]()
+    building = threading.Thread(target=build, args=(tmp_path, "there", 4, cluster))
+    building.start()
+    wait_until(lambda: len(begun(tmp_path, "there")) >= 2)
+    os.kill(processes_of(cluster)[0], signal.SIGKILL)
+    while building.is_alive():
+        with suppress(FileNotFoundError):  # it has just been cleared away
+            seen |= attempts(tmp_path, "there")
+    assert without_segments(tmp_path / "there" / "cache") == without_segments(here)
+    assert len({each.partition("-")[0] for each in seen}) == 4
+    assert len(seen) <= 5
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.long
+def test_a_build_without_workers_or_scheduler_is_an_error_and_leaves_the_old_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: signal.Signals
+) -> None:
+    monkeypatch.setattr(limits, "CLUSTER_IDLE_SECONDS", 1.0)
+    write_much(tmp_path / "sources")
+    started, failed, old = start(tmp_path / "home"), list[str](), bytes_of(build(tmp_path, "there"))
+    cluster = Cluster(started.url)
+    building = threading.Thread(target=lambda: failed.append(_error_of(tmp_path, "there", cluster)))
+    building.start()
+    wait_until(lambda: begun(tmp_path, "there"))
+    started.process.send_signal(ending)
+    building.join()
+    cluster.close()
+    started.process.communicate(timeout=60)
+    assert "no workers" in failed[0] or "no scheduler answers" in failed[0]
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["cache"]
+    assert bytes_of(tmp_path / "there" / "cache") == old
+
+
+def _error_of(root: Path, name: str, cluster: Cluster) -> str:
+    with pytest.raises(DiskError) as caught:
+        build(root, name, 4, cluster)
+    return str(caught.value)
+
+
+def test_workers_that_do_not_see_the_place_of_the_cache_are_told_with_their_address(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    write_sources(tmp_path / "sources", PAGES)
+    elsewhere = _hiding(tmp_path / "hidden", cluster)
+    with pytest.raises(DiskError, match=r"the worker tcp://127.0.0.1:\d+ .* does not see") as caught:
+        build(tmp_path, "hidden", 2, elsewhere)
+    assert "shared disk" in caught.value.hint
+
+
+def _hiding(folder: Path, cluster: Cluster) -> Cluster:
+    """A cluster whose workers begin when the folder of the shares was taken away."""
+
+    class Elsewhere(Cluster):
+        def __init__(self) -> None:
+            self.url, self._connecting, self._connected = cluster.url, cluster._connecting, cluster._connected
+
+        def run(self, tasks: Sequence[object], report: object) -> list[object]:
+            for run in folder.glob(".contexthall-cache/run-*"):
+                run.rename(run.with_name("run-hidden"))
+            return super().run(tasks, report)  # type: ignore[arg-type]
+
+    return Elsewhere()
+
+
+def asked(
+    cache: Path, cluster: Cluster | None, questions: Sequence[Question], holders: Holders | None = None
+) -> list[str]:
+    """The answers of a cache that was just opened, here or on a cluster."""
+    held = holders or (Holders(cluster, ShardHolder) if cluster else None)
+    opened = open_cache(Disk(), str(cache), holders=held)
+    assert isinstance(opened, ClusterSections) == (held is not None)
+    return [opened.resolve(each._replace(name="cache", version=opened.version)).text for each in questions]
+
+
+def write_many(sources: Path, pages: int = 90) -> None:
+    """Write more sections than are ever put in order, many of which score the same, and pages whose ids interleave."""
+    chosen = random.Random(7)
+    words = [f"word{n}" for n in range(30)] + ["rotate", "keys", "rotate keys", "on friday"]
+    texts = {
+        f"{chosen.choice('abc')}/{n}.md": "".join(
+            f"## {chosen.choice(words)}\n{' '.join(chosen.choices(words, k=chosen.randrange(1, 40)))}\n"
+            for _ in range(chosen.randrange(1, 12))
+        )
+        for n in range(pages)
+    }
+    write_sources(sources, {**PAGES, **texts, "twins/a.md": "rotate keys", "twins/b.md": "rotate keys"})
+
+
+def many_questions(count: int) -> list[Question]:
+    chosen, formats = random.Random(11), list[ReplyFormat](["json", "text"])
+    words = [f"word{n}" for n in range(30)] + ["rotate", "keys", "friday", "the", "unheard", "Twin", "handbook"]
+    return [
+        Question(" ".join(chosen.choices(words, k=chosen.randrange(6))), chosen.choice([0, 60, 900, 4000]), form)
+        for form in formats
+        for _ in range(count // 2)
+    ]
+
+
+def test_answers_of_a_cluster_are_those_of_this_machine(tmp_path: Path, cluster: Cluster) -> None:
+    write_many(tmp_path / "sources")
+    questions = many_questions(60)
+    for shards in range(1, 8):
+        cache = build(tmp_path, "cache", shards)
+        assert asked(cache, cluster, questions) == asked(cache, None, questions)
+
+
+def test_ids_that_interleave_are_in_the_order_of_this_machine(tmp_path: Path, cluster: Cluster) -> None:
+    names = ["p", "p.md#b", "p.md#q", "p#b", "a b", "z"]
+    write_sources(tmp_path / "sources", {f"{name}.md": "## b\nkeys\n## a\nkeys\n## z\nkeys\n" for name in names})
+    questions = [Question("keys", budget, "json") for budget in range(200, 2000, 300)]
+    for shards in (1, 2, 5):
+        cache = build(tmp_path, "cache", shards)
+        assert asked(cache, cluster, questions) == asked(cache, None, questions)
+
+
+def test_what_is_no_question_is_read_here(tmp_path: Path, cluster: Cluster) -> None:
+    write_sources(tmp_path / "sources", PAGES)
+    cache, question = build(tmp_path, "cache", 3), Question("keys.md", 400, "json")
+    here = open_cache(Disk(), str(cache))
+    there = open_cache(Disk(), str(cache), holders=Holders(cluster, ShardHolder))
+    assert there.read(question, 0, None).text == here.read(question, 0, None).text
+    assert there.outline(question, None, None, None).text == here.outline(question, None, None, None).text
+    assert there.places(question, slice(0, 9)) == here.places(question, slice(0, 9))
+
+
+def test_a_damaged_index_gives_the_same_answers(tmp_path: Path, cluster: Cluster) -> None:
+    write_many(tmp_path / "sources", 20)
+    cache, questions = build(tmp_path, "cache", 3), many_questions(6)
+    expected = asked(cache, None, questions)
+    (cache / "shard-001" / "segments.bin").unlink()
+    assert asked(cache, cluster, questions) == expected
+    manifest = json.loads((cache / "manifest.json").read_text())
+    manifest["sums"]["bodies"] += 1
+    (cache / "manifest.json").write_text(json.dumps(manifest))
+    assert asked(cache, cluster, questions) == asked(cache, None, questions)
+
+
+def test_a_cache_that_is_replaced_is_asked_anew(tmp_path: Path, cluster: Cluster) -> None:
+    write_many(tmp_path / "sources", 20)
+    cache, questions = build(tmp_path, "cache", 3), many_questions(10)
+    libraries = [
+        Library(Disk(), root=str(tmp_path), root_is_named=True, working_directory=str(tmp_path), holders=holders)
+        for holders in (None, Holders(cluster, ShardHolder))
+    ]
+    for edit in ("first", "another keys"):
+        answers = [
+            [each.resolve(CacheRef(str(cache)), asked.query, asked.budget).text for asked in questions]
+            for each in libraries
+        ]
+        assert answers[0] == answers[1]
+        (tmp_path / "sources" / "keys.md").write_text(f"# Keys\n{edit}\n")
+        build(tmp_path, "cache", 3)
+
+
+def test_a_worker_that_is_killed_is_asked_elsewhere(tmp_path: Path, cluster: Cluster) -> None:
+    write_many(tmp_path / "sources", 30)
+    cache, questions, holders = build(tmp_path, "cache", 4), many_questions(8), Holders(cluster, ShardHolder)
+    expected = asked(cache, None, questions)
+    assert asked(cache, cluster, questions, holders) == expected
+    os.kill(processes_of(cluster)[0], signal.SIGKILL)
+    assert asked(cache, cluster, questions, holders) == expected
+
+
+def test_a_worker_that_is_silent_is_asked_elsewhere(
+    tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CLUSTER_SLOW_SECONDS", 0.1)
+    write_many(tmp_path / "sources", 30)
+    cache, questions, holders = build(tmp_path, "cache", 4), many_questions(4), Holders(cluster, ShardHolder)
+    expected = asked(cache, None, questions)
+    assert asked(cache, cluster, questions, holders) == expected
+    stopped = processes_of(cluster)[0]
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        assert asked(cache, cluster, questions, holders) == expected
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+
+
+def test_a_shard_that_cannot_be_had_is_an_error_and_never_a_part(tmp_path: Path, cluster: Cluster) -> None:
+    write_many(tmp_path / "sources", 20)
+    cache, questions = build(tmp_path, "cache", 4), [Question("rotate keys", 4000, "json")]
+    (cache / "shard-002").rename(cache / "away")
+    with pytest.raises(DiskError, match="does not see"):
+        asked(cache, cluster, questions)
+
+
+@pytest.mark.long
+def test_a_scheduler_that_is_restarted_is_found_again(tmp_path: Path) -> None:
+    write_many(tmp_path / "sources", 20)
+    cache, questions, port = build(tmp_path, "cache", 3), many_questions(6), free_port()
+    expected, started = asked(cache, None, questions), start(tmp_path / "home", port=port)
+    cluster = Cluster(started.url)
+    holders = Holders(cluster, ShardHolder)
+    assert asked(cache, cluster, questions, holders) == expected
+    stop(started)
+    with pytest.raises(DiskError):
+        asked(cache, cluster, questions, holders)
+    started = start(tmp_path / "home", port=port)
+    assert asked(cache, cluster, questions, holders) == expected
+    cluster.close()
+    stop(started)
+
+
+def test_a_hall_serves_from_a_cluster(tmp_path: Path, url: str) -> None:
+    write_sources(tmp_path / "sources", PAGES)
+    build(tmp_path, "caches", 3)
+    call = {"name": "context.resolve", "arguments": {"cache": "cache", "query": "rotate keys", "budget": 400}}
+    answers = []
+    for options in ((), ("--cluster", url)):
+        with RawServer("--cache-root", "caches", *options, cwd=tmp_path) as server:
+            server.initialize()
+            answers.append(server.request(1, "tools/call", call)["result"])
+    assert answers[0] == answers[1]
+    typed = ("resolve", "--cache", "caches/cache", "--query", "rotate keys")
+    here, there = run_context(*typed, cwd=tmp_path), run_context(*typed, "--cluster", url, cwd=tmp_path)
+    assert (here.returncode, there.returncode) == (0, 0)
+    assert here.stdout == there.stdout
+
+
+def test_format_1_is_built_here(cluster: Cluster) -> None:
+    with pytest.raises(UsageError, match="format 2"):
+        choose_builder(Disk(), CREATED_AT, "", number=1, cluster=cluster)
+
+
+@pytest.mark.parametrize(
+    "text", ["tcp://127.0.0.1:8786", "tcp://localhost:1", "tcp://[::1]:8786", "tls://10.0.0.7:8786", "tls://dask:1"]
+)
+def test_a_scheduler_is_on_this_machine_or_behind_tls(text: str) -> None:
+    assert parse_scheduler(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("tcp://10.0.0.7:8786", "without TLS"),
+        ("tcp://dask.example:8786", "without TLS"),
+        ("tcp://0.0.0.0:8786", "without TLS"),
+        ("tcp://127.0.0.1", "no URL"),
+        ("tcp://127.0.0.1:0", "no URL"),
+        ("tcp://127.0.0.1:70000", "no URL"),
+        ("http://127.0.0.1:8786", "no URL"),
+        ("127.0.0.1:8786", "no URL"),
+        ("tcp://me:word@127.0.0.1:8786", "no URL"),
+    ],
+)
+def test_other_urls_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        parse_scheduler(text)
+
+
+def test_a_scheduler_that_listens_everywhere_is_refused_by_any_name(tmp_path: Path) -> None:
+    port = free_port()
+    program = (
+        "import asyncio; from distributed import Scheduler\n"
+        "async def main():\n"
+        f"    async with Scheduler(host='0.0.0.0', port={port}, dashboard=False) as s:\n"
+        "        print('up', flush=True); await asyncio.sleep(60)\n"
+        "asyncio.run(main())"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=tmp_path)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with pytest.raises(UsageError, match="without TLS"):
+            Cluster(f"tcp://127.0.0.1:{port}")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_tls_without_certificates_says_so() -> None:
+    with pytest.raises(UsageError, match="needs certificates") as caught:
+        Cluster("tls://127.0.0.1:8786")
+    assert "distributed.comm.tls" in caught.value.hint
+
+
+def test_without_dask_the_command_to_install_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError) as caught:
+        Cluster("tcp://127.0.0.1:8786")
+    assert caught.value.hint == "pip install 'contexthall[cluster]'"
+
+
+def test_a_scheduler_that_is_not_there_is_an_error_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CLUSTER_CONNECT_SECONDS", 0.2)
+    with pytest.raises(DiskError, match="no scheduler answers"):
+        Cluster(f"tcp://127.0.0.1:{free_port()}")
+    write_sources(tmp_path / "sources", PAGES)
+    done = run_context("build", "--sources", "sources", "--cache", "c", "--cluster", "tcp://9.9.9.9:1", cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"tls://HOST:PORT" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_cluster_ends_with_its_command_and_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    started = start(tmp_path, workers=1)
+    cluster = Cluster(started.url)
+    (worker,) = processes_of(cluster)
+    cluster.close()
+    os.killpg(started.process.pid, number)  # as a terminal does
+    _, words = started.process.communicate(timeout=60)
+    assert started.process.returncode == 0
+    assert words == f"1 worker at {started.url}; Ctrl-C ends them\n"
+    wait_until(lambda: not Path(f"/proc/{worker}").exists())
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_port_that_is_taken_is_an_error(tmp_path: Path, url: str) -> None:
+    done = run_context("cluster", "up", "--port", url.rpartition(":")[2], cwd=tmp_path)
+    assert done.returncode == DiskError.exit_code
+    assert b"--port" in done.stderr
