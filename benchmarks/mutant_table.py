@@ -400,8 +400,8 @@ CHOSEN = (
     ),
     Mutant(
         module="core/catalog.py",
-        old="if [tool.definition() for tool in self.tools] != [tool.definition() for tool in before]:",
-        new="if self.tools != before:",
+        old="return one is not other and one.definition() != other.definition()",
+        new="return one is not other",
         breaks="agents are told of a new list though every definition is the same",
         tests=("tests/core/test_catalog.py",),
     ),

@@ -58,7 +58,7 @@ def test_what_a_value_is_made_of_is_this() -> None:
     assert contexthall.Resolution._fields == resolution
     assert contexthall.Context._fields == ("scope", "state", "fields", "text")
     fields = [each.name for each in dataclasses.fields(contexthall.ToolResult)]
-    assert fields == ["content", "structured", "is_error", "code", "whole", "raw", "fault", "ids"]
+    assert fields == ["content", "structured", "is_error", "code", "whole", "raw", "fault", "ids", "answered_by"]
 
 
 def test_what_is_called_takes_these_arguments() -> None:
