@@ -6,7 +6,7 @@ import click
 
 from contexthall.contexts.project import DEFAULT_BUDGET
 from contexthall.faces.cli.options import HallChoice, completed_by, project_options, whole_number
-from contexthall.faces.cli.output import escaped, print_data, print_json, say
+from contexthall.faces.cli.output import escaped, on_one_line, print_data, print_json, say
 from contexthall.faces.hooks.entry import run
 
 
@@ -41,11 +41,14 @@ def brief(place: str, budget: str, layout: str, hall: HallChoice) -> None:
     others. Prints what the tool context.brief gives.
     """
     tokens = whole_number(budget)
-    found = hall.open().project.brief(place, tokens, "text" if layout == "text" else "json")
+    project = hall.open().project
+    found = project.brief(place, tokens, "text" if layout == "text" else "json")
     if layout == "json":
         print_json(found.render("json"))
         return
     print_data(escaped(found.render("text")))
+    if project.kind(place) is None:
+        say(on_one_line(f"{place} is not there yet"))
     if not found.considered:
         say("nobody has written anything about it yet; `context note` writes something down")
 
