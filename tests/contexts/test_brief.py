@@ -120,6 +120,8 @@ def test_the_command_prints_what_the_tool_answers(tmp_path: Path) -> None:
     assert answer.stdout.decode() == open_hall(tmp_path).brief("src/core/a.py").text
     assert json.loads(answer.stdout)["selection"]["items_selected"] == 3
     assert b"- constraint | .context.yaml: No network.\n" in run_context("brief", "src", cwd=tmp_path).stdout
+    assert run_context("brief", "src", cwd=tmp_path).stderr == b""
+    assert run_context("brief", "scr/a.py", cwd=tmp_path).stderr == b"scr/a.py is not there yet\n"
 
 
 @pytest.mark.parametrize("budget", ["-1", "x", "1.5", str(2**63)])

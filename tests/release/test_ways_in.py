@@ -17,7 +17,7 @@ from tests.release.making import REPOSITORY, checkout
 from contexthall import __version__
 from contexthall.faces.cli.ourselves import uvx_command
 
-INSTALLERS = REPOSITORY / ".installers"
+INSTALLERS = (REPOSITORY / ".installers").resolve()
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +44,20 @@ def around(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def run(around: dict[str, str], *command: str) -> str:
+def run(around: dict[str, str], *command: str, words: int = subprocess.PIPE) -> str:
     program = INSTALLERS / "bin" / command[0]
-    words = [str(program) if program.exists() else command[0], *command[1:]]
+    line = [str(program) if program.exists() else command[0], *command[1:]]
     ran = subprocess.run(
-        words, cwd=around["HOME"], env=around, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
+        line,
+        cwd=around["HOME"],
+        env=around,
+        stdout=subprocess.PIPE,
+        stderr=words,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
     )
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == 0, ran.stderr or ran.stdout
     return ran.stdout
 
 
@@ -61,6 +68,17 @@ def test_uvx_runs_it_and_writes_a_command_that_outlives_the_cache_of_uv(clone: P
     entry = told["mcpServers"]["context-hall"]
     command = [entry["command"], *entry["args"]]
     assert command[:5] == [str(INSTALLERS / "bin" / "uvx"), "--from", str(clone), "contexthall", "serve"]
+
+
+@pytest.mark.slow
+def test_uvx_leads_to_what_can_be_typed_after_it_is_gone(clone: Path, around: dict[str, str]) -> None:
+    project = Path(around["HOME"]) / "shop"
+    (project / "docs").mkdir(parents=True)
+    (project / "docs" / "keys.md").write_text("# Keys\n\n## How to rotate\n\nEvery month.\n")
+    hall = ("uvx", "--from", str(clone), "contexthall")
+    said = run(around, *hall, "setup", "--yes", "--path", "shop", "--only", "caches", words=subprocess.STDOUT)
+    assert f'try it: `{INSTALLERS}/bin/uvx --from {clone} contexthall ask "How to rotate" --path {project}`' in said
+    assert f"type: uv tool install {clone}\n" in run(around, *hall, "doctor", "--path", "shop")
 
 
 @pytest.mark.slow

@@ -587,5 +587,7 @@ DOCTOR_PROBE_SECONDS: Final = 2.0
 """For whatever listens on the hall's port to answer."""
 DOCTOR_PROBE_BYTES: Final = 1 << 16
 """Of that answer; a hall's is short."""
+NAMED_PAGES_TOKENS: Final = 40_000
+"""Of the list of pages among which one is looked for that was mistyped: some two thousand pages."""
 SETUP_CACHES: Final = 6
 """That `context setup` proposes, of the folders with most documents: an agent has to choose among them."""

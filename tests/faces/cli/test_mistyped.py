@@ -76,6 +76,10 @@ def test_a_command_without_what_it_needs_gives_an_example(typed: Typed, words: t
     assert typed(*words).endswith(f"\nhint: for example `{example}`\n")
 
 
+def test_a_line_for_a_shells_own_file_is_no_example(typed: Typed) -> None:
+    assert "for example" not in typed("completion", "tcsh")
+
+
 def test_an_example_names_a_cache_that_is_there(typed: Typed) -> None:
     Path("notes").mkdir()
     Path("notes/a.md").write_text("# A\n")

@@ -122,6 +122,29 @@ def test_what_is_not_there_is_a_missing_document(command: str, cache: str, capfd
     assert err.startswith("error[document_missing]: Document does not exist: nowhere.md\n")
 
 
+@pytest.mark.parametrize("command", ["read", "outline"])
+def test_a_page_is_asked_for_by_its_name(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    _, err = printed(capfd, command, "guides/keys.md#rotate", "--cache", "guides", code=10)
+    assert "hint: did you mean `keys.md`? `context outline --cache guides` lists the pages" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["zebra"], "`context outline --cache guides` shows what the documents are about"),
+        (["rotate", "--budget", "9"], "nothing fits into 9 tokens: a larger --budget, such as 4000, allows more"),
+    ],
+)
+def test_ask_without_an_answer_says_what_to_do(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    out, err = printed(capfd, "ask", *words)
+    assert (out, err.splitlines()[-1]) == ("", said)
+
+
+def test_an_empty_question_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    _, err = printed(capfd, "ask", " ", code=1)
+    assert "the question has no words" in err
+
+
 def test_a_budget_for_nothing_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
     out, err = printed(capfd, "read", "keys.md", "--cache", "guides", "--budget", "3", code=3)
     assert (out, err.startswith("error[invalid_budget]")) == ("", True)

@@ -105,6 +105,15 @@ def test_what_to_type_next_can_be_typed_where_the_command_is_not_on_the_path(typ
     assert f"undo all of it: `{sys.executable} -P -m contexthall setup --undo`" in said
 
 
+def test_what_to_type_next_names_a_project_that_is_elsewhere(
+    typed: Typed, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    said = typed("setup", "--yes", "--path", str(shop))[2]
+    assert f'try it: `context ask "How to rotate" --path {shop}`' in said
+    assert f"undo all of it: `context setup --undo --path {shop}`" in said
+
+
 def test_what_to_try_is_of_the_largest_folder_and_asks_how_if_a_heading_does(typed: Typed, shop: Path) -> None:
     (shop / "adr").mkdir()
     (shop / "adr" / "one.md").write_text("# One\n\n## What we do\n\nText.\n")

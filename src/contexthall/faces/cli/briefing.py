@@ -47,6 +47,8 @@ def brief(place: str, budget: str, layout: str, hall: HallChoice) -> None:
         print_json(found.render("json"))
         return
     print_data(escaped(found.render("text")))
+    if project.kind(place) is None:
+        say(on_one_line(f"{place} is not there yet"))
     unread = project.unread_above(place)
     for scope in unread:
         say(on_one_line(f"the context of {scope} cannot be read; `context validate` says why"))

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, distribution
+from shlex import join
 from urllib.parse import unquote, urlsplit
 
 from contexthall.core import wire
@@ -21,13 +22,25 @@ _IN_THE_CACHE_OF_UV = re.compile(r"/(?:archive|environments)-v\d+/")
 
 def command_of_this_hall(working_directory: str) -> list[str]:
     """Return the words with which a client starts what runs now."""
-    if _IN_THE_CACHE_OF_UV.search(f"{sys.prefix}/"):
-        return uvx_command(os.environ, _installed_from())
+    if is_in_cache_of_uv(sys.prefix):
+        return uvx_command(os.environ, installed_from())
     program = sys.argv[0]
     if os.path.basename(program) in SCRIPTS:
         return [absolute(program, working_directory)]
     # A client starts it wherever its user works: without -P, Python would import modules from there.
     return [sys.executable, "-P", "-m", "contexthall"]
+
+
+def typed_command(found: str, working_directory: str) -> str:
+    """Return what to type for `context`, of which the path has `found`: `uvx` puts it there only while it runs."""
+    if found and not is_in_cache_of_uv(found):
+        return "context"
+    return join(command_of_this_hall(working_directory))
+
+
+def is_in_cache_of_uv(path: str) -> bool:
+    """Return whether `uvx` has put something there, to be removed when the cache is cleared."""
+    return _IN_THE_CACHE_OF_UV.search(f"{path}/") is not None
 
 
 def uvx_command(environment: Mapping[str, str], source: str) -> list[str]:
@@ -37,7 +50,7 @@ def uvx_command(environment: Mapping[str, str], source: str) -> list[str]:
     return [uvx, *(["--from", source] if source else []), "contexthall"]
 
 
-def _installed_from() -> str:
+def installed_from() -> str:
     """Return the folder or the archive from which the package was installed; empty if it came from an index."""
     try:
         recorded = distribution("contexthall").read_text("direct_url.json")

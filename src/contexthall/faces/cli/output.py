@@ -85,7 +85,7 @@ def _example(context: click.Context | None) -> str:
     helps = (each.command.epilog or "" for each in (context, context.parent) if each) if context else ()
     lines = (line.strip() for text in helps for line in text.splitlines())
     path = context.command_path if context else ""
-    return next((line.partition("  ")[0] for line in lines if path and f" {path} " in f" {line} "), "")
+    return next((line.partition("  ")[0] for line in lines if path and f"| {path} " in f"| {line} "), "")
 
 
 def escaped(text: str) -> str:

@@ -2,19 +2,22 @@
 
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from contexthall.core.errors import CacheMissingError
+from contexthall.caches.library import DEFAULT_BUDGET
+from contexthall.core import limits
+from contexthall.core.errors import CacheMissingError, DocumentMissingError, UsageError
 from contexthall.core.wire import indent
 from contexthall.faces.cli.caches import BUDGET, CACHE
 from contexthall.faces.cli.options import HallChoice, completed_by, how_to_get_caches, roots_options, whole_number
 from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, print_styled, say
 
 if TYPE_CHECKING:
-    from contexthall.caches.library import JoinedReply, JoinedSection, Outline, Reading
+    from contexthall.caches.library import JoinedReply, JoinedSection, Library, Outline, Reading
 
 _LAYOUT = click.option(
     "--format",
@@ -50,18 +53,21 @@ def ask(words: tuple[str, ...], names: tuple[str, ...], budget: str, hall: HallC
     if it has a character that your shell reads, such as `?` or an apostrophe.
     """
     question, opened = " ".join(words), hall.open()
+    if not question.strip():
+        raise UsageError("the question has no words", hint="for example `context ask How do I rotate keys`")
     library = opened.caches
     library.check_query(question)
     tokens = whole_number(budget)
     library.check_budget(tokens)
-    found = [library.find(name) for name in names] or [
-        library.locate(entry.path) for entry in library.list_caches() if entry.has_manifest
-    ]
+    here = [] if names else [entry.path for entry in library.list_caches() if entry.has_manifest]
+    found = [*map(library.find, names), *map(library.locate, here)]
     if not found:
         raise CacheMissingError("there is no cache to ask", hint=how_to_get_caches(opened))
     reply = library.ask(found, question, tokens)
     print_styled(piece for section in reply.sections for piece in _shown(section))
     say(_summary(reply, tokens))
+    if not reply.sections:
+        say(on_one_line(_what_to_do(reply, tokens, [*names, *here][0])))
     if reply.stale:
         say(on_one_line(f"stale: {', '.join(reply.stale)}; type: {shlex.join(('context', 'refresh', *names))}"))
 
@@ -88,7 +94,8 @@ def read(
     """
     library = hall.open().caches
     asked = partial(library.read, library.find(cache), document_id, neighbours=neighbours, start=start)
-    _print(asked, budget, layout)
+    with _naming_pages(library, cache, document_id):
+        _print(asked, budget, layout)
 
 
 @click.command(
@@ -113,7 +120,19 @@ def outline(
     """
     library = hall.open().caches
     asked = partial(library.outline, library.find(cache), under, depth=depth, start=start)
-    _print(asked, budget, layout)
+    with _naming_pages(library, cache, under or ""):
+        _print(asked, budget, layout)
+
+
+@contextmanager
+def _naming_pages(library: "Library", cache: str, wanted: str) -> Iterator[None]:
+    """Add to the error about a missing document which pages there are."""
+    try:
+        yield
+    except DocumentMissingError as error:
+        pages = library.outline(library.find(cache), depth=0, budget=limits.NAMED_PAGES_TOKENS).pages
+        error.hint = f"`context outline --cache {shlex.quote(cache)}` lists the pages"
+        raise error.about(wanted.partition("#")[0], [each.page for each in pages]) from None
 
 
 def _print(asked: "partial[Reading] | partial[Outline]", budget: str, layout: str) -> None:
@@ -146,6 +165,12 @@ def _summary(reply: "JoinedReply", budget: int) -> str:
     if reply.skipped:
         words.append(on_one_line(f"did not fit: {', '.join(each.text() for each in reply.skipped)}"))
     return "\n".join(words)
+
+
+def _what_to_do(reply: "JoinedReply", budget: int, cache: str) -> str:
+    if reply.considered:
+        return f"nothing fits into {budget:,} tokens: a larger --budget, such as {DEFAULT_BUDGET}, allows more"
+    return f"`context outline --cache {shlex.quote(cache)}` shows what the documents are about"
 
 
 def _name(model: str) -> str:

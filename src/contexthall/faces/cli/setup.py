@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from shlex import join, quote
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -20,7 +20,7 @@ from contexthall.core.errors import HallError, UsageError
 from contexthall.faces.cli.connect import hook_command, serving_command
 from contexthall.faces.cli.importing import written
 from contexthall.faces.cli.options import HallChoice, setup_options
-from contexthall.faces.cli.ourselves import command_of_this_hall
+from contexthall.faces.cli.ourselves import typed_command
 from contexthall.faces.cli.output import ProgressBar, counted, first_few, on_one_line, print_error, print_lines, say
 from contexthall.faces.web.address import DEFAULT_PORT
 from contexthall.hall import Hall
@@ -246,7 +246,10 @@ def _sources(folder: "DocumentFolder") -> str:
 def _do(choice: HallChoice, hall: Hall, plan: SetupPlan) -> None:
     """Do what was planned; what fails hides nothing else, and the first failure is the end's."""
     failures: list[HallError] = []
-    files, command = list(_files_in_project(hall, plan)), _this_command(hall)
+    files = list(_files_in_project(hall, plan))
+    root, directory = hall.settings.project_root, hall.settings.working_directory
+    command = typed_command(hall.machine.find_command("context"), directory)
+    here = "" if root == directory else f" --path {quote(root)}"
     for step in _steps(choice, hall, plan):
         if isinstance(step, HallError):
             failures.append(step)
@@ -257,16 +260,10 @@ def _do(choice: HallChoice, hall: Hall, plan: SetupPlan) -> None:
     if files:
         say(on_one_line(f"files with paths of this machine, keep them out of git: {', '.join(files)}"))
     if question := _question(hall, plan):
-        say(on_one_line(f"try it: `{command} ask {question}`, or ask your agent the same"))
-    say(on_one_line(f"undo all of it: `{command} setup --undo`"))
+        say(on_one_line(f"try it: `{command} ask {question}{here}`, or ask your agent the same"))
+    say(on_one_line(f"undo all of it: `{command} setup --undo{here}`"))
     if failures:
         raise failures[0]
-
-
-def _this_command(hall: Hall) -> str:
-    """Return what to type for `context`: under `uvx`, and in an environment that is not active, it is not found."""
-    is_on_path = hall.machine.find_command("context")
-    return "context" if is_on_path else join(command_of_this_hall(hall.settings.working_directory))
 
 
 def _files_in_project(hall: Hall, plan: SetupPlan) -> Iterator[str]:

@@ -24,7 +24,7 @@ from contexthall.faces.cli.diagnostics.environment import check_command, check_i
 from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, editing, run_check
 from contexthall.faces.cli.diagnostics.guild_checks import check_guild
 from contexthall.faces.cli.options import HallChoice
-from contexthall.faces.cli.ourselves import SCRIPTS
+from contexthall.faces.cli.ourselves import SCRIPTS, installed_from, is_in_cache_of_uv
 from contexthall.faces.cli.output import ProgressBar, counted, first_few
 from contexthall.faces.web.address import LOOPBACK, Address
 from contexthall.hall import Hall, open_despite_faults
@@ -77,7 +77,12 @@ class Checks(NamedTuple):
         machine, program = self.hall.machine, absolute(sys.argv[0], self.hall.settings.working_directory)
         places = (program, os.path.join(sysconfig.get_path("scripts"), "context"))
         ours = [place for place in places if os.path.basename(place) in SCRIPTS and machine.is_command(place)]
-        yield check_command(machine.find_command("context"), ours, machine.real)
+        found = machine.find_command("context")
+        if is_in_cache_of_uv(found):
+            remedy = command("uv", "tool", "install", installed_from() or "contexthall")
+            yield DoctorFinding("note", "context", "on the PATH only while `uvx` runs it", remedy, {"command": found})
+        else:
+            yield check_command(found, ours, machine.real)
 
     def _port(self) -> Iterator[DoctorFinding]:
         found = check_port(self.port, self.command_hint("serve", "--http", "0", about=_ALL))
