@@ -4,8 +4,10 @@ import asyncio
 import errno
 import json
 import os
+import re
 import shutil
 import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ"
 CALL = Activity("2026-01-02T03:04:05.678Z", "codex", "context.resolve", 1.5, 12, "ok", "handbook", "", ("a.md#x",))
 
 
-def catalog_of(directory: Path, mode: JournalMode = "brief") -> Catalog:
+def catalog_of(directory: Path, mode: JournalMode = "brief", original: JsonObject | None = None) -> Catalog:
     async def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
         if arguments.get("wait"):
             await asyncio.Event().wait()
@@ -31,9 +33,11 @@ def catalog_of(directory: Path, mode: JournalMode = "brief") -> Catalog:
         found = str(arguments.get("passed_on", ""))
         return ToolResult(content=content, is_error=bool(arguments.get("fail")), ids=("a.md#x",), answered_by=found)
 
-    tool = Tool(name="say", title="Say", description="", input_schema={"type": "object"}, run=run)
+    schema = {"type": "object"}
+    tool = Tool(name="say", title="Say", description="", input_schema=schema, original=original, run=run)
     catalog = Catalog([Capability("test", tools=[tool])])
-    catalog.journal = Journal(Disk(), str(directory / "state" / "activity"), mode)
+    redact = partial(re.compile("hunter3").sub, "${PASSWORD}")
+    catalog.journal = Journal(Disk(), str(directory / "state" / "activity"), mode, redact=redact)
     return catalog
 
 
@@ -74,6 +78,20 @@ def test_what_was_asked_and_answered_is_recorded_in_full_but_for_credentials(tmp
     (file,) = files_of(tmp_path)
     assert b"hunter2" not in file.read_bytes()
     assert KEY.encode() not in file.read_bytes()
+
+
+def test_what_a_members_arguments_mean_is_not_known_so_none_is_recorded(tmp_path: Path) -> None:
+    call(catalog_of(tmp_path, original={"name": "say"}), cache="my diary", scope="private")
+    (recorded,) = journal_of(tmp_path)
+    assert (recorded.cache, recorded.scope, recorded.tool) == ("", "", "say")
+
+
+def test_secrets_that_the_hall_gave_to_members_are_not_recorded_in_full(tmp_path: Path) -> None:
+    long = "x" * (limits.JOURNAL_TEXT_CHARACTERS - 20)
+    call(catalog_of(tmp_path, "full"), query="say hunter3", more={"a": ['{"b": "hunter3"}']}, long=long + " hunter3")
+    (recorded,) = journal_of(tmp_path)
+    assert recorded.arguments.startswith('{"query": "say ${PASSWORD}", "more": {"a": ["{\\"b\\": \\"${PASSWORD}')
+    assert "hunter" not in recorded.arguments
 
 
 @pytest.mark.parametrize(

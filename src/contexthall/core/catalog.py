@@ -246,9 +246,12 @@ def budget_as_number(arguments: JsonObject) -> JsonObject:
 
 @dataclass(slots=True)
 class CallNote:
-    """What a journal is told of a call: its result, once there is one."""
+    """What a journal is told of a call."""
 
     result: ToolResult | None = None
+    """None as long as there is none."""
+    is_own: bool = False
+    """Whether the tool is the hall's own: only then does the journal know what its arguments mean."""
 
 
 class CallJournal(Protocol):
@@ -306,7 +309,9 @@ class Catalog:
         if self.journal is None:
             return await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
         with self.journal.calling(name, arguments, caller.client) as note:
-            note.result = await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
+            tool = await self.find(name)
+            note.is_own = tool.original is None
+            note.result = await self.run(tool, arguments, caller, run_plain=run_plain)
             return note.result
 
     async def run(

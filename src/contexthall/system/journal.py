@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Literal, Self, TypeAlias
 
 from contexthall.core import limits
-from contexthall.core.activity import Activity, Outcome, in_full, parse_line, short, to_line, tool_name
+from contexthall.core.activity import Activity, Outcome, Redact, in_full, parse_line, short, to_line, tool_name
 from contexthall.core.catalog import CallNote, ToolResult
 from contexthall.core.errors import DiskError, UnknownToolError
 from contexthall.system.disk import Directory, Disk, File
@@ -37,12 +37,14 @@ class Journal:
         directory: str,
         mode: JournalMode = "brief",
         *,
+        redact: Redact = str,
         clock: Callable[[], float] = time.time,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._disk = disk
         self._path = directory if mode != "off" else ""
         self._is_full = mode == "full"
+        self._redact = redact
         self.clock = clock
         self.timer = timer
         started = datetime.fromtimestamp(clock(), UTC)
@@ -89,11 +91,11 @@ class Journal:
             ms=ms,
             bytes=_size(result),
             outcome=failure if result is None else "error" if result.is_error else "ok",
-            cache=short(asked.get("cache")),
-            scope=short(asked.get("scope")),
+            cache=short(asked.get("cache")) if call.is_own else "",
+            scope=short(asked.get("scope")) if call.is_own else "",
             ids=() if result is None else tuple(map(short, result.ids[: limits.JOURNAL_IDS])),
-            arguments=in_full(dict(asked)) if self._is_full else "",
-            result=in_full(_shown(result)) if self._is_full and result is not None else "",
+            arguments=in_full(dict(asked), self._redact) if self._is_full else "",
+            result=in_full(_shown(result), self._redact) if self._is_full and result is not None else "",
         )
 
     def _close_if_removed(self, now: float) -> None:
