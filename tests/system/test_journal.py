@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import stat
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,19 @@ def test_a_file_that_is_full_is_set_aside_once(tmp_path: Path, monkeypatch: pyte
     assert [name.partition(".")[2] for name in names] == ["jsonl", "jsonl.1"]
     assert all(each.stat().st_size <= 1000 for each in files_of(tmp_path))
     assert journal_of(tmp_path)[-1].cache == "cache39"
+
+
+def test_files_that_were_written_before_all_the_calls_that_are_wanted_are_not_read(tmp_path: Path) -> None:
+    for day in (1, 2, 3):
+        lines = [to_line(replace(CALL, time=f"2026-01-0{day}T00:00:0{second}.000Z")) for second in range(3)]
+        file = tmp_path / f"2026010{day}T000000-{day}.jsonl"
+        file.write_bytes(b"".join(lines) + b"not a call\n")
+        at = datetime(2026, 1, day, 0, 0, 2, tzinfo=UTC).timestamp()
+        os.utime(file, (at, at))
+    for most, unread in ((0, 0), (2, 1), (3, 1), (4, 2), (9, 3), (10, 3)):
+        calls, missed = read_journal(Disk(), str(tmp_path), most)
+        wanted = [f"2026-01-0{day}T00:00:0{second}.000Z" for day in (1, 2, 3) for second in range(3)]
+        assert ([each.time for each in calls], missed) == (wanted[max(0, 9 - most) :], unread)
 
 
 def test_a_journal_that_is_removed_is_begun_anew(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import logging
 import os
 import re
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -155,28 +154,42 @@ def _failure(kind: type[BaseException]) -> Outcome:
 
 
 def read_journal(disk: Disk, directory: str, most: int) -> tuple[list[Activity], int]:
-    """Return the last calls of all processes, the oldest first, and the number of lines that could not be read."""
-    found: deque[Activity] = deque()
+    """Return the last calls of all processes, the oldest first, and the number of lines that could not be read.
+
+    A file that was last written before all of these calls is not read, nor those before it.
+    """
+    found: list[Activity] = []
     unread = 0
-    for name in _files(disk, directory):
+    for path, written in _files(disk, directory):
+        if len(found) >= most and (not found or _moment(written + 1) < found[0].time):
+            break
         try:
-            lines = disk.read(os.path.join(directory, name)).splitlines()
+            lines = disk.read(path).splitlines()
         except DiskError:  # removed since it was listed, or not the user's own
             continue
-        activities = [parse_line(line) for line in lines]
-        found.extend(each for each in activities if each is not None)
-        unread += activities.count(None)
-    every = sorted(found, key=lambda each: each.time)
-    return every[max(0, len(every) - most) :], unread
+        read = [each for each in map(parse_line, lines) if each is not None]
+        unread += len(lines) - len(read)
+        found = [*read, *found]
+        if len(found) >= most:
+            found = _last(found, most)
+    return _last(found, most), unread
 
 
-def _files(disk: Disk, directory: str) -> list[str]:
-    """Return the names of journals; what a process set aside comes before what it wrote since."""
+def _last(calls: list[Activity], most: int) -> list[Activity]:
+    return sorted(calls, key=lambda each: each.time)[max(0, len(calls) - most) :]
+
+
+def _files(disk: Disk, directory: str) -> list[tuple[str, int]]:
+    """Return the paths of journals and the second of the last write to each, the latest first."""
     try:
         names = [each.name for each in disk.list(directory) if each.kind == "file" and _FILE.fullmatch(each.name)]
     except DiskError:
         return []
-    return sorted(names, key=lambda name: (name.removesuffix(".1"), not name.endswith(".1")))
+    found = []
+    for path in (os.path.join(directory, name) for name in names):
+        with suppress(DiskError):  # removed meanwhile
+            found.append((path, disk.look(path, follow=False).stamp[2] // 10**9))
+    return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
 @lru_cache(maxsize=1)
