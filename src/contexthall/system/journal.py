@@ -72,9 +72,11 @@ class Journal:
             return
         line = to_line(self._activity(call, failure))
         try:
-            self._close_if_removed(call.at)
-            self._opened(len(line)).write_all(line)
+            if call.at >= self._next_look:
+                self._close_if_removed(call.at)
             self._size += len(line)
+            file = self._file if self._file is not None and self._size <= limits.JOURNAL_BYTES else self._open(line)
+            file.write_all(line)
         except (DiskError, ValueError) as error:
             self.close()
             self._next_try = self.clock() + limits.JOURNAL_RETRY_SECONDS
@@ -92,21 +94,19 @@ class Journal:
             outcome=failure if result is None else "error" if result.is_error else "ok",
             cache=short(asked.get("cache")) if call.is_own else "",
             scope=short(asked.get("scope")) if call.is_own else "",
-            ids=() if result is None else tuple(map(short, result.ids[: limits.JOURNAL_IDS])),
+            ids=tuple(map(short, result.ids[: limits.JOURNAL_IDS])) if result and result.ids else (),
             arguments=in_full(dict(asked), self._redact) if self._is_full else "",
             result=in_full(_shown(result), self._redact) if self._is_full and result is not None else "",
         )
 
     def _close_if_removed(self, now: float) -> None:
         """Look now and then whether somebody has removed the file: what is written to it then is lost."""
-        if self._file is not None and now >= self._next_look:
-            self._next_look = now + limits.JOURNAL_LOOK_SECONDS
-            if self._disk.kind(self._file.path, follow=False) is None:
-                self.close()
+        self._next_look = now + limits.JOURNAL_LOOK_SECONDS
+        if self._file is not None and self._disk.kind(self._file.path, follow=False) is None:
+            self.close()
 
-    def _opened(self, more: int) -> File:
-        if self._file is not None and self._size + more <= limits.JOURNAL_BYTES:
-            return self._file
+    def _open(self, line: bytes) -> File:
+        """Open the file for a line; one that was open is full, and set aside."""
         directory = self._directory = self._directory or self._enter()
         if self._file is not None:
             self._file.close()
@@ -115,7 +115,7 @@ class Journal:
         self._file = directory.append(self._name)
         with suppress(DiskError):  # not every file system has locks
             self._file.lock(shared=True)
-        self._size = self._file.status().size
+        self._size = self._file.status().size + len(line)
         return self._file
 
     def _enter(self) -> Directory:
@@ -135,7 +135,7 @@ class _RecordedCall(CallNote):
     __slots__ = ("_journal", "arguments", "at", "begun", "client", "tool")
 
     def __init__(self, journal: Journal, tool: str, arguments: Mapping[str, Any], client: str) -> None:
-        super().__init__()
+        self.result, self.is_own = None, False
         self._journal, self.tool, self.arguments, self.client = journal, tool, arguments, client
         self.at, self.begun = journal.clock(), journal.timer()
 
