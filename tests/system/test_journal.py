@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from contexthall.core import limits
 from contexthall.core.activity import Activity, in_full, parse_line, short, summaries, to_line, tool_name
-from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, Tool, ToolResult
+from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, Tool, ToolResult, note_passed_on
 from contexthall.core.errors import UnknownToolError
 from contexthall.system.disk import Disk
 from contexthall.system.journal import Journal, JournalMode, read_journal
@@ -28,11 +28,12 @@ CALL = Activity("2026-01-02T03:04:05.678Z", "codex", "context.resolve", 1.5, 12,
 
 def catalog_of(directory: Path, mode: JournalMode = "brief", original: JsonObject | None = None) -> Catalog:
     async def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
+        if "passed_on" in arguments:
+            note_passed_on(arguments["passed_on"])
         if arguments.get("wait"):
             await asyncio.Event().wait()
         content = ({"type": "text", "text": "é answered"},)
-        found = str(arguments.get("passed_on", ""))
-        return ToolResult(content=content, is_error=bool(arguments.get("fail")), ids=("a.md#x",), answered_by=found)
+        return ToolResult(content=content, is_error=bool(arguments.get("fail")), ids=("a.md#x",))
 
     schema = {"type": "object"}
     tool = Tool(name="say", title="Say", description="", input_schema=schema, original=original, run=run)
@@ -131,14 +132,19 @@ def test_unknown_tools_and_cancelled_calls_are_recorded(tmp_path: Path) -> None:
     assert found == [*[("", "unknown")] * 3, ("nobody", "unknown"), ("say", "cancelled")]
 
 
-async def waited(catalog: Catalog) -> None:
+async def waited(catalog: Catalog, **arguments: Any) -> None:
     async with asyncio.timeout(0):
-        await catalog.call("say", {"wait": True}, Caller(may_read=lambda _path, _root: True))
+        await catalog.call("say", {"wait": True, **arguments}, Caller(may_read=lambda _path, _root: True))
 
 
 def test_a_call_that_is_passed_on_is_recorded_as_one_of_the_tool_that_answered(tmp_path: Path) -> None:
-    call(catalog_of(tmp_path), passed_on="mail__send")
-    assert [each.tool for each in journal_of(tmp_path)] == ["mail__send"]
+    catalog = catalog_of(tmp_path)
+    call(catalog, passed_on="mail__send")
+    with pytest.raises(TimeoutError):
+        asyncio.run(waited(catalog, passed_on="mail__wait"))
+    call(catalog)
+    found = [(each.tool, each.outcome) for each in journal_of(tmp_path)]
+    assert found == [("mail__send", "ok"), ("mail__wait", "cancelled"), ("say", "ok")]
 
 
 def test_credentials_in_names_are_withheld(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ class Journal:
         return Activity(
             time=f"{_moment(seconds)}.{int((call.at - seconds) * 1000):03}Z",
             client=short(call.client),
-            tool=tool_name((result and result.answered_by) or call.tool),
+            tool=tool_name(call.passed_on_to or call.tool),
             ms=ms,
             bytes=_size(result),
             outcome=failure if result is None else "error" if result.is_error else "ok",
@@ -135,7 +135,7 @@ class _RecordedCall(CallNote):
     __slots__ = ("_journal", "arguments", "at", "begun", "client", "tool")
 
     def __init__(self, journal: Journal, tool: str, arguments: Mapping[str, Any], client: str) -> None:
-        self.result, self.is_own = None, False
+        self.result, self.is_own, self.passed_on_to = None, False, ""
         self._journal, self.tool, self.arguments, self.client = journal, tool, arguments, client
         self.at, self.begun = journal.clock(), journal.timer()
 
