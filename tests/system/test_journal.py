@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import stat
+from contextvars import Context, copy_context
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from contexthall.core import limits
 from contexthall.core.activity import Activity, in_full, parse_line, short, summaries, to_line, tool_name
-from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, Tool, ToolResult, note_passed_on
+from contexthall.core.catalog import Caller, CallNote, Capability, Catalog, JsonObject, Tool, ToolResult, note_passed_on
 from contexthall.core.errors import UnknownToolError
 from contexthall.system.disk import Disk
 from contexthall.system.journal import Journal, JournalMode, read_journal
@@ -145,6 +146,21 @@ def test_a_call_that_is_passed_on_is_recorded_as_one_of_the_tool_that_answered(t
     call(catalog)
     found = [(each.tool, each.outcome) for each in journal_of(tmp_path)]
     assert found == [("mail__send", "ok"), ("mail__wait", "cancelled"), ("say", "ok")]
+
+
+def test_what_outlives_a_call_does_not_keep_its_answer(tmp_path: Path) -> None:
+    left: list[Context] = []
+
+    async def run(_arguments: JsonObject, _caller: Caller) -> ToolResult:
+        left.append(copy_context())  # as a timer does that is set during the call
+        return ToolResult.of_text("x" * 1000)
+
+    tool = Tool(name="say", title="Say", description="", input_schema={"type": "object"}, run=run)
+    catalog = Catalog([Capability("test", tools=[tool])])
+    catalog.journal = Journal(Disk(), str(tmp_path / "state" / "activity"))
+    assert call(catalog, text="y").text == "x" * 1000
+    (note,) = (each for each in left[0].values() if isinstance(each, CallNote))
+    assert note.result is None
 
 
 def test_credentials_in_names_are_withheld(tmp_path: Path) -> None:

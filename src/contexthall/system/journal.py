@@ -144,6 +144,8 @@ class _RecordedCall(CallNote):
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._journal.write(self, _failure(kind or Exception))
+        # Timers that were set during the call have its context, and so this, for as long as they run.
+        self.result, self.arguments = None, {}
 
 
 def _failure(kind: type[BaseException]) -> Outcome:
