@@ -44,6 +44,7 @@ LARGE_TIME, LARGE_PEAK = 2.5, 3
 LARGE_BYTES = 10_000_000
 CACHED_MEMBERS, TOOLS = 100, 5
 CALLED_MEMBERS, IN_FLIGHT = 10, 33
+JOURNAL_TURN, JOURNAL_TIMES = 50, 4
 RELOADS, RELOADED_TOOLS, SETTLING_SECONDS = 10, 20, 0.3
 SLOW_MEMBERS, SLOW_START, STARTS_AT_A_TIME, SLACK = 50, 0.3, 4, 1.5
 PATIENCE_SECONDS = 120.0
@@ -124,6 +125,10 @@ class Agent(Client):
             self.send("tools/list", {} if page["nextCursor"] is None else {"cursor": page["nextCursor"]})
             page = self.answer()
             yield from page["tools"]
+
+    def processor_seconds(self) -> float:
+        """Read how long the first thread of the server has run. Linux only."""
+        return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[0]) / 1e9
 
     def children_before(self, moment: float) -> int:
         """Count the processes below the server that were there at `moment`, in seconds since the machine started."""
@@ -374,24 +379,35 @@ def _calls_until_change(agent: Agent, call: Measure) -> list[float]:
     return taken
 
 
-def journal(scratch: Path, rounds: int, calls: int) -> Iterator[Excess]:
-    """Measure calls to a member that runs, with a journal and without, by turns."""
+def journal(scratch: Path, _rounds: int, calls: int) -> Iterator[Excess]:
+    """Measure calls to a member that runs, with a journal and without, by short turns: it is about microseconds."""
     guild = write_guild(scratch, 1)
     latencies: dict[str, list[float]] = {"off": [], "brief": []}
+    processor: dict[str, list[float]] = {"off": [], "brief": []}
     with ExitStack() as stack:
         peers = {}
         for mode, taken in latencies.items():
             agent = stack.enter_context(closing(Agent(*guild.serve("never", "--journal", mode), cwd=scratch)))
-            peers[mode] = _many(_call(agent, _echo(0)), calls // rounds, taken)
-        take_turns(peers, rounds=rounds)
-    samples = {mode: Sample(tuple(taken[calls // rounds :])) for mode, taken in latencies.items()}
-    yield Excess(
-        measure="warm call that is recorded in the journal, p50",
-        ours=samples["brief"].median,
-        peer="--journal off",
-        base=samples["off"].median,
-        at_most=JOURNAL,
-    )
+            many = _many(_call(agent, _echo(0)), JOURNAL_TURN, taken)
+            peers[mode] = _with_processor_time(agent, many, processor[mode])
+        take_turns(peers, rounds=JOURNAL_TIMES * calls // JOURNAL_TURN)
+    for what, figures, first in (("p50", latencies, JOURNAL_TURN), ("its processor time in the hall", processor, 1)):
+        # The first turn warms up.
+        ours, base = (Sample(tuple(figures[mode][first:])).median for mode in ("brief", "off"))
+        measure = f"warm call that is recorded in the journal, {what}"
+        yield Excess(measure=measure, ours=ours, peer="--journal off", base=base, at_most=JOURNAL)
+
+
+def _with_processor_time(agent: Agent, measure: Measure, taken: list[float]) -> Measure:
+    """Note also what the thread of the server's event loop needs for a call."""
+
+    def measure_both() -> float:
+        before = agent.processor_seconds()
+        seconds = measure()
+        taken.append((agent.processor_seconds() - before) / JOURNAL_TURN)
+        return seconds
+
+    return measure_both
 
 
 def refresh(scratch: Path, _rounds: int, _calls: int) -> Iterator[Excess]:

@@ -52,9 +52,10 @@ if TYPE_CHECKING:
     from contexthall.core.activity import Activity
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
     from contexthall.guild.lists.memory import Memory
-    from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, MemberView, ServerFactory, Trial
+    from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, MemberView, Trial
     from contexthall.guild.members.manifest import Launch
     from contexthall.guild.servers.blocking import GuildAtWork
+    from contexthall.guild.servers.connection import Connector
     from contexthall.system.cluster import Cluster, Holders
     from contexthall.system.journal import Journal, JournalMode
     from contexthall.system.undo_journal import UndoJournal
@@ -132,8 +133,12 @@ class _LateConnector:
     async def spawn(self, member: "Member") -> "Handle":
         return await self._connector.spawn(member)
 
+    def redacted(self, text: str) -> str:
+        """Return a text without the values that members were given."""
+        return self._connector.redacted(text) if "_connector" in vars(self) else text
+
     @cached_property
-    def _connector(self) -> "ServerFactory":
+    def _connector(self) -> "Connector":
         from contexthall import __version__
         from contexthall.guild.servers.connection import Connector
 
@@ -183,7 +188,7 @@ class Hall:
         """Call tools of the guild without starting a server for every call; at the end all are stopped."""
         from contexthall.guild.servers.blocking import start_sync
 
-        return start_sync(self._open_guild())
+        return start_sync(self._open_guild(_LateConnector(self._guild_memory)))
 
     @cached_property
     def caches(self) -> "Library":
@@ -247,16 +252,20 @@ class Hall:
     @cached_property
     def guild(self) -> "MCPManager":
         """The guild, its roster loaded; nothing runs yet."""
-        return self._open_guild()
+        return self._open_guild(self._connector)
 
-    def _open_guild(self) -> "MCPManager":
+    def _open_guild(self, connector: _LateConnector) -> "MCPManager":
         from contexthall.guild.manager import MCPManager
 
         disk, memory, members = self._disk, self._guild_memory, self._guild_watch.discover()
         hold = self.settings.guild_trust == "hold"
-        manager = MCPManager(members, _LateConnector(memory), disk=disk, memory=memory, hold=hold)
+        manager = MCPManager(members, connector, disk=disk, memory=memory, hold=hold)
         manager.load_roster()
         return manager
+
+    @cached_property
+    def _connector(self) -> _LateConnector:
+        return _LateConnector(self._guild_memory)
 
     @cached_property
     def _guild_memory(self) -> "Memory":
@@ -316,13 +325,16 @@ class Hall:
         """While this is entered, keep a record of the calls of agents."""
         from contexthall.system.journal import Journal
 
-        journal = Journal(self._disk, self.journal_directory, mode)
+        journal = Journal(self._disk, self.journal_directory, mode, redact=self._redacted)
         self._keep_journal(journal)
         try:
             yield
         finally:
             self._keep_journal(None)
             journal.close()
+
+    def _redacted(self, text: str) -> str:
+        return self._connector.redacted(text) if self.has_guild else text
 
     def _keep_journal(self, journal: "Journal | None") -> None:
         for catalog in (self.catalog, *self._views.values()):

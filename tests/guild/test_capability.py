@@ -147,7 +147,6 @@ def test_a_tool_beyond_the_budget_answers_as_it_would_if_it_were_listed(guild: P
     arguments = {"name": "mail__send", "arguments": {"to": "you"}}
     result = call(manager, catalog_of(manager, budget=0), "guild_call_tool", arguments)
     assert result.whole == {"called": "send", "with": {"to": "you"}}
-    assert result.answered_by == "mail__send"
 
 
 @pytest.mark.parametrize("name", ["guild_describe_tool", "guild_call_tool"])

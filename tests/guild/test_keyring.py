@@ -55,10 +55,13 @@ def keyring(monkeypatch: pytest.MonkeyPatch) -> FakeKeyring:
     return fake
 
 
-async def environment_of(guild: Path, memory: Memory) -> dict[str, str]:
+def connector_of(memory: Memory) -> Connector:
+    return Connector(version="0", environment={"PATH": "/usr/bin:/bin"}, log_of=memory.log_of)
+
+
+async def environment_of(guild: Path, memory: Memory, connector: Connector | None = None) -> dict[str, str]:
     """Start the member, and ask it for its environment."""
-    connector = Connector(version="0", environment={"PATH": "/usr/bin:/bin"}, log_of=memory.log_of)
-    manager = MCPManager(discover_guild_members(str(guild)), connector, memory=memory)
+    manager = MCPManager(discover_guild_members(str(guild)), connector or connector_of(memory), memory=memory)
     try:
         answer = await manager.invoke_tool("zoo", "env", {})
     finally:
@@ -72,7 +75,9 @@ def test_a_server_gets_the_secret_and_what_it_says_on_standard_error_is_redacted
 ) -> None:
     make_member(guild, "zoo", "--print-env", "--say", f"my key is {SECRET}", env={"KEY": "${keyring:API_KEY}"})
     keyring.kept["contexthall", "API_KEY"] = SECRET
-    assert asyncio.run(environment_of(guild, memory))["KEY"] == SECRET
+    connector = connector_of(memory)
+    assert asyncio.run(environment_of(guild, memory, connector))["KEY"] == SECRET
+    assert connector.redacted(f'{{"key": "{SECRET}"}}') == '{"key": "${keyring:API_KEY}"}'
     log = memory.log_of(discover_guild_members(str(guild))["zoo"]).tail()
     assert "my key is ${keyring:API_KEY}" in log
 

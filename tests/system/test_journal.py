@@ -4,8 +4,12 @@ import asyncio
 import errno
 import json
 import os
+import re
 import shutil
 import stat
+from contextvars import Context, copy_context
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ from msgspec.structs import replace
 
 from contexthall.core import limits
 from contexthall.core.activity import Activity, in_full, parse_line, short, summaries, to_line, tool_name
-from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, Tool, ToolResult
+from contexthall.core.catalog import Caller, CallNote, Capability, Catalog, JsonObject, Tool, ToolResult, note_passed_on
 from contexthall.core.errors import UnknownToolError
 from contexthall.system.disk import Disk
 from contexthall.system.journal import Journal, JournalMode, read_journal
@@ -23,17 +27,20 @@ KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ"
 CALL = Activity("2026-01-02T03:04:05.678Z", "codex", "context.resolve", 1.5, 12, "ok", "handbook", "", ("a.md#x",))
 
 
-def catalog_of(directory: Path, mode: JournalMode = "brief") -> Catalog:
+def catalog_of(directory: Path, mode: JournalMode = "brief", original: JsonObject | None = None) -> Catalog:
     async def run(arguments: JsonObject, _caller: Caller) -> ToolResult:
+        if "passed_on" in arguments:
+            note_passed_on(arguments["passed_on"])
         if arguments.get("wait"):
             await asyncio.Event().wait()
         content = ({"type": "text", "text": "é answered"},)
-        found = str(arguments.get("passed_on", ""))
-        return ToolResult(content=content, is_error=bool(arguments.get("fail")), ids=("a.md#x",), answered_by=found)
+        return ToolResult(content=content, is_error=bool(arguments.get("fail")), ids=("a.md#x",))
 
-    tool = Tool(name="say", title="Say", description="", input_schema={"type": "object"}, run=run)
+    schema = {"type": "object"}
+    tool = Tool(name="say", title="Say", description="", input_schema=schema, original=original, run=run)
     catalog = Catalog([Capability("test", tools=[tool])])
-    catalog.journal = Journal(Disk(), str(directory / "state" / "activity"), mode)
+    redact = partial(re.compile("hunter3").sub, "${PASSWORD}")
+    catalog.journal = Journal(Disk(), str(directory / "state" / "activity"), mode, redact=redact)
     return catalog
 
 
@@ -74,6 +81,20 @@ def test_what_was_asked_and_answered_is_recorded_in_full_but_for_credentials(tmp
     (file,) = files_of(tmp_path)
     assert b"hunter2" not in file.read_bytes()
     assert KEY.encode() not in file.read_bytes()
+
+
+def test_what_a_members_arguments_mean_is_not_known_so_none_is_recorded(tmp_path: Path) -> None:
+    call(catalog_of(tmp_path, original={"name": "say"}), cache="my diary", scope="private")
+    (recorded,) = journal_of(tmp_path)
+    assert (recorded.cache, recorded.scope, recorded.tool) == ("", "", "say")
+
+
+def test_secrets_that_the_hall_gave_to_members_are_not_recorded_in_full(tmp_path: Path) -> None:
+    long = "x" * (limits.JOURNAL_TEXT_CHARACTERS - 20)
+    call(catalog_of(tmp_path, "full"), query="say hunter3", more={"a": ['{"b": "hunter3"}']}, long=long + " hunter3")
+    (recorded,) = journal_of(tmp_path)
+    assert recorded.arguments.startswith('{"query": "say ${PASSWORD}", "more": {"a": ["{\\"b\\": \\"${PASSWORD}')
+    assert "hunter" not in recorded.arguments
 
 
 @pytest.mark.parametrize(
@@ -123,14 +144,34 @@ def test_unknown_tools_and_cancelled_calls_are_recorded(tmp_path: Path) -> None:
     assert found == [*[("", "unknown")] * 3, ("nobody", "unknown"), ("say", "cancelled")]
 
 
-async def waited(catalog: Catalog) -> None:
+async def waited(catalog: Catalog, **arguments: Any) -> None:
     async with asyncio.timeout(0):
-        await catalog.call("say", {"wait": True}, Caller(may_read=lambda _path, _root: True))
+        await catalog.call("say", {"wait": True, **arguments}, Caller(may_read=lambda _path, _root: True))
 
 
 def test_a_call_that_is_passed_on_is_recorded_as_one_of_the_tool_that_answered(tmp_path: Path) -> None:
-    call(catalog_of(tmp_path), passed_on="mail__send")
-    assert [each.tool for each in journal_of(tmp_path)] == ["mail__send"]
+    catalog = catalog_of(tmp_path)
+    call(catalog, passed_on="mail__send")
+    with pytest.raises(TimeoutError):
+        asyncio.run(waited(catalog, passed_on="mail__wait"))
+    call(catalog)
+    found = [(each.tool, each.outcome) for each in journal_of(tmp_path)]
+    assert found == [("mail__send", "ok"), ("mail__wait", "cancelled"), ("say", "ok")]
+
+
+def test_what_outlives_a_call_does_not_keep_its_answer(tmp_path: Path) -> None:
+    left: list[Context] = []
+
+    async def run(_arguments: JsonObject, _caller: Caller) -> ToolResult:
+        left.append(copy_context())  # as a timer does that is set during the call
+        return ToolResult.of_text("x" * 1000)
+
+    tool = Tool(name="say", title="Say", description="", input_schema={"type": "object"}, run=run)
+    catalog = Catalog([Capability("test", tools=[tool])])
+    catalog.journal = Journal(Disk(), str(tmp_path / "state" / "activity"))
+    assert call(catalog, text="y").text == "x" * 1000
+    (note,) = (each for each in left[0].values() if isinstance(each, CallNote))
+    assert note.result is None
 
 
 def test_credentials_in_names_are_withheld(tmp_path: Path) -> None:
@@ -148,6 +189,19 @@ def test_a_file_that_is_full_is_set_aside_once(tmp_path: Path, monkeypatch: pyte
     assert [name.partition(".")[2] for name in names] == ["jsonl", "jsonl.1"]
     assert all(each.stat().st_size <= 1000 for each in files_of(tmp_path))
     assert journal_of(tmp_path)[-1].cache == "cache39"
+
+
+def test_files_that_were_written_before_all_the_calls_that_are_wanted_are_not_read(tmp_path: Path) -> None:
+    for day in (1, 2, 3):
+        lines = [to_line(replace(CALL, time=f"2026-01-0{day}T00:00:0{second}.000Z")) for second in range(3)]
+        file = tmp_path / f"2026010{day}T000000-{day}.jsonl"
+        file.write_bytes(b"".join(lines) + b"not a call\n")
+        at = datetime(2026, 1, day, 0, 0, 2, tzinfo=UTC).timestamp()
+        os.utime(file, (at, at))
+    for most, unread in ((0, 0), (2, 1), (3, 1), (4, 2), (9, 3), (10, 3)):
+        calls, missed = read_journal(Disk(), str(tmp_path), most)
+        wanted = [f"2026-01-0{day}T00:00:0{second}.000Z" for day in (1, 2, 3) for second in range(3)]
+        assert ([each.time for each in calls], missed) == (wanted[max(0, 9 - most) :], unread)
 
 
 def test_a_journal_that_is_removed_is_begun_anew(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ A line never holds what was asked or answered, unless the journal is kept in ful
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple, TypeAlias
@@ -18,6 +18,8 @@ from contexthall.core.text import is_printable
 from contexthall.core.wire import replace_lone_surrogates
 
 Outcome: TypeAlias = Literal["ok", "error", "unknown", "cancelled", "failed"]
+Redact: TypeAlias = Callable[[str], str]
+"""Returns a text without the secrets that are known."""
 WITHHELD = "(may be a secret)"
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NAMED_VALUE = re.compile(
@@ -103,29 +105,30 @@ def _word(text: str) -> str:
     return text if is_printable(text) else "".join(each if is_printable(each) else " " for each in text)
 
 
-def in_full(value: object) -> str:
-    """Return a value as a journal that is kept in full has it, without what may be a credential."""
-    text = json.dumps(_without_secrets(value), ensure_ascii=False, default=str)
+def in_full(value: object, redact: Redact = str) -> str:
+    """Return a value as a journal that is kept in full has it, without what may be a credential or is known as one."""
+    text = redact(json.dumps(_without_secrets(value, redact), ensure_ascii=False, default=str))
     return replace_lone_surrogates(text[: limits.JOURNAL_TEXT_CHARACTERS])
 
 
-def _without_secrets(value: object) -> object:
+def _without_secrets(value: object, redact: Redact) -> object:
     if isinstance(value, dict):
         return {
-            key: WITHHELD if is_secret_name(str(key)) else _without_secrets(each) for key, each in list(value.items())
+            key: WITHHELD if is_secret_name(str(key)) else _without_secrets(each, redact)
+            for key, each in list(value.items())
         }
     if isinstance(value, list | tuple):
-        return [_without_secrets(each) for each in value]
-    return _text_without_secrets(value) if isinstance(value, str) else value
+        return [_without_secrets(each, redact) for each in value]
+    return _text_without_secrets(redact(value), redact) if isinstance(value, str) else value
 
 
-def _text_without_secrets(text: str) -> str:
+def _text_without_secrets(text: str, redact: Redact) -> str:
     """Return the beginning of a text, which may be JSON or XML, without what belongs to the name of a credential."""
     if may_be_key(text):
         return WITHHELD
     if text.lstrip().startswith(("{", "[")):
         with suppress(ValueError, RecursionError):
-            text = json.dumps(_without_secrets(json.loads(text)), ensure_ascii=False)
+            text = json.dumps(_without_secrets(json.loads(text), redact), ensure_ascii=False)
             return text[: limits.JOURNAL_TEXT_CHARACTERS]
     text = text[: limits.JOURNAL_TEXT_CHARACTERS]
     for pattern, instead in _XML_PATTERNS if "<" in text else ():

@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
@@ -54,8 +55,6 @@ class ToolResult:
     """The JSON-RPC error that another server gave in place of a result; it is passed on as it is."""
     ids: tuple[str, ...] = ()
     """Of the sections that the answer holds, for the journal."""
-    answered_by: str = ""
-    """The tool that was called in place of the one that an agent called, for the journal."""
 
     @classmethod
     def of_text(cls, text: str, *, is_error: bool = False) -> Self:
@@ -246,9 +245,23 @@ def budget_as_number(arguments: JsonObject) -> JsonObject:
 
 @dataclass(slots=True)
 class CallNote:
-    """What a journal is told of a call: its result, once there is one."""
+    """What a journal is told of a call."""
 
     result: ToolResult | None = None
+    """None as long as there is none."""
+    is_own: bool = False
+    """Whether the tool is the hall's own: only then does the journal know what its arguments mean."""
+    passed_on_to: str = ""
+    """The tool that is called in place of the one that the agent named."""
+
+
+_under_way: ContextVar[CallNote | None] = ContextVar("under_way", default=None)
+
+
+def note_passed_on(tool: str) -> None:
+    """Note, of the call that is under way, which tool is called in place of the one that the agent named."""
+    if (note := _under_way.get()) is not None:
+        note.passed_on_to = tool
 
 
 class CallJournal(Protocol):
@@ -306,7 +319,10 @@ class Catalog:
         if self.journal is None:
             return await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
         with self.journal.calling(name, arguments, caller.client) as note:
-            note.result = await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
+            _under_way.set(note)
+            tool = await self.find(name)
+            note.is_own = tool.original is None
+            note.result = await self.run(tool, arguments, caller, run_plain=run_plain)
             return note.result
 
     async def run(

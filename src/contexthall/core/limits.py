@@ -398,7 +398,7 @@ JOURNAL_IDS: Final = 50
 JOURNAL_MOST: Final = 1 << 53
 """Above that no number in a line can be a size or a time."""
 JOURNAL_CALLS: Final = 10_000
-"""The last ones of all files are added up for the page."""
+"""The last ones of all files are added up for the page, and looked through for new ones."""
 PAGE_CALLS: Final = 100
 """The last ones are listed on the page."""
 JOURNAL_FOLLOW_SECONDS: Final = 0.5

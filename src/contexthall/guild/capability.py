@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from contexthall.core import limits
@@ -15,6 +14,7 @@ from contexthall.core.catalog import (
     Tool,
     ToolResult,
     failing_tool,
+    note_passed_on,
     refusal,
 )
 from contexthall.core.errors import MemberError
@@ -264,8 +264,8 @@ def _call_tool(guild: _GuildTools) -> Tool:
     async def run(arguments: JsonObject, caller: Caller) -> ToolResult:
         found = await guild.find(arguments["name"])
         if isinstance(found, ListedTool):
-            result = await guild.call(found, arguments.get("arguments", {}), caller)
-            return replace(result, answered_by=found.name)
+            note_passed_on(found.name)
+            return await guild.call(found, arguments.get("arguments", {}), caller)
         return found or _unknown(arguments["name"])
 
     return Tool(

@@ -9,7 +9,6 @@ import logging
 import os
 import re
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Literal, Self, TypeAlias
 
 from contexthall.core import limits
-from contexthall.core.activity import Activity, Outcome, in_full, parse_line, short, to_line, tool_name
+from contexthall.core.activity import Activity, Outcome, Redact, in_full, parse_line, short, to_line, tool_name
 from contexthall.core.catalog import CallNote, ToolResult
 from contexthall.core.errors import DiskError, UnknownToolError
 from contexthall.system.disk import Directory, Disk, File
@@ -37,12 +36,14 @@ class Journal:
         directory: str,
         mode: JournalMode = "brief",
         *,
+        redact: Redact = str,
         clock: Callable[[], float] = time.time,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._disk = disk
         self._path = directory if mode != "off" else ""
         self._is_full = mode == "full"
+        self._redact = redact
         self.clock = clock
         self.timer = timer
         started = datetime.fromtimestamp(clock(), UTC)
@@ -71,9 +72,11 @@ class Journal:
             return
         line = to_line(self._activity(call, failure))
         try:
-            self._close_if_removed(call.at)
-            self._opened(len(line)).write_all(line)
+            if call.at >= self._next_look:
+                self._close_if_removed(call.at)
             self._size += len(line)
+            file = self._file if self._file is not None and self._size <= limits.JOURNAL_BYTES else self._open(line)
+            file.write_all(line)
         except (DiskError, ValueError) as error:
             self.close()
             self._next_try = self.clock() + limits.JOURNAL_RETRY_SECONDS
@@ -85,27 +88,25 @@ class Journal:
         return Activity(
             time=f"{_moment(seconds)}.{int((call.at - seconds) * 1000):03}Z",
             client=short(call.client),
-            tool=tool_name((result and result.answered_by) or call.tool),
+            tool=tool_name(call.passed_on_to or call.tool),
             ms=ms,
             bytes=_size(result),
             outcome=failure if result is None else "error" if result.is_error else "ok",
-            cache=short(asked.get("cache")),
-            scope=short(asked.get("scope")),
-            ids=() if result is None else tuple(map(short, result.ids[: limits.JOURNAL_IDS])),
-            arguments=in_full(dict(asked)) if self._is_full else "",
-            result=in_full(_shown(result)) if self._is_full and result is not None else "",
+            cache=short(asked.get("cache")) if call.is_own else "",
+            scope=short(asked.get("scope")) if call.is_own else "",
+            ids=tuple(map(short, result.ids[: limits.JOURNAL_IDS])) if result and result.ids else (),
+            arguments=in_full(dict(asked), self._redact) if self._is_full else "",
+            result=in_full(_shown(result), self._redact) if self._is_full and result is not None else "",
         )
 
     def _close_if_removed(self, now: float) -> None:
         """Look now and then whether somebody has removed the file: what is written to it then is lost."""
-        if self._file is not None and now >= self._next_look:
-            self._next_look = now + limits.JOURNAL_LOOK_SECONDS
-            if self._disk.kind(self._file.path, follow=False) is None:
-                self.close()
+        self._next_look = now + limits.JOURNAL_LOOK_SECONDS
+        if self._file is not None and self._disk.kind(self._file.path, follow=False) is None:
+            self.close()
 
-    def _opened(self, more: int) -> File:
-        if self._file is not None and self._size + more <= limits.JOURNAL_BYTES:
-            return self._file
+    def _open(self, line: bytes) -> File:
+        """Open the file for a line; one that was open is full, and set aside."""
         directory = self._directory = self._directory or self._enter()
         if self._file is not None:
             self._file.close()
@@ -114,7 +115,7 @@ class Journal:
         self._file = directory.append(self._name)
         with suppress(DiskError):  # not every file system has locks
             self._file.lock(shared=True)
-        self._size = self._file.status().size
+        self._size = self._file.status().size + len(line)
         return self._file
 
     def _enter(self) -> Directory:
@@ -134,7 +135,7 @@ class _RecordedCall(CallNote):
     __slots__ = ("_journal", "arguments", "at", "begun", "client", "tool")
 
     def __init__(self, journal: Journal, tool: str, arguments: Mapping[str, Any], client: str) -> None:
-        super().__init__()
+        self.result, self.is_own, self.passed_on_to = None, False, ""
         self._journal, self.tool, self.arguments, self.client = journal, tool, arguments, client
         self.at, self.begun = journal.clock(), journal.timer()
 
@@ -143,6 +144,8 @@ class _RecordedCall(CallNote):
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._journal.write(self, _failure(kind or Exception))
+        # Timers that were set during the call have its context, and so this, for as long as they run.
+        self.result, self.arguments = None, {}
 
 
 def _failure(kind: type[BaseException]) -> Outcome:
@@ -153,28 +156,42 @@ def _failure(kind: type[BaseException]) -> Outcome:
 
 
 def read_journal(disk: Disk, directory: str, most: int) -> tuple[list[Activity], int]:
-    """Return the last calls of all processes, the oldest first, and the number of lines that could not be read."""
-    found: deque[Activity] = deque()
+    """Return the last calls of all processes, the oldest first, and the number of lines that could not be read.
+
+    A file that was last written before all of these calls is not read, nor those before it.
+    """
+    found: list[Activity] = []
     unread = 0
-    for name in _files(disk, directory):
+    for path, written in _files(disk, directory):
+        if len(found) >= most and (not found or _moment(written + 1) < found[0].time):
+            break
         try:
-            lines = disk.read(os.path.join(directory, name)).splitlines()
+            lines = disk.read(path).splitlines()
         except DiskError:  # removed since it was listed, or not the user's own
             continue
-        activities = [parse_line(line) for line in lines]
-        found.extend(each for each in activities if each is not None)
-        unread += activities.count(None)
-    every = sorted(found, key=lambda each: each.time)
-    return every[max(0, len(every) - most) :], unread
+        read = [each for each in map(parse_line, lines) if each is not None]
+        unread += len(lines) - len(read)
+        found = [*read, *found]
+        if len(found) >= most:
+            found = _last(found, most)
+    return _last(found, most), unread
 
 
-def _files(disk: Disk, directory: str) -> list[str]:
-    """Return the names of journals; what a process set aside comes before what it wrote since."""
+def _last(calls: list[Activity], most: int) -> list[Activity]:
+    return sorted(calls, key=lambda each: each.time)[max(0, len(calls) - most) :]
+
+
+def _files(disk: Disk, directory: str) -> list[tuple[str, int]]:
+    """Return the paths of journals and the second of the last write to each, the latest first."""
     try:
         names = [each.name for each in disk.list(directory) if each.kind == "file" and _FILE.fullmatch(each.name)]
     except DiskError:
         return []
-    return sorted(names, key=lambda name: (name.removesuffix(".1"), not name.endswith(".1")))
+    found = []
+    for path in (os.path.join(directory, name) for name in names):
+        with suppress(DiskError):  # removed meanwhile
+            found.append((path, disk.look(path, follow=False).stamp[2] // 10**9))
+    return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
 @lru_cache(maxsize=1)

@@ -50,12 +50,14 @@ def activity(lines: int, follow: bool, by_tool: bool, as_json: bool, hall: HallC
 
 def _followed(hall: Hall) -> Iterator[list[Activity]]:
     """Yield the calls that are made from now on."""
-    seen = set(hall.activity(_ALL)[0])
+    before = hall.activity(limits.JOURNAL_CALLS)[0]
     while True:
         time.sleep(limits.JOURNAL_FOLLOW_SECONDS)
-        now = hall.activity(_ALL)[0]
-        yield [each for each in now if each not in seen]
-        seen = set(now)
+        now, seen = hall.activity(limits.JOURNAL_CALLS)[0], set(before)
+        # Where a file is removed, calls appear that are older than all those of before.
+        oldest = before[0].time if before else ""
+        yield [each for each in now if each not in seen and each.time >= oldest]
+        before = now
 
 
 def _print(calls: Iterable[Activity], *, as_json: bool) -> None:

@@ -21,6 +21,7 @@ from contexthall.guild.members.manifest import KEYRING, MemberManifest
 from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import OrphanReaper
+from contexthall.guild.servers.redaction import Redactor
 from contexthall.guild.servers.transport import Transport, Wire
 from contexthall.protocol.client import (
     NOT_READ,
@@ -47,6 +48,14 @@ class Connector:
         self._log_of = log_of
         self._reaper = OrphanReaper()
         self._secrets = SecretReader()
+        self._redactors: dict[str, Redactor] = {}
+        """Of the members that were started, by name."""
+
+    def redacted(self, text: str) -> str:
+        """Return a text without the values that members were given."""
+        for redactor in tuple(self._redactors.values()):
+            text = redactor.text(text)
+        return text
 
     async def spawn(self, member: Member) -> "Connection":
         """Start or reach the server of `member` and shake hands with it; MemberError if that cannot be."""
@@ -54,6 +63,7 @@ class Connector:
             raise MemberError(f"its manifest cannot be used: {member.error}")
         log, environment = self._log_of(member), await self._environment_of(member.manifest)
         transport = Transport(member.manifest, member.directory, log, environment, self._reaper)
+        self._redactors[member.name] = transport.redactor
         connection = Connection(member.manifest, transport, ClientRole(self._client))
         is_first = member.freshness.state == "missing"
         await connection.open(member.manifest.first_start_seconds if is_first else member.manifest.start_seconds)

@@ -110,7 +110,9 @@ class File(_Opened):
         return data
 
     def write_all(self, data: bytes) -> None:
-        self._write(data, lambda rest, _: self._do(os.write, self._descriptor, rest))
+        written = self._do(os.write, self._descriptor, data) if data else 0
+        if written < len(data):
+            self._write(data[written:], lambda rest, _: self._do(os.write, self._descriptor, rest))
 
     def write_at(self, offset: int, data: bytes) -> None:
         """Write over what stands at `offset`."""
