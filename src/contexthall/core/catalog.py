@@ -9,10 +9,9 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, cast
 
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, HallError, InternalError, UnknownToolError
@@ -238,17 +237,37 @@ def budget_as_number(arguments: JsonObject) -> JsonObject:
     return {**arguments, "budget": int(budget)}
 
 
-@dataclass(slots=True)
-class CallNote:
-    """What a journal is told of a call: its result, once there is one."""
-
-    result: ToolResult | None = None
+Tell: TypeAlias = Callable[["ToolResult | BaseException"], None]
 
 
 class CallJournal(Protocol):
     """Keeps a record of calls."""
 
-    def calling(self, tool: str, arguments: JsonObject, client: str, /) -> AbstractContextManager[CallNote]: ...
+    def begin(self, tool: str, arguments: JsonObject, client: str, /) -> Tell:
+        """Take note of a call; what is returned has to be told how it ended."""
+        ...
+
+
+class PlainCall(NamedTuple):
+    """A call of a tool that is a plain function, for a face that has threads of its own."""
+
+    catalog: "Catalog"
+    tool: Tool
+    arguments: JsonObject
+    caller: Caller
+    tell: Tell
+
+    def run(self) -> ToolResult:
+        """Run the tool. Judging takes its time with large arguments, so it is done where the work is."""
+        return self.catalog.refusal_of(self.tool, self.arguments) or cast("PlainRun", self.tool.run)(
+            self.arguments, self.caller
+        )
+
+    def conclude(self, outcome: ToolResult | BaseException) -> ToolResult:
+        """Return the result, once there is an outcome: every failure is one."""
+        result = failed(self.tool, outcome) if isinstance(outcome, Exception) else outcome
+        self.tell(result)
+        return cast("ToolResult", result)
 
 
 class Catalog:
@@ -297,36 +316,37 @@ class Catalog:
         `run_plain` is how the face runs a tool that is a plain function, in a worker thread for example; a TimeoutError
         from it is a time-out of the tool.
         """
-        if self.journal is None:
-            return await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
-        with self.journal.calling(name, arguments, caller.client) as note:
-            note.result = await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
-            return note.result
+        tell = self._begin(name, arguments, caller)
+        try:
+            result = await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
+        except BaseException as error:
+            tell(error)
+            raise
+        tell(result)
+        return result
+
+    def plain_call(self, name: str, arguments: JsonObject, caller: Caller) -> PlainCall | None:
+        """Begin a call of a tool that is a plain function; None for any other, which is for `call`."""
+        tool = self._tools.get(name)
+        if tool is None or inspect.iscoroutinefunction(tool.run):
+            return None
+        return PlainCall(self, tool, tool.accept(arguments), caller, self._begin(name, arguments, caller))
 
     async def run(
         self, tool: Tool, arguments: JsonObject, caller: Caller, *, run_plain: RunPlain | None = None
     ) -> ToolResult:
         """Call a tool that was found; every failure is a result."""
-        arguments = tool.accept(arguments)
-
-        def run_here() -> ToolResult:
-            # Judging takes its time with large arguments, so it is done where the work is.
-            return self._refuse(tool, arguments) or cast("PlainRun", tool.run)(arguments, caller)
-
+        call = PlainCall(self, tool, tool.accept(arguments), caller, _tell_nobody)
         try:
             if inspect.iscoroutinefunction(tool.run):
-                return self._refuse(tool, arguments) or await cast("AsyncRun", tool.run)(arguments, caller)
-            return await run_plain(run_here) if run_plain is not None else run_here()
-        except HallError as error:
-            # What the caller did wrong is the caller's to know; what the system refused, somebody must look into.
-            logger.log(logging.WARNING if isinstance(error, DiskError) else logging.INFO, "%s: %s", tool.name, error)
-            return ToolResult.of_error(error)
-        except TimeoutError:
-            logger.warning("%s: out of time", tool.name)
-            return ToolResult.of_error(tool.failure())
-        except Exception:
-            logger.exception("%s: failed", tool.name)
-            return ToolResult.of_error(tool.failure())
+                refused = self.refusal_of(tool, call.arguments)
+                return refused or await cast("AsyncRun", tool.run)(call.arguments, caller)
+            return await run_plain(call.run) if run_plain is not None else call.run()
+        except Exception as error:  # noqa: BLE001 - whatever it is becomes a result
+            return failed(tool, error)
+
+    def _begin(self, name: str, arguments: JsonObject, caller: Caller) -> Tell:
+        return _tell_nobody if self.journal is None else self.journal.begin(name, arguments, caller.client)
 
     def _collect(self) -> None:
         tools = [tool for capability in self._capabilities for tool in (*capability.tools, *capability.unlisted)]
@@ -336,7 +356,7 @@ class Catalog:
         self._tools = by_name
         self._checks: dict[str, ArgumentCheck] = {}
 
-    def _refuse(self, tool: Tool, arguments: JsonObject) -> ToolResult | None:
+    def refusal_of(self, tool: Tool, arguments: JsonObject) -> ToolResult | None:
         """Return what is wrong with `arguments`, if anything is; those of another server's tool are its to judge."""
         if tool.original is not None:
             return None
@@ -349,6 +369,23 @@ class Catalog:
             if argument in blamed or (isinstance(value, str) and len(value) > limits.QUERY_CHARACTERS):
                 return ToolResult.of_error(error())
         return ToolResult.of_text(complaint, is_error=True) if complaint else None
+
+
+def failed(tool: Tool, error: Exception) -> ToolResult:
+    """Return what is answered in the place of a result."""
+    if isinstance(error, HallError):
+        # What the caller did wrong is the caller's to know; what the system refused, somebody must look into.
+        logger.log(logging.WARNING if isinstance(error, DiskError) else logging.INFO, "%s: %s", tool.name, error)
+        return ToolResult.of_error(error)
+    if isinstance(error, TimeoutError):
+        logger.warning("%s: out of time", tool.name)
+    else:
+        logger.error("%s: failed", tool.name, exc_info=error)
+    return ToolResult.of_error(tool.failure())
+
+
+def _tell_nobody(_outcome: ToolResult | BaseException) -> None:
+    """Keep no record."""
 
 
 def _check_of(schema: JsonObject) -> "ArgumentCheck":

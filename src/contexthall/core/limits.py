@@ -495,6 +495,8 @@ TOOL_THREADS: Final = 8
 """For native tools: so many for agents, and so many for pages."""
 TOOL_THREAD_SECONDS: Final = 0.01
 """That a call waits for a busy thread before one more is started: of many small calls, few threads do more."""
+TOOL_MOMENT_SECONDS: Final = 0.005
+"""That the event loop waits for small calls of native tools: as long as Python lets one thread keep others waiting."""
 UNKNOWN_TOOL_CHARACTERS: Final = 1000
 """Of a tool's name that nobody knows, in the error about it."""
 SUBSCRIPTIONS: Final = 100

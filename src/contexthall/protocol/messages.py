@@ -187,27 +187,28 @@ def _message(value: object, result_bytes: Callable[[Any], bytes]) -> Message:
     if isinstance(value, list):
         raise MalformedMessageError(INVALID_REQUEST, "Batches are not supported")
     if not isinstance(value, dict):
-        raise MalformedMessageError(INVALID_REQUEST, "Invalid request")
+        raise _invalid()
     request_id = value.get("id")
     known_id = cast("Id", request_id) if is_id(request_id) else None
-    invalid = MalformedMessageError(INVALID_REQUEST, "Invalid request", known_id)
     if value.get("jsonrpc") != _VERSION:
-        raise invalid
-    if "method" in value:
-        method, params = value["method"], value.get("params")
-        if not isinstance(method, str) or not isinstance(params, dict | None):
-            raise invalid
-        if "id" not in value:
-            return Notification(method, params or {})
-        if known_id is None:
-            raise MalformedMessageError(INVALID_REQUEST, _BAD_ID)
-        return Request(known_id, method, params or {})
-    return _response(value, known_id, result_bytes, invalid)
+        raise _invalid(known_id)
+    if "method" not in value:
+        return _response(value, known_id, result_bytes)
+    method, params = value["method"], value.get("params")
+    if not isinstance(method, str) or not isinstance(params, dict | None):
+        raise _invalid(known_id)
+    if "id" not in value:
+        return Notification(method, params or {})
+    if known_id is None:
+        raise MalformedMessageError(INVALID_REQUEST, _BAD_ID)
+    return Request(known_id, method, params or {})
 
 
-def _response(
-    value: dict[str, Any], known_id: Id | None, result_bytes: Callable[[Any], bytes], invalid: RpcError
-) -> Response:
+def _invalid(request_id: Id | None = None) -> MalformedMessageError:
+    return MalformedMessageError(INVALID_REQUEST, "Invalid request", request_id)
+
+
+def _response(value: dict[str, Any], known_id: Id | None, result_bytes: Callable[[Any], bytes]) -> Response:
     error = value.get("error")
     if "result" in value and known_id is not None:
         spelt = result_bytes(value["result"])
@@ -215,7 +216,7 @@ def _response(
             return Response(known_id, spelt)
     elif known_id is not None and isinstance(error, dict) and _is_error(error):
         return Response(known_id, error=error)
-    raise invalid
+    raise _invalid(known_id)
 
 
 def _is_error(error: Mapping[str, Any]) -> bool:

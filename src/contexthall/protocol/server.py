@@ -77,7 +77,7 @@ class Subscription(NamedTuple):
 Report: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 """Tells a client how far its call has come."""
 PlainHandler: TypeAlias = Callable[[Call], Result | Subscription]
-AsyncHandler: TypeAlias = Callable[[Call, Report], Awaitable[Result]]
+AsyncHandler: TypeAlias = Callable[[Call, Report], Awaitable[Result | RpcError]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Method:
     is_cacheable: bool = False
     """Whether the current era's hints about caching stand on its result."""
 
-    def run(self, call: Call, report: Report) -> Awaitable[Result]:
+    def run(self, call: Call, report: Report) -> Awaitable[Result | RpcError]:
         """Run a handler that is a coroutine."""
         return cast("AsyncHandler", self.handle)(call, report)
 

@@ -10,15 +10,15 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, TypeAlias
 
 from contexthall.core import limits
 from contexthall.core.activity import Activity, Outcome, in_full, parse_line, short, to_line, tool_name
-from contexthall.core.catalog import CallNote, ToolResult
+from contexthall.core.catalog import Tell, ToolResult
 from contexthall.core.errors import DiskError, UnknownToolError
 from contexthall.system.disk import Directory, Disk, File
 
@@ -52,25 +52,22 @@ class Journal:
         self._size = 0
         self._next_try = 0.0
 
-    @contextmanager
-    def calling(self, tool: str, arguments: Mapping[str, Any], client: str) -> Iterator[CallNote]:
-        """Note a call that is made meanwhile; its result is put into what is given."""
-        note, at, begun = CallNote(), self._clock(), self._timer()
-        failure: Outcome = "failed"
-        try:
-            yield note
-        except UnknownToolError:
-            failure = "unknown"
-            raise
-        except Exception:
-            raise
-        except BaseException:
-            failure = "cancelled"
-            raise
-        finally:
-            if self._path:
-                ms = round((self._timer() - begun) * 1000, 3)
-                self._write(self._activity(note.result, tool, arguments, client, at, ms, failure))
+    def begin(self, tool: str, arguments: Mapping[str, Any], client: str) -> Tell:
+        """Take note of a call; what is returned has to be told how it ended."""
+        return partial(self._end, tool, arguments, client, self._clock(), self._timer())
+
+    def _end(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        client: str,
+        at: float,
+        begun: float,
+        outcome: ToolResult | BaseException,
+    ) -> None:
+        if self._path:
+            ms = round((self._timer() - begun) * 1000, 3)
+            self._write(self._activity(outcome, tool, arguments, client, at, ms))
 
     def close(self) -> None:
         file, self._file = self._file, None
@@ -82,22 +79,22 @@ class Journal:
 
     def _activity(
         self,
-        result: ToolResult | None,
+        outcome: ToolResult | BaseException,
         tool: str,
         arguments: Mapping[str, Any],
         client: str,
         at: float,
         ms: float,
-        failure: Outcome,
     ) -> Activity:
         seconds = int(at)
+        result = outcome if isinstance(outcome, ToolResult) else None
         return Activity(
             time=f"{_moment(seconds)}.{int((at - seconds) * 1000):03}Z",
             client=short(client),
             tool=tool_name(tool),
             ms=ms,
             bytes=_size(result),
-            outcome=failure if result is None else "error" if result.is_error else "ok",
+            outcome=_kind(outcome),
             cache=short(arguments.get("cache")),
             scope=short(arguments.get("scope")),
             ids=() if result is None else tuple(map(short, result.ids[: limits.JOURNAL_IDS])),
@@ -171,6 +168,18 @@ def _files(disk: Disk, directory: str) -> list[str]:
 @lru_cache(maxsize=1)
 def _moment(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+
+
+def _kind(outcome: ToolResult | BaseException) -> Outcome:
+    match outcome:
+        case ToolResult():
+            return "error" if outcome.is_error else "ok"
+        case UnknownToolError():
+            return "unknown"
+        case Exception():
+            return "failed"
+        case _:
+            return "cancelled"
 
 
 def _size(result: ToolResult | None) -> int:

@@ -14,14 +14,14 @@ from starlette.types import Receive, Scope, Send
 
 from contexthall.core import limits
 from contexthall.faces.mcp.exchange import EVENTS, JSON, Exchange, RefusedMessageError
-from contexthall.faces.mcp.server import HallServer, outcome
+from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.sessions import Sessions
 from contexthall.protocol import http as rules
 from contexthall.protocol import messages
 from contexthall.protocol.current import has_envelope
 from contexthall.protocol.messages import Message, Request, Result, RpcError
 from contexthall.protocol.peer import Send as SendLine
-from contexthall.protocol.server import Begin, Call, Era, ServerRole, Stop
+from contexthall.protocol.server import Begin, Call, Era, Stop
 
 _METHODS = [(b"allow", b"DELETE, GET, POST")]
 _CANCELLED = RpcError(messages.REQUEST_CANCELLED, "Request cancelled")
@@ -110,7 +110,7 @@ class HttpEndpoint:
             raise RefusedMessageError(400, "Missing session ID")
 
     async def _open_session(self, exchange: Exchange, opening: Request) -> None:
-        client, headers = _HttpClient(self._server.role(Era.HANDSHAKE)), []
+        client, headers = _HttpClient(self._server, Era.HANDSHAKE), []
         (effect,) = client.role.receive(opening)
         assert isinstance(effect, SendLine)
         if client.role.is_initialized:
@@ -141,7 +141,7 @@ class HttpEndpoint:
         if not isinstance(message, Request):
             await exchange.conclude(b"", 202)
             return
-        client = _HttpClient(self._server.role(Era.CURRENT))
+        client = _HttpClient(self._server, Era.CURRENT)
         (effect,) = client.role.receive(message)
         if isinstance(effect, Begin):
             result = await client.run(effect.call, exchange)
@@ -184,10 +184,11 @@ class HttpEndpoint:
 class _HttpClient:
     """A client: its connection, as the protocol sees it, its calls under way, and what it has to be told."""
 
-    def __init__(self, role: ServerRole) -> None:
-        self.role = role
+    def __init__(self, server: HallServer, era: Era) -> None:
+        self.role = server.role(era)
         self.is_listening = False
-        self._calls: dict[int, asyncio.Task[Result | RpcError]] = {}
+        self._server = server
+        self._calls: dict[int, asyncio.Future[Result | RpcError]] = {}
         self._news = asyncio.Event()
         self._over = asyncio.Event()
 
@@ -198,12 +199,17 @@ class _HttpClient:
             if line := self.role.progress(call, progress, total, message):
                 await exchange.tell(line)
 
-        work = self._calls[call.ticket] = asyncio.create_task(outcome(call, report))
+        def conclude(result: Result | RpcError) -> None:
+            if not outcome.done():
+                outcome.set_result(result)
+
+        outcome = self._calls[call.ticket] = asyncio.get_running_loop().create_future()
+        begun = self._server.begin(call, report, conclude)
         try:
-            await exchange.wait(work)
-            return work.result() if work.done() and not work.cancelled() else _CANCELLED
+            await exchange.wait(outcome)
+            return outcome.result() if outcome.done() and not outcome.cancelled() else _CANCELLED
         finally:
-            work.cancel()
+            begun.cancel()
             del self._calls[call.ticket]
 
     def stop(self, ticket: int) -> None:
