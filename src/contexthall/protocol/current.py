@@ -1,7 +1,5 @@
 """The revision 2026-07-28: no handshake, but an envelope in every request, and a stamp on every result."""
 
-from collections.abc import Mapping
-
 import msgspec
 
 from contexthall.core.catalog import JsonObject
@@ -40,13 +38,13 @@ _CACHE_HINT = {"ttlMs": 60_000, "cacheScope": "private"}
 def has_envelope(params: JsonObject) -> bool:
     """Return whether a request claims to be of this era."""
     meta = params.get("_meta")
-    return isinstance(meta, Mapping) and VERSION_KEY in meta
+    return isinstance(meta, dict) and VERSION_KEY in meta
 
 
 def check_envelope(params: JsonObject) -> None:
     """Raise RpcError unless a request says in which version it is, and what its client can do."""
     meta = params.get("_meta")
-    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, Mapping) or key not in meta]
+    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
     if missing:
         raise RpcError(INVALID_PARAMS, f"`params._meta` lacks {' and '.join(f'`{key}`' for key in missing)}")
     version = params["_meta"][VERSION_KEY]

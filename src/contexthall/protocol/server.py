@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple, TypeAlias, cast
 
 from contexthall.core import limits
@@ -80,7 +81,7 @@ PlainHandler: TypeAlias = Callable[[Call], Result | Subscription]
 AsyncHandler: TypeAlias = Callable[[Call, Report], Awaitable[Result | RpcError]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Method:
     """A row of the table of methods."""
 
@@ -91,6 +92,10 @@ class Method:
     before_handshake: bool = False
     is_cacheable: bool = False
     """Whether the current era's hints about caching stand on its result."""
+
+    @cached_property
+    def is_coroutine(self) -> bool:
+        return inspect.iscoroutinefunction(self.handle)
 
     def run(self, call: Call, report: Report) -> Awaitable[Result | RpcError]:
         """Run a handler that is a coroutine."""
@@ -197,7 +202,7 @@ class ServerRole:
         ticket = self._peer.begin(request)
         try:
             call = Call(ticket, request, self._method(request), self)
-            if inspect.iscoroutinefunction(call.method.handle):
+            if call.method.is_coroutine:
                 yield Begin(call)
                 return
             result = cast("PlainHandler", call.method.handle)(call)
