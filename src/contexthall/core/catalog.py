@@ -9,9 +9,10 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, cast
+
+import msgspec
 
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, HallError, InternalError, UnknownToolError
@@ -36,8 +37,7 @@ _GREETING = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's answer: content blocks as MCP spells them, the same as structured data where declared, or an error."""
 
     content: tuple[JsonObject, ...]
@@ -90,8 +90,7 @@ class ToolResult:
         return "".join(str(block.get("text", "")) for block in self.content if block.get("type") == "text")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedResult(ToolResult):
+class FailedResult(ToolResult, frozen=True, kw_only=True):
     """The failure of another server, with what people may want to know beside what agents are told."""
 
     sentence: str
@@ -101,8 +100,7 @@ async def no_progress(progress: float, total: float | None, message: str | None)
     """Tell nobody how far a call has come."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """What the one who calls may do, as the transport knows it."""
 
     may_read: MayRead
@@ -122,8 +120,7 @@ Seek: TypeAlias = Callable[[str], Awaitable["Tool | None"]]
 READ_ONLY: JsonObject = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """One tool, declared."""
 
     name: str
@@ -131,8 +128,8 @@ class Tool:
     description: str
     input_schema: JsonObject
     output_schema: JsonObject | None = None
-    annotations: JsonObject = field(default_factory=dict)
-    refusals: Mapping[str, type[HallError]] = field(default_factory=dict)
+    annotations: JsonObject = {}
+    refusals: Mapping[str, type[HallError]] = {}
     """The coded error that a fault in an argument deserves, in the order in which arguments are judged."""
     failure: type[HallError] = InternalError
     """What is told when the tool runs out of time or fails in a way that nobody foresaw."""

@@ -7,7 +7,6 @@ can leave a part unread; what it refuses and JSON allows, a lone surrogate above
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -34,8 +33,7 @@ _VERSION = "2.0"
 _BAD_ID = "Invalid request: the id must be a string or an integer"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """A question, which is answered once."""
 
     id: Id
@@ -43,16 +41,14 @@ class Request:
     params: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(msgspec.Struct, frozen=True):
     """A message that is not answered."""
 
     method: str
     params: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """The answer to a question: a result, which is the JSON of an object, or an error."""
 
     id: Id

@@ -6,10 +6,11 @@ this, as an effect, and its result is brought back by `finish`.
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple, TypeAlias, cast
+
+import msgspec
 
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject
@@ -81,14 +82,13 @@ PlainHandler: TypeAlias = Callable[[Call], Result | Subscription]
 AsyncHandler: TypeAlias = Callable[[Call, Report], Awaitable[Result | RpcError]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Method:
+class Method(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A row of the table of methods."""
 
     name: str
     eras: frozenset[Era]
     handle: PlainHandler | AsyncHandler
-    params: shapes.Shape = field(default_factory=dict)
+    params: shapes.Shape = {}
     before_handshake: bool = False
     is_cacheable: bool = False
     """Whether the current era's hints about caching stand on its result."""
