@@ -33,7 +33,7 @@ from contexthall.protocol.client import (
     ToolsChanged,
     parsed_result,
 )
-from contexthall.protocol.messages import Response
+from contexthall.protocol.messages import Message, Response
 from contexthall.protocol.peer import Progressed, Send
 from contexthall.system.keyring import read_secret
 
@@ -265,11 +265,15 @@ class Connection:
 
     async def _listen(self, wire: Wire) -> None:
         async for message in wire.messages():
-            for effect in self._role.receive(message):
-                self._perform(effect, wire)
+            self._take(message, wire)
+            del message  # which may be long, and would be held until the next one comes
         if self._transport.process is not None:  # one that ends closes its output a moment before
             await self._transport.process.ends_within(limits.CONNECTION_GRACE_SECONDS)
         self._note_end()
+
+    def _take(self, message: Message, wire: Wire) -> None:
+        for effect in self._role.receive(message):
+            self._perform(effect, wire)
 
     def _perform(self, effect: ClientEffect, wire: Wire) -> None:
         match effect:
