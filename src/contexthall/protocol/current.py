@@ -54,14 +54,10 @@ def check_envelope(params: JsonObject) -> None:
         raise unsupported(version)
 
 
-def unsupported(version: object) -> RpcError:
-    """Return the error of a version that is not served."""
-    return RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", _supported(version))
-
-
-def no_handshake(offered: object) -> RpcError:
-    """Return the error of an `initialize` in this era."""
-    return RpcError(UNSUPPORTED_VERSION, "There is no handshake in this version", _supported(offered))
+def unsupported(version: object, message: str = "Unsupported protocol version") -> RpcError:
+    """Return the error of a version that is not served, or not so."""
+    named = {"requested": version} if isinstance(version, str) else {}
+    return RpcError(UNSUPPORTED_VERSION, message, {"supported": [VERSION], **named})
 
 
 def envelope(client: JsonObject) -> JsonObject:
@@ -88,8 +84,3 @@ def stamped(result: Result, server: JsonObject, *, is_cacheable: bool) -> Result
 def honoured(wanted: JsonObject) -> JsonObject:
     """Return what of a subscription is honoured: whatever is asked for, though not all of it ever happens."""
     return {kind: value for kind, value in wanted.items() if f"{kind}?" in LISTEN["notifications"] and value}
-
-
-def _supported(requested: object) -> JsonObject:
-    named = {"requested": requested} if isinstance(requested, str) else {}
-    return {"supported": [VERSION], **named}

@@ -152,7 +152,7 @@ class StdioConnection:
         self._send(self._role.finish(call, outcome))
 
     async def _report(self, call: Call, progress: float, total: float | None, message: str | None) -> None:
-        if line := self._role.progress(call, progress, total, message):
+        if line := self._role.report(call.ticket, progress, total, message):
             self._writer.send(line)
             await self._writer.drained()
 

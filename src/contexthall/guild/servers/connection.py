@@ -21,7 +21,7 @@ from contexthall.guild.members.manifest import KEYRING, MemberManifest
 from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import OrphanReaper
-from contexthall.guild.servers.transport import Transport, Wire
+from contexthall.guild.servers.transport import Transport, Wire, first_error
 from contexthall.protocol.client import (
     NOT_READ,
     Answered,
@@ -246,11 +246,11 @@ class Connection:
             async with self._transport.opened() as self._wire:
                 await self._converse(self._wire)
         except* MemberError as group:
-            self._fail(cast("MemberError", _first(group)))
+            self._fail(cast("MemberError", first_error(group)))
         except* (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as group:
-            self._fail_to_reach(_first(group))
+            self._fail_to_reach(first_error(group))
         except* Exception as group:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
-            self._fail(MemberError(f"the connection to the server broke: {type(_first(group)).__name__}"))
+            self._fail(MemberError(f"the connection to the server broke: {type(first_error(group)).__name__}"))
         finally:
             self._conclude()
 
@@ -373,10 +373,3 @@ class _ProgressTeller:
         await self._tell(*progressed[1:])
         while self._waiting:
             await self._tell(*self._waiting.popleft()[1:])
-
-
-def _first(group: BaseExceptionGroup[Exception]) -> Exception:
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return cast("Exception", found)
