@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from contexthall.core import limits
 from contexthall.core.activity import Activity, in_full, parse_line, short, summaries, to_line, tool_name
@@ -18,7 +19,16 @@ from contexthall.system.disk import Disk
 from contexthall.system.journal import Journal, JournalMode, read_journal
 
 KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ"
-CALL = Activity("2026-01-02T03:04:05.678Z", "codex", "context.resolve", 1.5, 12, "ok", "handbook", "", ("a.md#x",))
+CALL = Activity(
+    time="2026-01-02T03:04:05.678Z",
+    client="codex",
+    tool="context.resolve",
+    ms=1.5,
+    bytes=12,
+    outcome="ok",
+    cache="handbook",
+    ids=("a.md#x",),
+)
 
 
 def catalog_of(directory: Path, mode: JournalMode = "brief") -> Catalog:
@@ -158,7 +168,7 @@ def test_the_file_of_a_hall_that_lives_is_not_removed(tmp_path: Path, monkeypatc
 
 def test_processes_are_merged_by_time_and_bad_lines_are_counted(tmp_path: Path) -> None:
     times = ["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:01.000Z", "2026-01-01T00:00:02.000Z"]
-    first, second, third = (to_line(CALL._replace(time=each)) for each in times)
+    first, second, third = (to_line(replace(CALL, time=each)) for each in times)
     (tmp_path / "20260101T000000-1.jsonl").write_bytes(first + third + third[:20])
     (tmp_path / "20260101T000001-2.jsonl").write_bytes(b'{"v":2}\n' + second + b"\xff\n[]\n")
     (tmp_path / "20260101T000002-3.jsonl").symlink_to("/etc/passwd")
@@ -205,13 +215,13 @@ def test_calls_go_on_if_nothing_can_be_written(tmp_path: Path, caplog: pytest.Lo
 
 
 def test_what_the_calls_of_a_tool_add_up_to() -> None:
-    calls = [CALL._replace(ms=ms) for ms in (1.0, 9.0, 2.0)] + [CALL._replace(tool="a", outcome="error")]
+    calls = [replace(CALL, ms=ms) for ms in (1.0, 9.0, 2.0)] + [replace(CALL, tool="a", outcome="error")]
     found = [tuple(each) for each in summaries(calls)]
     assert found == [("context.resolve", 3, 0, 2.0, 9.0), ("a", 1, 1, 1.5, 1.5)]
 
 
 def test_a_lone_surrogate_is_no_reason_to_lose_a_line() -> None:
-    call = CALL._replace(scope="\ud800")
+    call = replace(CALL, scope="\ud800")
     assert parse_line(to_line(call).rstrip()) == call
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import asdict
 
 from contexthall.core import limits
 from contexthall.core.secrets import NAME_PATTERN, is_secret_name, may_be_key
@@ -28,13 +29,13 @@ _NAMED_VALUE = re.compile(
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-class Activity(NamedTuple):
-    """One call."""
+class Activity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="v", tag=VERSION):
+    """One call. What is empty has a default, and is left out of its line."""
 
     time: str
     """When it was begun, as RFC 3339 in UTC, to the millisecond."""
-    client: str
-    tool: str
+    client: str = ""
+    tool: str = ""
     """Empty if what was called cannot be a tool's name."""
     ms: float
     bytes: int
@@ -60,13 +61,12 @@ class ToolSummary(NamedTuple):
 
 
 def to_line(activity: Activity) -> bytes:
-    """Return a line of the journal; what is empty is left out."""
-    pairs = zip(Activity._fields, activity, strict=True)
-    kept = {"v": VERSION} | {key: value for key, value in pairs if value or key in ("ms", "bytes")}
+    """Return a line of the journal."""
     try:
-        return _ENCODED(kept) + b"\n"
+        return _ENCODED(activity) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, which json escapes
-        return json.dumps(kept).encode("ascii") + b"\n"
+        kept = {key: value for key, value in asdict(activity).items() if value or key in ("ms", "bytes")}
+        return json.dumps({"v": VERSION} | kept).encode("ascii") + b"\n"
 
 
 def parse_line(line: bytes) -> Activity | None:
@@ -79,8 +79,8 @@ def parse_line(line: bytes) -> Activity | None:
         return None
     if not isinstance(kept, dict) or kept.pop("v", None) != VERSION or not _is_sound(kept):
         return None
-    known = {key: value for key, value in kept.items() if key in Activity._fields}
-    return Activity(**{"client": "", "tool": "", **known, "ids": tuple(kept.get("ids", ()))})
+    known = {key: value for key, value in kept.items() if key in Activity.__struct_fields__}
+    return Activity(**{**known, "ids": tuple(kept.get("ids", ()))})
 
 
 def _is_sound(kept: Mapping[str, Any]) -> bool:

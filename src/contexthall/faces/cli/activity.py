@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 import click
+from msgspec.structs import asdict
 
 from contexthall.core import limits
 from contexthall.core.activity import Activity, ToolSummary, summaries
@@ -60,7 +61,7 @@ def _followed(hall: Hall) -> Iterator[list[Activity]]:
 def _print(calls: Iterable[Activity], *, as_json: bool) -> None:
     for each in calls:
         if as_json:
-            print_json(compact(each._asdict()))
+            print_json(compact(asdict(each)))
         else:
             print_data(_line(each))
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar, cast, get_args
 
 import anyio
+from msgspec.structs import asdict
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
@@ -275,7 +276,7 @@ class Api:
 
     async def _list_activity(self, _params: QueryParams) -> JsonObject:
         calls, unread = await self._in_thread(lambda: self._hall.activity(limits.JOURNAL_CALLS))
-        newest = [each._asdict() for each in reversed(calls[-limits.PAGE_CALLS :])]
+        newest = [asdict(each) for each in reversed(calls[-limits.PAGE_CALLS :])]
         return {"calls": newest, "tools": [each._asdict() for each in summaries(calls)], "unread": unread}
 
     async def _show_tool(self, params: QueryParams) -> JsonObject:
