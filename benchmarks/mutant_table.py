@@ -546,7 +546,7 @@ CHOSEN = (
         tests=("tests/contexts/test_freshness.py",),
     ),
     Mutant(
-        module="contexts/files/yaml_text.py",
+        module="contexts/files/yaml_events.py",
         old="if level + node.levels - 1 > limits.YAML_LEVELS:",
         new="if level > limits.YAML_LEVELS:",
         breaks="aliases in aliases nest without end",

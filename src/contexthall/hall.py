@@ -434,7 +434,7 @@ class Hall:
             elif name == "contexts":
                 from contexthall.contexts.capability import contexts_capability
 
-                yield contexts_capability(self.contexts, self.settings.reply).within(profile)
+                yield contexts_capability(lambda: self.contexts, self.settings.reply).within(profile)
             elif name == "guild" and self.has_guild:
                 from contexthall.guild.capability import guild_capability
 

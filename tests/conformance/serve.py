@@ -6,9 +6,9 @@ As a catalog the tools are the hall's own; as a member, they are those of a serv
 """
 
 import sys
-from dataclasses import replace
 from functools import cached_property
 
+from msgspec.structs import replace
 from tests.conformance.fixture import CHANGING_TOOL, DEFINITIONS, FAULTS, PROGRESS_TOOL, RESULTS, STEPS
 
 from contexthall.__main__ import main

@@ -1,7 +1,8 @@
 """A draft takes the place of a draft, and of nothing else."""
 
 from contexthall.contexts.files import yaml_text
-from contexthall.contexts.files.merge import derived_fields, flatten, merge
+from contexthall.contexts.files.drafted_fields import derived_fields, flatten
+from contexthall.contexts.files.merge import merge
 
 DRAFT = {"summary": "New.", "dependencies": {"internal": ["core"], "external": ["click"]}, "exports": ["def new()"]}
 

@@ -4,10 +4,12 @@ Real servers in processes of their own, through a real manager and connector; at
 """
 
 import asyncio
+import gc
 import json
 import os
 import shutil
 import threading
+import tracemalloc
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -30,6 +32,7 @@ from tests.processes import (
 )
 from tests.waiting import until, wait_until
 
+from contexthall.core.catalog import no_progress
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends, LineSplitter
 from contexthall.guild.lists.memory import Memory
@@ -564,6 +567,23 @@ async def test_results_are_passed_on_as_they_came(tmp_path: Path) -> None:
     make_member(tmp_path / "guild", "bad", "--result-file", str(tmp_path / "result"))
     async with opened(tmp_path) as manager:
         assert same(await manager.invoke_tool("bad", "echo", {}), RESULT)
+
+
+async def test_of_a_large_result_nothing_is_kept_while_the_next_one_is_awaited(tmp_path: Path) -> None:
+    large = 8_000_000
+    (tmp_path / "result").write_text(json.dumps({"content": [{"type": "text", "text": "x" * large}]}))
+    make_member(tmp_path / "guild", "bad", "--result-file", str(tmp_path / "result"))
+    async with opened(tmp_path) as manager:
+        await manager.invoke_raw("bad", "echo", {}, no_progress)
+        tracemalloc.start()
+        try:
+            size = len(await manager.invoke_raw("bad", "echo", {}, no_progress))
+            await asyncio.sleep(0)  # the event loop itself holds what it is just telling
+            assert size > large
+            gc.collect()
+            assert tracemalloc.get_traced_memory()[0] < large // 2
+        finally:
+            tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import json
 import os
 import re
@@ -24,7 +25,16 @@ from contexthall.system.disk import Disk
 from contexthall.system.journal import Journal, JournalMode, read_journal
 
 KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ"
-CALL = Activity("2026-01-02T03:04:05.678Z", "codex", "context.resolve", 1.5, 12, "ok", "handbook", "", ("a.md#x",))
+CALL = Activity(
+    time="2026-01-02T03:04:05.678Z",
+    client="codex",
+    tool="context.resolve",
+    ms=1.5,
+    bytes=12,
+    outcome="ok",
+    cache="handbook",
+    ids=("a.md#x",),
+)
 
 
 def catalog_of(directory: Path, mode: JournalMode = "brief", original: JsonObject | None = None) -> Catalog:
@@ -171,7 +181,8 @@ def test_what_outlives_a_call_does_not_keep_its_answer(tmp_path: Path) -> None:
     catalog.journal = Journal(Disk(), str(tmp_path / "state" / "activity"))
     assert call(catalog, text="y").text == "x" * 1000
     (note,) = (each for each in left[0].values() if isinstance(each, CallNote))
-    assert note.result is None
+    held = [each for each in gc.get_referents(note) if isinstance(each, ToolResult) or each == {"text": "y"}]
+    assert held == []
 
 
 def test_credentials_in_names_are_withheld(tmp_path: Path) -> None:

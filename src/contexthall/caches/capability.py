@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
+
+from msgspec.structs import replace
 
 from contexthall.caches.library import DEFAULT_BUDGET, Library
 from contexthall.caches.model.items import on_one_line

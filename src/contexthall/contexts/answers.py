@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 from contexthall.contexts.brief.rule_files import RuleFile
 from contexthall.contexts.files.claims import JudgedCitation
 from contexthall.contexts.freshness.drift import DRIFTS, NO_DRIFT, Drift
-from contexthall.contexts.freshness.verdict import FRESH, STALE
+from contexthall.contexts.freshness.states import FRESH, STALE
 from contexthall.contexts.scan.directories import ROOT, UNREADABLE, Census
 from contexthall.core import limits
 from contexthall.core.errors import (

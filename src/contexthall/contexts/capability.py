@@ -1,13 +1,15 @@
-"""The tools that agents see of the contexts, declared."""
+"""The tools that agents see of the contexts, declared.
+
+The room itself is loaded with the first call: it takes as long as a sixth of a server's start.
+"""
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from contexthall.contexts.answers import ContextListing, ContextReading, FreshnessReport, failed_listing, sentence
-from contexthall.contexts.brief.brief import ReplyFormat
+from contexthall.contexts.brief.brief import DEFAULT_BUDGET, ReplyFormat
 from contexthall.contexts.files.schema import FILTERABLE
-from contexthall.contexts.project import DEFAULT_BUDGET, MISSING, STATES, Project, Projects, Selection
+from contexthall.contexts.freshness.states import MISSING, STATES
 from contexthall.core import limits
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult, budget_as_number
 from contexthall.core.errors import InvalidBudgetError, ScopeError
@@ -16,7 +18,12 @@ from contexthall.core.text import quoted
 from contexthall.core.tokens import LARGEST_BUDGET
 from contexthall.core.wire import compact, replace_lone_surrogates
 
-Answer: TypeAlias = Callable[[Project | None, str, JsonObject], ContextListing | FreshnessReport | ContextReading]
+if TYPE_CHECKING:
+    from contexthall.contexts.answers import ContextListing, ContextReading, FreshnessReport
+    from contexthall.contexts.project import Project, Projects
+
+OpenProjects: TypeAlias = "Callable[[], Projects]"
+Answer: TypeAlias = "Callable[[Project | None, str, JsonObject], ContextListing | FreshnessReport | ContextReading]"
 """From a project, None if the caller may not read it, its root as it was named, and arguments."""
 
 GUIDANCE = (
@@ -88,8 +95,8 @@ BRIEF_INPUT: JsonObject = {
 }
 
 
-def contexts_capability(projects: Projects, reply: ReplyFormat = "json") -> Capability:
-    """Offer `projects` to agents; `reply` is the form of briefs where nobody asks for one."""
+def contexts_capability(projects: OpenProjects, reply: ReplyFormat = "json") -> Capability:
+    """Offer the projects that `projects` opens to agents; `reply` is the form of briefs where nobody asks for one."""
     tools = (
         Tool(
             name="context.brief",
@@ -150,20 +157,22 @@ def contexts_capability(projects: Projects, reply: ReplyFormat = "json") -> Capa
     return Capability("contexts", guidance=GUIDANCE, tools=tools)
 
 
-def _run(projects: Projects, answer: Answer, arguments: JsonObject, caller: Caller) -> ToolResult:
+def _run(open_projects: OpenProjects, answer: Answer, arguments: JsonObject, caller: Caller) -> ToolResult:
     """Answer from the project that is named."""
     for name, value in arguments.items():
         # No path is longer, and an answer repeats what was asked, more than once.
         if isinstance(value, str) and len(value) > limits.PATH_CHARACTERS:
             complaint = f"Invalid argument {quoted(name)}: longer than {limits.PATH_CHARACTERS} characters"
             return ToolResult.of_text(complaint, is_error=True)
+    projects = open_projects()
     root = projects.root_of(native(replace_lone_surrogates(arguments["path"])) if "path" in arguments else None)
     told = answer(projects.open(root, caller.may_read), root, arguments).to_json()
     # A context that was read is an answer, even if its freshness could not be told.
     return ToolResult.of_text(compact(told), is_error="error" in told and "context" not in told)
 
 
-def _brief(projects: Projects, reply: ReplyFormat, arguments: JsonObject, caller: Caller) -> ToolResult:
+def _brief(open_projects: OpenProjects, reply: ReplyFormat, arguments: JsonObject, caller: Caller) -> ToolResult:
+    projects = open_projects()
     path, form = native(replace_lone_surrogates(arguments["path"])), arguments.get("format", reply)
     try:
         project = None if len(path) > limits.PATH_CHARACTERS else projects.open(projects.home, caller.may_read)
@@ -171,12 +180,16 @@ def _brief(projects: Projects, reply: ReplyFormat, arguments: JsonObject, caller
     except ScopeError:
         found = None
     if found is None:
+        from contexthall.contexts.answers import sentence  # noqa: PLC0415 - as said above
+
         told = {"path": path[: limits.COMPLAINT_CHARACTERS], "error": sentence(ScopeError(), path)}
         return ToolResult.of_text(compact(told), is_error=True)
     return ToolResult.of_text(found.render(form))
 
 
-def _list(project: Project | None, root: str, arguments: JsonObject) -> ContextListing:
+def _list(project: "Project | None", root: str, arguments: JsonObject) -> "ContextListing":
+    from contexthall.contexts.answers import Selection, failed_listing  # noqa: PLC0415 - as said above
+
     if project is None:
         return failed_listing(root)
     under = replace_lone_surrogates(arguments["under"]) if "under" in arguments else None
@@ -193,14 +206,18 @@ def _list(project: Project | None, root: str, arguments: JsonObject) -> ContextL
     return project.list_contexts(selection)
 
 
-def _check(project: Project | None, _root: str, arguments: JsonObject) -> FreshnessReport:
+def _check(project: "Project | None", _root: str, arguments: JsonObject) -> "FreshnessReport":
+    from contexthall.contexts.answers import FreshnessReport, sentence  # noqa: PLC0415 - as said above
+
     scope = replace_lone_surrogates(arguments["scope"])
     if project is None:
         return FreshnessReport(scope, MISSING, error=sentence(ScopeError(), scope))
     return project.check_freshness(scope)
 
 
-def _query(project: Project | None, _root: str, arguments: JsonObject) -> ContextReading:
+def _query(project: "Project | None", _root: str, arguments: JsonObject) -> "ContextReading":
+    from contexthall.contexts.answers import ContextReading, sentence  # noqa: PLC0415 - as said above
+
     scope = replace_lone_surrogates(arguments["scope"])
     if project is None:
         return ContextReading(scope, error=sentence(ScopeError(), scope))

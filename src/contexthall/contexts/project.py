@@ -45,11 +45,8 @@ from contexthall.contexts.freshness.drift import (
 )
 from contexthall.contexts.freshness.heads import FAULTS, Head, SecondReader, read_context_of, read_head
 from contexthall.contexts.freshness.ledger import Ledger
+from contexthall.contexts.freshness.states import FRESH, MISSING, STALE, STATES
 from contexthall.contexts.freshness.verdict import (
-    FRESH,
-    MISSING,
-    STALE,
-    STATES,
     Verdict,
     add_up,
     changes,

@@ -9,11 +9,12 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, cast
+
+import msgspec
 
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, HallError, InternalError, UnknownToolError
@@ -38,8 +39,7 @@ _GREETING = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's answer: content blocks as MCP spells them, the same as structured data where declared, or an error."""
 
     content: tuple[JsonObject, ...]
@@ -92,8 +92,7 @@ class ToolResult:
         return "".join(str(block.get("text", "")) for block in self.content if block.get("type") == "text")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedResult(ToolResult):
+class FailedResult(ToolResult, frozen=True, kw_only=True):
     """The failure of another server, with what people may want to know beside what agents are told."""
 
     sentence: str
@@ -103,8 +102,7 @@ async def no_progress(progress: float, total: float | None, message: str | None)
     """Tell nobody how far a call has come."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """What the one who calls may do, as the transport knows it."""
 
     may_read: MayRead
@@ -124,8 +122,7 @@ Seek: TypeAlias = Callable[[str], Awaitable["Tool | None"]]
 READ_ONLY: JsonObject = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """One tool, declared."""
 
     name: str
@@ -133,8 +130,8 @@ class Tool:
     description: str
     input_schema: JsonObject
     output_schema: JsonObject | None = None
-    annotations: JsonObject = field(default_factory=dict)
-    refusals: Mapping[str, type[HallError]] = field(default_factory=dict)
+    annotations: JsonObject = {}
+    refusals: Mapping[str, type[HallError]] = {}
     """The coded error that a fault in an argument deserves, in the order in which arguments are judged."""
     failure: type[HallError] = InternalError
     """What is told when the tool runs out of time or fails in a way that nobody foresaw."""
@@ -247,12 +244,13 @@ def budget_as_number(arguments: JsonObject) -> JsonObject:
 class CallNote:
     """What a journal is told of a call."""
 
-    result: ToolResult | None = None
-    """None as long as there is none."""
     is_own: bool = False
     """Whether the tool is the hall's own: only then does the journal know what its arguments mean."""
     passed_on_to: str = ""
     """The tool that is called in place of the one that the agent named."""
+
+    def end(self, outcome: ToolResult | BaseException) -> None:
+        """Take note of how the call ended. This one is kept nowhere."""
 
 
 _under_way: ContextVar[CallNote | None] = ContextVar("under_way", default=None)
@@ -267,7 +265,31 @@ def note_passed_on(tool: str) -> None:
 class CallJournal(Protocol):
     """Keeps a record of calls."""
 
-    def calling(self, tool: str, arguments: JsonObject, client: str, /) -> AbstractContextManager[CallNote]: ...
+    def begin(self, tool: str, arguments: JsonObject, client: str, /) -> CallNote:
+        """Take note of a call; what is returned has to be told how it ended."""
+        ...
+
+
+class PlainCall(NamedTuple):
+    """A call of a tool that is a plain function, for a face that has threads of its own."""
+
+    catalog: "Catalog"
+    tool: Tool
+    arguments: JsonObject
+    caller: Caller
+    note: CallNote
+
+    def run(self) -> ToolResult:
+        """Run the tool. Judging takes its time with large arguments, so it is done where the work is."""
+        return self.catalog.refusal_of(self.tool, self.arguments) or cast("PlainRun", self.tool.run)(
+            self.arguments, self.caller
+        )
+
+    def conclude(self, outcome: ToolResult | BaseException) -> ToolResult:
+        """Return the result, once there is an outcome: every failure is one."""
+        result = failed(self.tool, outcome) if isinstance(outcome, Exception) else outcome
+        self.note.end(result)
+        return cast("ToolResult", result)
 
 
 class Catalog:
@@ -316,39 +338,42 @@ class Catalog:
         `run_plain` is how the face runs a tool that is a plain function, in a worker thread for example; a TimeoutError
         from it is a time-out of the tool.
         """
-        if self.journal is None:
-            return await self.run(await self.find(name), arguments, caller, run_plain=run_plain)
-        with self.journal.calling(name, arguments, caller.client) as note:
-            _under_way.set(note)
+        note = self._begin(name, arguments, caller)
+        _under_way.set(note)
+        try:
             tool = await self.find(name)
             note.is_own = tool.original is None
-            note.result = await self.run(tool, arguments, caller, run_plain=run_plain)
-            return note.result
+            result = await self.run(tool, arguments, caller, run_plain=run_plain)
+        except BaseException as error:
+            note.end(error)
+            raise
+        note.end(result)
+        return result
+
+    def plain_call(self, name: str, arguments: JsonObject, caller: Caller) -> PlainCall | None:
+        """Begin a call of a tool that is a plain function; None for any other, which is for `call`."""
+        tool = self._tools.get(name)
+        if tool is None or inspect.iscoroutinefunction(tool.run):
+            return None
+        note = self._begin(name, arguments, caller)
+        note.is_own = tool.original is None
+        return PlainCall(self, tool, tool.accept(arguments), caller, note)
 
     async def run(
         self, tool: Tool, arguments: JsonObject, caller: Caller, *, run_plain: RunPlain | None = None
     ) -> ToolResult:
         """Call a tool that was found; every failure is a result."""
-        arguments = tool.accept(arguments)
-
-        def run_here() -> ToolResult:
-            # Judging takes its time with large arguments, so it is done where the work is.
-            return self._refuse(tool, arguments) or cast("PlainRun", tool.run)(arguments, caller)
-
+        call = PlainCall(self, tool, tool.accept(arguments), caller, CallNote())
         try:
             if inspect.iscoroutinefunction(tool.run):
-                return self._refuse(tool, arguments) or await cast("AsyncRun", tool.run)(arguments, caller)
-            return await run_plain(run_here) if run_plain is not None else run_here()
-        except HallError as error:
-            # What the caller did wrong is the caller's to know; what the system refused, somebody must look into.
-            logger.log(logging.WARNING if isinstance(error, DiskError) else logging.INFO, "%s: %s", tool.name, error)
-            return ToolResult.of_error(error)
-        except TimeoutError:
-            logger.warning("%s: out of time", tool.name)
-            return ToolResult.of_error(tool.failure())
-        except Exception:
-            logger.exception("%s: failed", tool.name)
-            return ToolResult.of_error(tool.failure())
+                refused = self.refusal_of(tool, call.arguments)
+                return refused or await cast("AsyncRun", tool.run)(call.arguments, caller)
+            return await run_plain(call.run) if run_plain is not None else call.run()
+        except Exception as error:  # noqa: BLE001 - whatever it is becomes a result
+            return failed(tool, error)
+
+    def _begin(self, name: str, arguments: JsonObject, caller: Caller) -> CallNote:
+        return CallNote() if self.journal is None else self.journal.begin(name, arguments, caller.client)
 
     def _collect(self) -> None:
         tools = [tool for capability in self._capabilities for tool in (*capability.tools, *capability.unlisted)]
@@ -358,7 +383,7 @@ class Catalog:
         self._tools = by_name
         self._checks: dict[str, ArgumentCheck] = {}
 
-    def _refuse(self, tool: Tool, arguments: JsonObject) -> ToolResult | None:
+    def refusal_of(self, tool: Tool, arguments: JsonObject) -> ToolResult | None:
         """Return what is wrong with `arguments`, if anything is; those of another server's tool are its to judge."""
         if tool.original is not None:
             return None
@@ -371,6 +396,19 @@ class Catalog:
             if argument in blamed or (isinstance(value, str) and len(value) > limits.QUERY_CHARACTERS):
                 return ToolResult.of_error(error())
         return ToolResult.of_text(complaint, is_error=True) if complaint else None
+
+
+def failed(tool: Tool, error: Exception) -> ToolResult:
+    """Return what is answered in the place of a result."""
+    if isinstance(error, HallError):
+        # What the caller did wrong is the caller's to know; what the system refused, somebody must look into.
+        logger.log(logging.WARNING if isinstance(error, DiskError) else logging.INFO, "%s: %s", tool.name, error)
+        return ToolResult.of_error(error)
+    if isinstance(error, TimeoutError):
+        logger.warning("%s: out of time", tool.name)
+    else:
+        logger.error("%s: failed", tool.name, exc_info=error)
+    return ToolResult.of_error(tool.failure())
 
 
 def _check_of(schema: JsonObject) -> "ArgumentCheck":

@@ -515,6 +515,10 @@ TOOL_THREADS: Final = 8
 """For native tools: so many for agents, and so many for pages."""
 TOOL_THREAD_SECONDS: Final = 0.01
 """That a call waits for a busy thread before one more is started: of many small calls, few threads do more."""
+TOOL_MOMENT_SECONDS: Final = 0.005
+"""That the event loop waits for small calls of native tools: as long as Python lets one thread keep others waiting."""
+UNCOLLECTED_OBJECTS: Final = 20_000
+"""New ones, until the garbage collector looks for cycles: calls leave none, and looking at every tenth call is slow."""
 UNKNOWN_TOOL_CHARACTERS: Final = 1000
 """Of a tool's name that nobody knows, in the error about it."""
 SUBSCRIPTIONS: Final = 100

@@ -21,9 +21,12 @@ _STEPS = bytes.maketrans(b"[{]}", b"\2\2\0\0")
 _SURELY_FLAT = 20
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def compact(value: object) -> str:
     """Spell `value` on one line: no spaces, non-ASCII as it is, only quotes, backslashes and controls escaped."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _COMPACT.encode(value)
 
 
 def pretty(value: object) -> str:
@@ -140,7 +143,7 @@ _FINITE_DECODER = json.JSONDecoder(parse_int=_finite, parse_float=_finite, parse
 
 def has_too_many_values(data: bytes, most: int = limits.JSON_VALUES) -> bool:
     """Return whether `data` holds more than `most` values; what stands in strings does not count."""
-    if sum(map(data.count, _MARKS)) <= most:
+    if len(data) <= most or sum(map(data.count, _MARKS)) <= most:
         return False
     marks = 0
     for seen, found in enumerate(_STRING_OR_MARK.finditer(data)):

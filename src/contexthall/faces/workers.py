@@ -3,30 +3,54 @@
 A caller that gives up, or runs out of time, is let go at once; its thread cannot be. So the thread keeps its place
 until it has really ended: otherwise calls that are cancelled as fast as they come would start threads without end.
 
-The event loop is woken once for all results that are there by then, which `ThreadPoolExecutor` does for each: with many
-calls under way, that was half of the time of a small one.
+Calls that come together are handed over together, and if the threads were idle, the event loop waits a moment for all
+of them: small ones are done by then. Otherwise it is woken once for all results that are there. To wake it for each, as
+`ThreadPoolExecutor` does, and to compete with the threads for the interpreter was most of the time of a small call.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
-from queue import SimpleQueue
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from contexthall.core import limits
 
 T = TypeVar("T")
+OnDone: TypeAlias = Callable[[Any, BaseException | None], None]
+"""Told the value, or the error in its place."""
 
 
-class _Job(NamedTuple):
-    work: Callable[[], Any]
-    outcome: asyncio.Future[Any]
-    loop: asyncio.AbstractEventLoop
+class Job:
+    """A function that waits for a thread, or is run by one; its outcome is told once, in the event loop."""
+
+    __slots__ = ("_deadline", "_on_done", "is_over", "loop", "work")
+
+    def __init__(self, work: Callable[[], Any], on_done: OnDone, loop: asyncio.AbstractEventLoop) -> None:
+        self.work = work
+        self.loop = loop
+        self.is_over = False
+        self._on_done = on_done
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def end(self, value: object, error: BaseException | None) -> None:
+        if not self.is_over:
+            self.is_over = True
+            if self._deadline is not None:
+                self._deadline.cancel()
+            self._on_done(value, error)
+
+    def end_within(self, seconds: float) -> None:
+        self._deadline = self.loop.call_later(seconds, self.end, None, TimeoutError())
+
+    def cancel(self) -> None:
+        """Wait for it no longer."""
+        self.end(None, asyncio.CancelledError())
 
 
-_Queue: TypeAlias = "SimpleQueue[_Job | None]"
+_Queue: TypeAlias = "SimpleQueue[Job | None]"
 
 
 class Workers:
@@ -36,25 +60,67 @@ class Workers:
         self._timeout_seconds = timeout_seconds
         self._most = most
         self._threads = 0
-        self._is_looking = False
+        self._is_looking = self._is_collecting = False
+        self._next: list[Job] = []
+        """What has come since the last hand-over."""
         self._jobs: _Queue = SimpleQueue()
         self._results = _Results()
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread; TimeoutError if no thread was free in time, or it took too long."""
-        loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[T] = loop.create_future()
-        deadline = loop.call_later(self._timeout_seconds, _run_out_of_time, outcome)
-        self._results.awaited += 1
-        self._jobs.put(_Job(work, outcome, loop))
-        if not self._threads:
-            self._start_thread()
-        elif self._results.awaited > self._threads:
-            self._start_thread_later(loop)
+        outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def settle(value: T, error: BaseException | None) -> None:
+            if outcome.done():  # nobody waits for it any more
+                return
+            if error is None:
+                outcome.set_result(value)
+            else:
+                outcome.set_exception(error)
+
+        job = self.start(work, settle)
         try:
             return await outcome
         finally:
-            deadline.cancel()
+            job.cancel()
+
+    def start(self, work: Callable[[], T], on_done: OnDone) -> Job:
+        """Do the same without a coroutine."""
+        loop = asyncio.get_running_loop()
+        if not self._threads:
+            self._start_thread()
+        if not self._next and not self._is_collecting:
+            loop.call_soon(self._hand_over)
+        job = Job(work, on_done, loop)
+        self._next.append(job)
+        return job
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Hand over at the end of this, and at once, what is started in it."""
+        self._is_collecting = True
+        try:
+            yield
+        finally:
+            self._is_collecting = False
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give the threads what has come; a call that is not done in a moment gets its deadline."""
+        if not self._next:
+            return
+        jobs, self._next = self._next, []
+        was_idle = not self._results.awaited
+        self._results.awaited += len(jobs)
+        for job in jobs:
+            self._jobs.put(job)
+        if was_idle:
+            self._results.wait(limits.TOOL_MOMENT_SECONDS)
+        for job in jobs:
+            if not job.is_over:
+                job.end_within(self._timeout_seconds)
+        if self._results.awaited > self._threads:
+            self._start_thread_later(jobs[0].loop)
 
     def _start_thread(self) -> None:
         self._threads += 1
@@ -83,14 +149,28 @@ class _Results:
     def __init__(self) -> None:
         self.awaited = 0
         """How many jobs are waiting or under way, known to the event loop alone."""
-        self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._done: deque[tuple[Job, Any, BaseException | None]] = deque()
         self._is_announced = False
+        self._is_waited_for = False
+        self._all_done: SimpleQueue[None] = SimpleQueue()
 
-    def put(self, job: _Job, value: object, error: BaseException | None) -> None:
+    def wait(self, seconds: float) -> None:
+        """Let the threads work until everything is done, but not for longer than that."""
+        self._all_done = SimpleQueue()
+        self._is_waited_for = True
+        with suppress(Empty):
+            self._all_done.get(timeout=seconds)
+        self._is_waited_for = False
+        self._take()
+
+    def put(self, job: Job, value: object, error: BaseException | None) -> None:
         """Bring a result, from a thread."""
-        self._done.append((job.outcome, value, error))
+        self._done.append((job, value, error))
         # In this order: what is put while the event loop takes results is taken, or announced anew.
-        if not self._is_announced:
+        if self._is_waited_for:
+            if len(self._done) >= self.awaited:
+                self._all_done.put(None)
+        elif not self._is_announced:
             self._is_announced = True
             try:
                 job.loop.call_soon_threadsafe(self._take)
@@ -100,21 +180,16 @@ class _Results:
     def _take(self) -> None:
         self._is_announced = False
         while self._done:
-            outcome, value, error = self._done.popleft()
+            job, value, error = self._done.popleft()
             self.awaited -= 1
-            if outcome.done():
-                continue  # nobody waits for it any more
-            if error is None:
-                outcome.set_result(value)
-            else:
-                outcome.set_exception(error)
+            job.end(value, error)
 
 
 def _work(jobs: _Queue, results: _Results) -> None:
     while (job := jobs.get()) is not None:
         value: object = None
         error: BaseException | None = None
-        if not job.outcome.done():
+        if not job.is_over:
             try:
                 value = job.work()
             except StopIteration:  # which no future carries
@@ -123,8 +198,3 @@ def _work(jobs: _Queue, results: _Results) -> None:
                 error = raised
         results.put(job, value, error)
         del job, value, error  # held by nobody while this thread waits
-
-
-def _run_out_of_time(outcome: asyncio.Future[Any]) -> None:
-    with suppress(asyncio.InvalidStateError):
-        outcome.set_exception(TimeoutError())

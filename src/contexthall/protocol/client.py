@@ -21,8 +21,10 @@ from contexthall.protocol.messages import (
     Request,
     Response,
     RpcError,
+    error_line,
     notification_line,
     parse,
+    result_line,
     spell,
     top_level,
 )
@@ -70,32 +72,28 @@ class ToolsChanged(NamedTuple):
 ClientEffect: TypeAlias = Send | Ready | Refused | Answered | Progressed | ToolsChanged
 
 
-class ClientRole:
+class ClientRole(Peer):
     """One connection, as its client sees it."""
 
     def __init__(self, info: JsonObject) -> None:
+        super().__init__()
         self.state = ClientState.OFFERING
         self.version = ""
         """The one that was agreed on."""
         self.offers_tools = True
         self._info = info
-        self._peer = Peer()
         self._meta: JsonObject = {}
         self._opening = self._listening = 0
 
     def open(self) -> bytes:
         """Return the line that opens the connection."""
-        self._opening, line = self._peer.ask("initialize", handshake.offer(self._info))
+        self._opening, line = self.ask("initialize", handshake.offer(self._info))
         return line
 
     def ask(self, method: str, params: JsonObject, *, wants_progress: bool = False) -> tuple[int, bytes]:
         """Open a request; return its id, and the line that asks."""
         enveloped = {**params, "_meta": {**params.get("_meta", {}), **self._meta}} if self._meta else params
-        return self._peer.ask(method, enveloped, wants_progress=wants_progress)
-
-    def abandon(self, request_id: int, reason: str) -> bytes:
-        """Stop waiting for an answer; return the line that says so, none if the answer has come."""
-        return self._peer.abandon(request_id, reason)
+        return super().ask(method, enveloped, wants_progress=wants_progress)
 
     def receive(self, message: Message) -> Iterator[ClientEffect]:
         """Take a message; give what has to be done about it."""
@@ -105,19 +103,18 @@ class ClientRole:
             case Notification(method, params):
                 if method == _TOOLS_CHANGED:
                     yield ToolsChanged()
-                elif method == "notifications/progress" and (progressed := self._peer.progressed(params)):
+                elif method == "notifications/progress" and (progressed := self.progressed(params)):
                     yield progressed
-            case Response(request_id) if self._peer.settle(message):
+            case Response(request_id) if self.settle(message):
                 if request_id == self._opening:
                     yield from self._go_on(message)
                 elif request_id != self._listening:
                     yield Answered(self._checked(message))
 
     def _answer(self, request: Request) -> bytes:
-        ticket = self._peer.begin(request)
         if request.method == "ping":
-            return self._peer.answer(ticket, {})
-        return self._peer.refuse(ticket, RpcError(METHOD_NOT_FOUND, "Method not found", request.method))
+            return result_line(request.id, {})
+        return error_line(request.id, RpcError(METHOD_NOT_FOUND, "Method not found", request.method).to_json())
 
     def _checked(self, response: Response) -> Response:
         """Return an answer, but for one that wants more of its client than the hall can give."""

@@ -1,7 +1,5 @@
 """The revision 2026-07-28: no handshake, but an envelope in every request, and a stamp on every result."""
 
-from collections.abc import Mapping
-
 import msgspec
 
 from contexthall.core.catalog import JsonObject
@@ -40,13 +38,13 @@ _CACHE_HINT = {"ttlMs": 60_000, "cacheScope": "private"}
 def has_envelope(params: JsonObject) -> bool:
     """Return whether a request claims to be of this era."""
     meta = params.get("_meta")
-    return isinstance(meta, Mapping) and VERSION_KEY in meta
+    return isinstance(meta, dict) and VERSION_KEY in meta
 
 
 def check_envelope(params: JsonObject) -> None:
     """Raise RpcError unless a request says in which version it is, and what its client can do."""
     meta = params.get("_meta")
-    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, Mapping) or key not in meta]
+    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
     if missing:
         raise RpcError(INVALID_PARAMS, f"`params._meta` lacks {' and '.join(f'`{key}`' for key in missing)}")
     version = params["_meta"][VERSION_KEY]
@@ -56,14 +54,10 @@ def check_envelope(params: JsonObject) -> None:
         raise unsupported(version)
 
 
-def unsupported(version: object) -> RpcError:
-    """Return the error of a version that is not served."""
-    return RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", _supported(version))
-
-
-def no_handshake(offered: object) -> RpcError:
-    """Return the error of an `initialize` in this era."""
-    return RpcError(UNSUPPORTED_VERSION, "There is no handshake in this version", _supported(offered))
+def unsupported(version: object, message: str = "Unsupported protocol version") -> RpcError:
+    """Return the error of a version that is not served, or not so."""
+    named = {"requested": version} if isinstance(version, str) else {}
+    return RpcError(UNSUPPORTED_VERSION, message, {"supported": [VERSION], **named})
 
 
 def envelope(client: JsonObject) -> JsonObject:
@@ -90,8 +84,3 @@ def stamped(result: Result, server: JsonObject, *, is_cacheable: bool) -> Result
 def honoured(wanted: JsonObject) -> JsonObject:
     """Return what of a subscription is honoured: whatever is asked for, though not all of it ever happens."""
     return {kind: value for kind, value in wanted.items() if f"{kind}?" in LISTEN["notifications"] and value}
-
-
-def _supported(requested: object) -> JsonObject:
-    named = {"requested": requested} if isinstance(requested, str) else {}
-    return {"supported": [VERSION], **named}

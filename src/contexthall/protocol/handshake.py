@@ -9,11 +9,6 @@ LATEST = VERSIONS[-1]
 INITIALIZE: Shape = {"protocolVersion": str, "capabilities": dict, "clientInfo": {"name": str, "version": str}}
 
 
-def agreed_version(offered: str) -> str:
-    """Return the version that a server answers an offer with."""
-    return offered if offered in VERSIONS else LATEST
-
-
 def offer(client: JsonObject) -> JsonObject:
     """Return what a client says first."""
     return {"protocolVersion": LATEST, "capabilities": {}, "clientInfo": client}
@@ -22,7 +17,7 @@ def offer(client: JsonObject) -> JsonObject:
 def greeting(offered: str, server: JsonObject, capabilities: JsonObject, instructions: str) -> JsonObject:
     """Return what a server answers to that."""
     return {
-        "protocolVersion": agreed_version(offered),
+        "protocolVersion": offered if offered in VERSIONS else LATEST,
         "capabilities": capabilities,
         "serverInfo": server,
         "instructions": instructions,

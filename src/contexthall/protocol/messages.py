@@ -7,7 +7,6 @@ can leave a part unread; what it refuses and JSON allows, a lone surrogate above
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -34,8 +33,7 @@ _VERSION = "2.0"
 _BAD_ID = "Invalid request: the id must be a string or an integer"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """A question, which is answered once."""
 
     id: Id
@@ -43,16 +41,14 @@ class Request:
     params: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(msgspec.Struct, frozen=True):
     """A message that is not answered."""
 
     method: str
     params: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """The answer to a question: a result, which is the JSON of an object, or an error."""
 
     id: Id
@@ -187,27 +183,28 @@ def _message(value: object, result_bytes: Callable[[Any], bytes]) -> Message:
     if isinstance(value, list):
         raise MalformedMessageError(INVALID_REQUEST, "Batches are not supported")
     if not isinstance(value, dict):
-        raise MalformedMessageError(INVALID_REQUEST, "Invalid request")
+        raise _invalid()
     request_id = value.get("id")
     known_id = cast("Id", request_id) if is_id(request_id) else None
-    invalid = MalformedMessageError(INVALID_REQUEST, "Invalid request", known_id)
     if value.get("jsonrpc") != _VERSION:
-        raise invalid
-    if "method" in value:
-        method, params = value["method"], value.get("params")
-        if not isinstance(method, str) or not isinstance(params, dict | None):
-            raise invalid
-        if "id" not in value:
-            return Notification(method, params or {})
-        if known_id is None:
-            raise MalformedMessageError(INVALID_REQUEST, _BAD_ID)
-        return Request(known_id, method, params or {})
-    return _response(value, known_id, result_bytes, invalid)
+        raise _invalid(known_id)
+    if "method" not in value:
+        return _response(value, known_id, result_bytes)
+    method, params = value["method"], value.get("params")
+    if not isinstance(method, str) or not isinstance(params, dict | None):
+        raise _invalid(known_id)
+    if "id" not in value:
+        return Notification(method, params or {})
+    if known_id is None:
+        raise MalformedMessageError(INVALID_REQUEST, _BAD_ID)
+    return Request(known_id, method, params or {})
 
 
-def _response(
-    value: dict[str, Any], known_id: Id | None, result_bytes: Callable[[Any], bytes], invalid: RpcError
-) -> Response:
+def _invalid(request_id: Id | None = None) -> MalformedMessageError:
+    return MalformedMessageError(INVALID_REQUEST, "Invalid request", request_id)
+
+
+def _response(value: dict[str, Any], known_id: Id | None, result_bytes: Callable[[Any], bytes]) -> Response:
     error = value.get("error")
     if "result" in value and known_id is not None:
         spelt = result_bytes(value["result"])
@@ -215,7 +212,7 @@ def _response(
             return Response(known_id, spelt)
     elif known_id is not None and isinstance(error, dict) and _is_error(error):
         return Response(known_id, error=error)
-    raise invalid
+    raise _invalid(known_id)
 
 
 def _is_error(error: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ go out; the clock and the connection belong to whoever drives this.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import count
 from typing import Any, NamedTuple, cast
 
@@ -50,7 +50,6 @@ class Peer:
     def __init__(self) -> None:
         self._tickets = count(1)
         self._theirs: dict[int, Request] = {}
-        self._tickets_of: dict[Id, list[int]] = {}
         self._ids = count(1)
         self._ours: set[int] = set()
 
@@ -64,27 +63,29 @@ class Peer:
         """Take a request; return its ticket."""
         ticket = next(self._tickets)
         self._theirs[ticket] = request
-        self._tickets_of.setdefault(request.id, []).append(ticket)
         return ticket
 
     def is_open(self, request_id: Id) -> bool:
         """Return whether a request of that id waits for its answer."""
-        return request_id in self._tickets_of
+        return any(request.id == request_id for request in self._theirs.values())
 
     def cancel(self, request_id: Id) -> tuple[int, ...]:
         """Forget the requests of that id; return their tickets, whose answers nobody wants any more."""
-        tickets = tuple(self._tickets_of.get(request_id, ()))
+        tickets = tuple(ticket for ticket, request in self._theirs.items() if request.id == request_id)
         for ticket in tickets:
-            self._close(ticket)
+            del self._theirs[ticket]
         return tickets
 
-    def answer(self, ticket: int, result: Result) -> bytes:
+    def answer(self, ticket: int, result: Result | RpcError) -> bytes:
         """Return the line that answers a request; none if it was cancelled or answered already."""
-        return self._concluded(ticket, lambda request_id: result_line(request_id, result))
-
-    def refuse(self, ticket: int, error: RpcError) -> bytes:
-        """Return the line that answers a request with an error; none if it was cancelled or answered already."""
-        return self._concluded(ticket, lambda request_id: error_line(request_id, error.to_json()))
+        if (request := self._theirs.get(ticket)) is None:
+            return b""
+        if isinstance(result, RpcError):
+            line = error_line(request.id, result.to_json())
+        else:
+            line = result_line(request.id, result)
+        del self._theirs[ticket]  # not before: a request whose answer cannot be spelt is still open
+        return line
 
     def report(self, ticket: int, progress: float, total: float | None, message: str | None) -> bytes:
         """Return the line that tells how far a request has come; none if nobody asked for that."""
@@ -96,20 +97,6 @@ class Peer:
         told: dict[str, Any] = {PROGRESS_TOKEN: token, "progress": progress}
         told |= {} if total is None else {"total": total}
         return notification_line("notifications/progress", told | ({} if message is None else {"message": message}))
-
-    def _concluded(self, ticket: int, line_for: Callable[[Id], bytes]) -> bytes:
-        if (request := self._theirs.get(ticket)) is None:
-            return b""
-        line = line_for(request.id)  # first: a request whose answer cannot be spelt is still open
-        self._close(ticket)
-        return line
-
-    def _close(self, ticket: int) -> None:
-        request = self._theirs.pop(ticket)
-        tickets = self._tickets_of[request.id]
-        tickets.remove(ticket)
-        if not tickets:
-            del self._tickets_of[request.id]
 
     # Requests of ours:
 

@@ -6,9 +6,11 @@ this, as an effect, and its result is brought back by `finish`.
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple, TypeAlias, cast
+
+import msgspec
 
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject
@@ -77,22 +79,25 @@ class Subscription(NamedTuple):
 Report: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 """Tells a client how far its call has come."""
 PlainHandler: TypeAlias = Callable[[Call], Result | Subscription]
-AsyncHandler: TypeAlias = Callable[[Call, Report], Awaitable[Result]]
+AsyncHandler: TypeAlias = Callable[[Call, Report], Awaitable[Result | RpcError]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
+class Method(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A row of the table of methods."""
 
     name: str
     eras: frozenset[Era]
     handle: PlainHandler | AsyncHandler
-    params: shapes.Shape = field(default_factory=dict)
+    params: shapes.Shape = {}
     before_handshake: bool = False
     is_cacheable: bool = False
     """Whether the current era's hints about caching stand on its result."""
 
-    def run(self, call: Call, report: Report) -> Awaitable[Result]:
+    @cached_property
+    def is_coroutine(self) -> bool:
+        return inspect.iscoroutinefunction(self.handle)
+
+    def run(self, call: Call, report: Report) -> Awaitable[Result | RpcError]:
         """Run a handler that is a coroutine."""
         return cast("AsyncHandler", self.handle)(call, report)
 
@@ -112,7 +117,7 @@ class Stop(NamedTuple):
 Effect: TypeAlias = Send | Begin | Stop
 
 
-class ServerRole:
+class ServerRole(Peer):
     """One connection, as its server sees it. The first request decides the era, unless the transport has."""
 
     def __init__(
@@ -123,6 +128,7 @@ class ServerRole:
         *,
         era: Era | None = None,
     ) -> None:
+        super().__init__()
         self.era = era
         self._is_stateless = era is Era.CURRENT
         """Whether there is nothing that a handshake could open."""
@@ -134,30 +140,25 @@ class ServerRole:
         self.is_initialized = False
         """Whether an `initialize` was answered."""
         self._methods = {method.name: method for method in (*METHODS, *methods)}
-        self._peer = Peer()
         self._wants_changes = False
         self._subscriptions: dict[int, tuple[Id, JsonObject]] = {}
 
     @property
     def running(self) -> int:
         """How many requests wait for an answer, without those that wait for changes."""
-        return len(self._peer.open_tickets) - len(self._subscriptions)
+        return len(self.open_tickets) - len(self._subscriptions)
 
     @property
     def is_listening(self) -> bool:
         """Whether the client waits for changes."""
         return bool(self._subscriptions)
 
-    def is_open(self, request_id: Id) -> bool:
-        """Return whether a request of that id waits for its answer."""
-        return self._peer.is_open(request_id)
-
     def receive(self, message: Message) -> Iterator[Effect]:
         """Take a message; give what has to be done about it. An answer is to no question of ours, and ignored."""
         if isinstance(message, Request):
             yield from self._begin(message)
         elif (request_id := cancelled_id(message)) is not None:
-            for ticket in self._peer.cancel(request_id):
+            for ticket in self.cancel(request_id):
                 self._subscriptions.pop(ticket, None)
                 yield Stop(ticket)
         elif isinstance(message, Notification) and message.method == "notifications/initialized":
@@ -165,15 +166,9 @@ class ServerRole:
 
     def finish(self, call: Call, result: Result | RpcError) -> bytes:
         """Return the line that answers a call; none if it was cancelled meanwhile."""
-        if isinstance(result, RpcError):
-            return self._peer.refuse(call.ticket, result)
-        if self.era is Era.CURRENT:
+        if self.era is Era.CURRENT and not isinstance(result, RpcError):
             result = current.stamped(result, self.info, is_cacheable=call.method.is_cacheable)
-        return self._peer.answer(call.ticket, result)
-
-    def progress(self, call: Call, progress: float, total: float | None, message: str | None) -> bytes:
-        """Return the line that tells how far a call has come; none if its client does not want to know."""
-        return self._peer.report(call.ticket, progress, total, message)
+        return self.answer(call.ticket, result)
 
     def announce(self) -> list[bytes]:
         """Return the lines that tell the client that the list of tools has changed, as far as it wants to know."""
@@ -190,21 +185,21 @@ class ServerRole:
         lines = []
         for ticket, (request_id, _) in ended.items():
             meta = {"_meta": {current.SUBSCRIPTION_KEY: request_id}}
-            lines.append(self._peer.answer(ticket, current.stamped(meta, self.info, is_cacheable=False)))
+            lines.append(self.answer(ticket, current.stamped(meta, self.info, is_cacheable=False)))
         return lines
 
     def _begin(self, request: Request) -> Iterator[Effect]:
-        ticket = self._peer.begin(request)
+        ticket = self.begin(request)
         try:
             call = Call(ticket, request, self._method(request), self)
-            if inspect.iscoroutinefunction(call.method.handle):
+            if call.method.is_coroutine:
                 yield Begin(call)
                 return
             result = cast("PlainHandler", call.method.handle)(call)
             line = self._subscribe(call, result) if isinstance(result, Subscription) else self.finish(call, result)
             yield Send(line)
         except RpcError as error:
-            yield Send(self._peer.refuse(ticket, error), error.code)
+            yield Send(self.answer(ticket, error), error.code)
 
     def _method(self, request: Request) -> Method:
         """Return the method of a request, which its era and the state of the connection must allow."""
@@ -214,7 +209,7 @@ class ServerRole:
         method = self._methods.get(request.method)
         if self.era is Era.CURRENT:
             if request.method == "initialize" and not self._is_stateless:
-                raise current.no_handshake(params.get("protocolVersion"))
+                raise current.unsupported(params.get("protocolVersion"), "There is no handshake in this version")
             current.check_envelope(params)
         elif is_current and request.method != "initialize":
             raise RpcError(INVALID_REQUEST, "This connection began with a handshake: `params._meta` names no version")

@@ -21,13 +21,13 @@ def check(params: Mapping[str, Any], *shapes: Shape) -> None:
 
 def _check_object(value: Mapping[str, Any], shape: Shape, where: str) -> None:
     for key, wanted in shape.items():
-        name, is_optional = key.removesuffix("?"), key.endswith("?")
+        name = key.removesuffix("?")
         given = value.get(name)
-        if given is None and is_optional:
+        if type(given) is wanted or (given is None and name != key):
             continue
-        kinds = (dict,) if isinstance(wanted, Mapping) else wanted if isinstance(wanted, tuple) else (wanted,)
+        kinds = (dict,) if isinstance(wanted, dict) else wanted if isinstance(wanted, tuple) else (wanted,)
         if not isinstance(given, kinds) or (isinstance(given, bool) and bool not in kinds):
             kind = " or ".join(_NAMES[each] for each in kinds)
             raise RpcError(INVALID_PARAMS, f"Invalid params: `{where}.{name}` must be {kind}")
-        if isinstance(wanted, Mapping):
+        if isinstance(wanted, dict):
             _check_object(given, wanted, f"{where}.{name}")

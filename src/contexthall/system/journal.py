@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from contexthall.core import limits
 from contexthall.core.activity import Activity, Outcome, Redact, in_full, parse_line, short, to_line, tool_name
@@ -54,8 +54,8 @@ class Journal:
         self._next_try = 0.0
         self._next_look = 0.0
 
-    def calling(self, tool: str, arguments: Mapping[str, Any], client: str) -> "_RecordedCall":
-        """Note a call that is made meanwhile; its result is put into what is given."""
+    def begin(self, tool: str, arguments: Mapping[str, Any], client: str) -> "_RecordedCall":
+        """Take note of a call, which is written down once it is told how it ended."""
         return _RecordedCall(self, tool, arguments, client)
 
     def close(self) -> None:
@@ -66,11 +66,11 @@ class Journal:
                 with suppress(DiskError):
                     opened.close()
 
-    def write(self, call: "_RecordedCall", failure: Outcome) -> None:
+    def write(self, call: "_RecordedCall", ending: ToolResult | BaseException) -> None:
         """Append a line about a call that is over; a failure is logged, and the next try is some time later."""
         if not self._path or call.at < self._next_try:
             return
-        line = to_line(self._activity(call, failure))
+        line = to_line(self._activity(call, ending))
         try:
             if call.at >= self._next_look:
                 self._close_if_removed(call.at)
@@ -82,16 +82,16 @@ class Journal:
             self._next_try = self.clock() + limits.JOURNAL_RETRY_SECONDS
             logger.warning("the journal of calls cannot be written: %s", error)
 
-    def _activity(self, call: "_RecordedCall", failure: Outcome) -> Activity:
+    def _activity(self, call: "_RecordedCall", ending: ToolResult | BaseException) -> Activity:
         ms, seconds = round((self.timer() - call.begun) * 1000, 3), int(call.at)
-        result, asked = call.result, call.arguments
+        result, asked = ending if isinstance(ending, ToolResult) else None, call.arguments
         return Activity(
             time=f"{_moment(seconds)}.{int((call.at - seconds) * 1000):03}Z",
             client=short(call.client),
             tool=tool_name(call.passed_on_to or call.tool),
             ms=ms,
             bytes=_size(result),
-            outcome=failure if result is None else "error" if result.is_error else "ok",
+            outcome=_outcome_of(ending),
             cache=short(asked.get("cache")) if call.is_own else "",
             scope=short(asked.get("scope")) if call.is_own else "",
             ids=tuple(map(short, result.ids[: limits.JOURNAL_IDS])) if result and result.ids else (),
@@ -135,24 +135,23 @@ class _RecordedCall(CallNote):
     __slots__ = ("_journal", "arguments", "at", "begun", "client", "tool")
 
     def __init__(self, journal: Journal, tool: str, arguments: Mapping[str, Any], client: str) -> None:
-        self.result, self.is_own, self.passed_on_to = None, False, ""
+        self.is_own, self.passed_on_to = False, ""
         self._journal, self.tool, self.arguments, self.client = journal, tool, arguments, client
         self.at, self.begun = journal.clock(), journal.timer()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._journal.write(self, _failure(kind or Exception))
+    def end(self, outcome: ToolResult | BaseException) -> None:
+        """Write the call down."""
+        self._journal.write(self, outcome)
         # Timers that were set during the call have its context, and so this, for as long as they run.
-        self.result, self.arguments = None, {}
+        self.arguments = {}
 
 
-def _failure(kind: type[BaseException]) -> Outcome:
-    """Return the outcome of a call that has no result."""
-    if issubclass(kind, UnknownToolError):
+def _outcome_of(ending: ToolResult | BaseException) -> Outcome:
+    if isinstance(ending, ToolResult):
+        return "error" if ending.is_error else "ok"
+    if isinstance(ending, UnknownToolError):
         return "unknown"
-    return "failed" if issubclass(kind, Exception) else "cancelled"
+    return "failed" if isinstance(ending, Exception) else "cancelled"
 
 
 def read_journal(disk: Disk, directory: str, most: int) -> tuple[list[Activity], int]:
@@ -197,6 +196,18 @@ def _files(disk: Disk, directory: str) -> list[tuple[str, int]]:
 @lru_cache(maxsize=1)
 def _moment(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+
+
+def _kind(outcome: ToolResult | BaseException) -> Outcome:
+    match outcome:
+        case ToolResult():
+            return "error" if outcome.is_error else "ok"
+        case UnknownToolError():
+            return "unknown"
+        case Exception():
+            return "failed"
+        case _:
+            return "cancelled"
 
 
 def _size(result: ToolResult | None) -> int:

@@ -148,7 +148,7 @@ async def _call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
         await manager.initialize_roster()
         guild = guild_capability(manager, budget=0)
-        catalog = Catalog([caches_capability(_hall().caches), contexts_capability(_hall().contexts), guild])
+        catalog = Catalog([caches_capability(_hall().caches), contexts_capability(lambda: _hall().contexts), guild])
         result = await catalog.call(name, arguments, _hall().confined_caller)
     except UnknownToolError:
         return {}

@@ -12,9 +12,10 @@ from contexthall.contexts.draft.plan import Draft, DraftPlan, Order, edited
 from contexthall.contexts.files import yaml_text
 from contexthall.contexts.files.claims import drafted_digests
 from contexthall.contexts.files.context_file import read_context, replace_fingerprint
+from contexthall.contexts.files.drafted_fields import digests, flatten
 from contexthall.contexts.files.edit import change_fields
 from contexthall.contexts.files.lock import LockEntry
-from contexthall.contexts.files.merge import digests, flatten, merge
+from contexthall.contexts.files.merge import merge
 from contexthall.contexts.files.schema import CONTEXT_FILE, in_order
 from contexthall.contexts.files.writing import as_bytes, as_text, put, readable_contents, rewrite
 from contexthall.contexts.files.yaml_text import Value

@@ -32,9 +32,9 @@ from contexthall.contexts.draft.plan import (
 )
 from contexthall.contexts.draft.syntax.sentences import first_sentence
 from contexthall.contexts.draft.witnesses import WRITTEN, Statement
+from contexthall.contexts.files.drafted_fields import derived_fields, digests
 from contexthall.contexts.files.lock import LOCK_FILE, Lock, LockEntry, either
 from contexthall.contexts.files.lock_file import Decision, gone, moved_citations, settled, update_lock
-from contexthall.contexts.files.merge import derived_fields, digests
 from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.project import FRESH, STALE, Overview, Project

@@ -26,8 +26,8 @@ from contexthall.contexts.draft.syntax.sentences import first_sentence
 from contexthall.contexts.draft.witnesses import Statement, project_statement, statements, what_shows
 from contexthall.contexts.files.claims import edited_fields
 from contexthall.contexts.files.context_file import read_context
+from contexthall.contexts.files.drafted_fields import DIGITS, FULL, derived_fields, digests
 from contexthall.contexts.files.lock import Lock
-from contexthall.contexts.files.merge import DIGITS, FULL, derived_fields, digests
 from contexthall.contexts.files.writing import look_at_itself
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.heads import read_bytes_of, read_context_of

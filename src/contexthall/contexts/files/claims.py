@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+from contexthall.contexts.files.drafted_fields import DIGITS, derived_fields, digests, flatten
 from contexthall.contexts.files.lock import Citation, LockEntry
-from contexthall.contexts.files.merge import DIGITS, derived_fields, digests, flatten
 from contexthall.contexts.files.schema import METADATA
 from contexthall.contexts.files.yaml_text import Value, finite
 from contexthall.core.wire import compact

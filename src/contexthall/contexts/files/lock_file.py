@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeAlias
 
 from contexthall.contexts.files.claims import drafted_digests, orphans
+from contexthall.contexts.files.drafted_fields import digests
 from contexthall.contexts.files.lock import LOCK_FILE, NO_LOCK, Citation, Lock, LockEntry, read_lock
-from contexthall.contexts.files.merge import digests
 from contexthall.contexts.files.schema import CONTEXT_FILE
 from contexthall.contexts.files.writing import look_at_itself, put, rewrite
 from contexthall.contexts.files.yaml_text import Value

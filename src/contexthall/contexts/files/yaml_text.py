@@ -1,29 +1,24 @@
 """Reading and writing YAML: values of the YAML 1.2 core schema, built from libyaml's events.
 
-Pure. Nothing is composed by libyaml itself, whose composer recurses without a bound: reading stops at the first thing
-that is wrong, too deep or too large once its aliases are written out.
+Pure. What asks libyaml is in `yaml_events`, which is loaded with the first text: PyYAML takes as long as a sixth of a
+server's start.
 """
 
 import math
 import re
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
-import yaml
-from yaml import CSafeDumper, YAMLError
-from yaml._yaml import CParser
-from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, StreamEndEvent
-
 from contexthall.core import limits
-from contexthall.core.text import quoted
 
 Value: TypeAlias = Any
 """What JSON can spell: None, bool, int, float (infinities and NaN too), str, list, dict with string keys."""
 
-_WIDTH = 100
 _LARGEST_EXACT = 2**53
 _MOST_BITS = 1024
-_CORE = "tag:yaml.org,2002:"
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _BASES = {"0o": 8, "0x": 16}
@@ -31,9 +26,7 @@ _NULLS = dict.fromkeys(("", "~", "null", "Null", "NULL"))
 _BOOLEANS = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false", "False", "FALSE"), False)
 _INFINITE = {f"{sign}{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")}
 _WORDS: dict[str, Value] = {**_NULLS, **_BOOLEANS, **_INFINITE, **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)}
-_LINES = re.compile(r"(?:[!-~][ -~]*\n)+(?:[!-~][ -~]*)?")
-"""Text that is best written over several lines, as it is."""
-_NO_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
+NO_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 _BEGINNINGS = frozenset(["", *"+-.0123456789", *"~nNtTfF"])
 """How a plain scalar begins that may be something else than text."""
 
@@ -58,26 +51,24 @@ def read(text: str) -> Value:
     if text.count("\n%") + text.count("\r%") > limits.YAML_DIRECTIVES:
         raise BadYamlError("too many directives")
     masked, shown = mask(text)
-    try:
-        value = _Reader(masked).document()
-    except YAMLError as error:
-        raise BadYamlError(_explain(error)) from None
+    value = _events().read_document(masked)
     return _replaced(value, lambda each: each.translate(shown) if isinstance(each, str) else each) if shown else value
 
 
 def find_value(text: str, key: str) -> Span:
     """Return where the value of `key` stands in a text that reads as a mapping with that key."""
-    return _Reader(mask(text)[0]).find(key)
+    span: Span = _events().Reader(mask(text)[0]).find(key)
+    return span
 
 
 def spell(text: str) -> str:
     """Write a short string so that it reads back as that string: plain where that is safe, else quoted."""
-    return text if text.isascii() and text.isalnum() and _plain(text) == text else f'"{text}"'
+    return text if text.isascii() and text.isalnum() and plain(text) == text else f'"{text}"'
 
 
 def write(value: Value) -> str:
     """Write a value as a YAML document, its keys in their order."""
-    text: str = yaml.dump(value, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    text: str = _events().write_document(value)
     return text
 
 
@@ -86,24 +77,14 @@ def finite(value: Value) -> Value:
     return _replaced(value, lambda each: None if isinstance(each, float) and not math.isfinite(each) else each)
 
 
-class _Writer(CSafeDumper):  # type: ignore[misc]  # libyaml's classes have no types
-    """Writes what reads as the same in YAML 1.1 and 1.2."""
-
-    def ignore_aliases(self, _data: object) -> bool:
-        return True
-
-
-def _write_text(writer: Any, text: str) -> Any:  # noqa: ANN401
-    style = "|" if _LINES.fullmatch(text) else '"' if _plain(text) != text or _NO_LINE_ENDS.search(text) else None
-    return writer.represent_scalar(f"{_CORE}str", text, style=style)
-
-
-_Writer.add_representer(str, _write_text)
+@cache
+def _events() -> ModuleType:
+    return import_module("contexthall.contexts.files.yaml_events")
 
 
 def mask(text: str) -> tuple[str, dict[int, int]]:
     """Replace, one for one, what ends a line for libyaml and not for YAML 1.2; return what undoes that, too."""
-    if not _NO_LINE_ENDS.search(text):
+    if not NO_LINE_ENDS.search(text):
         return text, {}
     escapes = text.lower()
     unused = (place for place in range(0xE000, 0xF900) if chr(place) not in text and f"u{place:04x}" not in escapes)
@@ -118,130 +99,7 @@ def _replaced(value: Value, replace: Callable[[Value], Value]) -> Value:
     return [_replaced(each, replace) for each in value] if isinstance(value, list) else replace(value)
 
 
-class _Anchored(NamedTuple):
-    """A value that aliases may name, how many levels it has, and how much text it is once written out."""
-
-    value: Value
-    levels: int
-    weight: int
-
-
-class _Reader:
-    """Reads one text, event by event."""
-
-    def __init__(self, text: str) -> None:
-        self._next = CParser(text).get_event
-        self._anchored: dict[str, _Anchored | None] = {}
-        """None for a node that is not complete yet."""
-        self._expanded = 0
-
-    def document(self) -> Value:
-        self._next()  # the stream's start
-        if type(self._next()) is StreamEndEvent:
-            return None
-        value, _ = self._node(self._next(), 1)
-        self._next()  # the document's end
-        if type(event := self._next()) is not StreamEndEvent:
-            raise BadYamlError(f"line {_line(event)}: a second document")
-        return value
-
-    def find(self, key: str) -> Span:
-        for _ in range(3):  # the starts of stream, document and mapping
-            self._next()
-        while self._key(self._next()) != key:
-            self._node(self._next(), 2)
-        event = self._next()
-        value, style = (event.value, event.style) if type(event) is ScalarEvent else (None, "")
-        return Span(event.start_mark.index, event.end_mark.index, value, style)
-
-    def _node(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401 - libyaml's events have no types
-        """Build the value that begins with `event`, and say how many levels it has."""
-        if type(event) is AliasEvent:
-            return self._alias(event, level)
-        anchor, expanded = event.anchor, self._expanded
-        if anchor is not None:
-            self._anchored[anchor] = None
-        if type(event) is ScalarEvent:
-            value, levels, end = _scalar(event), 0, event.end_mark.index
-        elif level > limits.YAML_LEVELS:
-            raise BadYamlError(f"line {_line(event)}: more than {limits.YAML_LEVELS} levels")
-        else:
-            value, levels, end = self._mapping(level) if type(event) is MappingStartEvent else self._sequence(level)
-        if anchor is not None:
-            weight = end - event.start_mark.index + self._expanded - expanded
-            self._anchored[anchor] = _Anchored(value, levels, weight)
-        return value, levels
-
-    def _mapping(self, level: int) -> tuple[Value, int, int]:
-        """Build a mapping; return how many levels it has, and where in the text it ends."""
-        mapping: dict[str, Value] = {}
-        levels, following = 0, self._next
-        while type(event := following()) is not MappingEndEvent:
-            key = event.value if type(event) is ScalarEvent and event.anchor is None else self._key(event)
-            if key in mapping:
-                raise BadYamlError(f"line {_line(event)}: the key {quoted(key)} again")
-            event = following()
-            if type(event) is ScalarEvent and event.anchor is None:  # by far the most of them
-                mapping[key] = _scalar(event)
-            else:
-                mapping[key], below = self._node(event, level + 1)
-                levels = max(levels, below)
-        return mapping, levels + 1, event.end_mark.index
-
-    def _sequence(self, level: int) -> tuple[Value, int, int]:
-        sequence: list[Value] = []
-        levels, following = 0, self._next
-        while type(event := following()) is not SequenceEndEvent:
-            if type(event) is ScalarEvent and event.anchor is None:
-                sequence.append(_scalar(event))
-            else:
-                value, below = self._node(event, level + 1)
-                sequence.append(value)
-                levels = max(levels, below)
-        return sequence, levels + 1, event.end_mark.index
-
-    def _key(self, event: Any) -> str:  # noqa: ANN401
-        if type(event) is ScalarEvent:
-            if event.anchor is not None:
-                self._node(event, 1)
-            return str(event.value)
-        if type(event) is AliasEvent and isinstance(value := self._alias(event, 1)[0], str):
-            return value
-        raise BadYamlError(f"line {_line(event)}: a key that is no scalar")
-
-    def _alias(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401
-        node = self._anchored.get(event.anchor)
-        if node is None:
-            raise BadYamlError(f"line {_line(event)}: nothing is anchored as {quoted(event.anchor)}")
-        if level + node.levels - 1 > limits.YAML_LEVELS:
-            raise BadYamlError(f"line {_line(event)}: more than {limits.YAML_LEVELS} levels")
-        self._expanded += node.weight
-        if self._expanded > limits.YAML_EXPANDED_CHARACTERS:
-            raise BadYamlError(f"line {_line(event)}: too large once its aliases are written out")
-        return node.value, node.levels
-
-
-def _scalar(event: Any) -> Value:  # noqa: ANN401
-    if event.tag not in _TYPES:  # none, or none of the core schema, which is as if it were not there
-        return event.value if event.style else _plain(event.value)
-    types = _TYPES[event.tag]
-    value = event.value if str in types else _plain(event.value)
-    if type(value) not in types:
-        raise BadYamlError(f"line {_line(event)}: {quoted(event.value)} is no {event.tag.removeprefix(_CORE)}")
-    return value
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "!": (str,),
-    f"{_CORE}str": (str,),
-    f"{_CORE}null": (type(None),),
-    f"{_CORE}bool": (bool,),
-    f"{_CORE}int": (int,),
-    f"{_CORE}float": (int, float),
-}
-
-
-def _plain(text: str) -> Value:
+def plain(text: str) -> Value:
     """Resolve a plain scalar by the core schema."""
     if text[:1] not in _BEGINNINGS:
         return text
@@ -257,13 +115,3 @@ def _number(text: str) -> Value:
         number = float(text)
         return int(number) if number.is_integer() and abs(number) < _LARGEST_EXACT else number
     return text
-
-
-def _line(event: Any) -> int:  # noqa: ANN401
-    return int(event.start_mark.line) + 1
-
-
-def _explain(error: YAMLError) -> str:
-    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-    reason = problem or getattr(error, "reason", None) or "not YAML"
-    return f"line {mark.line + 1}: {reason}" if mark is not None else str(reason)

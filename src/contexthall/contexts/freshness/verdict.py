@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from contexthall.contexts.freshness.fingerprint import content_fingerprint, stat_fingerprint
 from contexthall.contexts.freshness.ledger import Ledger
+from contexthall.contexts.freshness.states import FRESH, STALE
 from contexthall.contexts.scan.directories import ScannedDirectory
 from contexthall.core.paths import shown
 from contexthall.system.disk import Disk
 
-FRESH, STALE, MISSING = STATES = ("fresh", "stale", "missing")
 _UNREADABLE = "unreadable"
 
 

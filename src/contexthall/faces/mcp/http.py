@@ -14,14 +14,14 @@ from starlette.types import Receive, Scope, Send
 
 from contexthall.core import limits
 from contexthall.faces.mcp.exchange import EVENTS, JSON, Exchange, RefusedMessageError
-from contexthall.faces.mcp.server import HallServer, outcome
+from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.sessions import Sessions
 from contexthall.protocol import http as rules
 from contexthall.protocol import messages
 from contexthall.protocol.current import has_envelope
 from contexthall.protocol.messages import Message, Request, Result, RpcError
 from contexthall.protocol.peer import Send as SendLine
-from contexthall.protocol.server import Begin, Call, Era, ServerRole, Stop
+from contexthall.protocol.server import Begin, Call, Era, Stop
 
 _METHODS = [(b"allow", b"DELETE, GET, POST")]
 _CANCELLED = RpcError(messages.REQUEST_CANCELLED, "Request cancelled")
@@ -99,58 +99,48 @@ class HttpEndpoint:
             message = messages.read(await exchange.body(self._large))
         except messages.MalformedMessageError as error:
             raise RefusedMessageError(400, error, error.request_id) from None
-        opening = message if isinstance(message, Request) and message.method == "initialize" else None
-        if client is not None:
-            await self._take_in_session(exchange, client, message)
-        elif rules.is_current(exchange.head) or (opening is None and has_envelope(getattr(message, "params", {}))):
-            await self._take_alone(exchange, message)
-        elif opening is not None:
-            await self._open_session(exchange, opening)
-        else:
-            raise RefusedMessageError(400, "Missing session ID")
+        await self._take(exchange, client or self._new_client(exchange, message), message)
 
-    async def _open_session(self, exchange: Exchange, opening: Request) -> None:
-        client, headers = _HttpClient(self._server.role(Era.HANDSHAKE)), []
-        (effect,) = client.role.receive(opening)
-        assert isinstance(effect, SendLine)
-        if client.role.is_initialized:
-            session_id = self._sessions.open(client, exchange.head.get("origin", ""))
-            if not session_id:
-                raise RefusedMessageError(503, RpcError(messages.INTERNAL_ERROR, "Too many open sessions"), opening.id)
-            headers = [(rules.SESSION.encode(), session_id.encode())]
-        await exchange.conclude(effect.line, headers=headers)
+    def _new_client(self, exchange: Exchange, message: Message) -> "_HttpClient":
+        """Return who speaks outside of a session: in the current era each message stands for itself."""
+        is_opening = isinstance(message, Request) and message.method == "initialize"
+        if rules.is_current(exchange.head) or (not is_opening and has_envelope(getattr(message, "params", {}))):
+            try:
+                rules.check(exchange.head, message, self._server.input_schema)
+            except RpcError as error:
+                raise RefusedMessageError(400, error, message.id if isinstance(message, Request) else None) from None
+            return _HttpClient(self._server, Era.CURRENT)
+        if is_opening:
+            return _HttpClient(self._server, Era.HANDSHAKE)
+        raise RefusedMessageError(400, "Missing session ID")
 
-    async def _take_in_session(self, exchange: Exchange, client: "_HttpClient", message: Message) -> None:
+    async def _take(self, exchange: Exchange, client: "_HttpClient", message: Message) -> None:
+        was_open = client.role.is_initialized
         for effect in client.role.receive(message):
             match effect:
-                case SendLine(line):
-                    await exchange.conclude(line)
-                case Begin(call):
-                    await exchange.conclude(_line(call, await client.run(call, exchange)))
                 case Stop(ticket):
                     client.stop(ticket)
+                case Begin(call):
+                    result = await client.run(call, exchange)
+                    code = result.code if isinstance(result, RpcError) else 0
+                    await exchange.conclude(_line(call, result), client.status(code))
+                case SendLine(line) if client.role.is_listening:
+                    await self._subscribe(exchange, client, line)
+                case SendLine(line, code):
+                    headers = [] if was_open else self._opened(exchange, client, message)
+                    await exchange.conclude(line, client.status(code), headers)
         if not isinstance(message, Request):
             await exchange.conclude(b"", 202)
 
-    async def _take_alone(self, exchange: Exchange, message: Message) -> None:
-        """Answer a message of the current era, in which each stands for itself."""
-        try:
-            rules.check(exchange.head, message, self._server.input_schema)
-        except RpcError as error:
-            raise RefusedMessageError(400, error, message.id if isinstance(message, Request) else None) from None
-        if not isinstance(message, Request):
-            await exchange.conclude(b"", 202)
-            return
-        client = _HttpClient(self._server.role(Era.CURRENT))
-        (effect,) = client.role.receive(message)
-        if isinstance(effect, Begin):
-            result = await client.run(effect.call, exchange)
-            code = result.code if isinstance(result, RpcError) else 0
-            await exchange.conclude(_line(effect.call, result), rules.STATUSES.get(code, 200))
-        elif isinstance(effect, SendLine) and not client.role.is_listening:
-            await exchange.conclude(effect.line, rules.STATUSES.get(effect.code, 200))
-        elif isinstance(effect, SendLine):
-            await self._subscribe(exchange, client, effect.line)
+    def _opened(self, exchange: Exchange, client: "_HttpClient", message: Message) -> list[tuple[bytes, bytes]]:
+        """Open a session for a client that has just shaken hands; return the header that tells its id."""
+        if not client.role.is_initialized:
+            return []
+        session_id = self._sessions.open(client, exchange.head.get("origin", ""))
+        if not session_id:
+            error = RpcError(messages.INTERNAL_ERROR, "Too many open sessions")
+            raise RefusedMessageError(503, error, message.id if isinstance(message, Request) else None)
+        return [(rules.SESSION.encode(), session_id.encode())]
 
     # Changes:
 
@@ -184,26 +174,36 @@ class HttpEndpoint:
 class _HttpClient:
     """A client: its connection, as the protocol sees it, its calls under way, and what it has to be told."""
 
-    def __init__(self, role: ServerRole) -> None:
-        self.role = role
+    def __init__(self, server: HallServer, era: Era) -> None:
+        self.role = server.role(era)
         self.is_listening = False
-        self._calls: dict[int, asyncio.Task[Result | RpcError]] = {}
+        self._server = server
+        self._calls: dict[int, asyncio.Future[Result | RpcError]] = {}
         self._news = asyncio.Event()
         self._over = asyncio.Event()
+
+    def status(self, code: int) -> int:
+        """Return the status of an answer, by the code of its error; 0 for none."""
+        return rules.STATUSES.get(code, 200) if self.role.era is Era.CURRENT else 200
 
     async def run(self, call: Call, exchange: Exchange) -> Result | RpcError:
         """Run a call, unless it is cancelled or its client hangs up."""
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
-            if line := self.role.progress(call, progress, total, message):
+            if line := self.role.report(call.ticket, progress, total, message):
                 await exchange.tell(line)
 
-        work = self._calls[call.ticket] = asyncio.create_task(outcome(call, report))
+        def conclude(result: Result | RpcError) -> None:
+            if not outcome.done():
+                outcome.set_result(result)
+
+        outcome = self._calls[call.ticket] = asyncio.get_running_loop().create_future()
+        begun = self._server.begin(call, report, conclude)
         try:
-            await exchange.wait(work)
-            return work.result() if work.done() and not work.cancelled() else _CANCELLED
+            await exchange.wait(outcome)
+            return outcome.result() if outcome.done() and not outcome.cancelled() else _CANCELLED
         finally:
-            work.cancel()
+            begun.cancel()
             del self._calls[call.ticket]
 
     def stop(self, ticket: int) -> None:

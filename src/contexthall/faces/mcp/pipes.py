@@ -11,9 +11,12 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import NamedTuple
 
 _CHUNK_BYTES = 64 * 1024
+# Fewer than any system takes in one call, and than pings may be under way.
+_LINES_AT_ONCE = 64
 
 
 class Pipes(NamedTuple):
@@ -83,6 +86,7 @@ class PipeWriter:
         self._queue: deque[tuple[memoryview, Callable[[], None]]] = deque()
         self._drained = asyncio.Event()
         self._drained.set()
+        self._is_busy = self._is_collecting = False
         mode = os.fstat(descriptor).st_mode
         self._is_pipe = stat.S_ISFIFO(mode)
         is_file = stat.S_ISREG(mode) or os.path.sameopenfile(descriptor, 0)  # or the null device: always ready
@@ -107,9 +111,20 @@ class PipeWriter:
 
     def send(self, line: bytes, on_written: Callable[[], None] = lambda: None) -> None:
         self._queue.append((memoryview(line), on_written))
-        if self._drained.is_set():
-            self._drained.clear()
+        self._drained.clear()
+        if not self._is_busy and (not self._is_collecting or len(self._queue) >= _LINES_AT_ONCE):
             self._write()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write at the end of this, and in one call, what is sent in it."""
+        self._is_collecting = True
+        try:
+            yield
+        finally:
+            self._is_collecting = False
+            if not self._is_busy:
+                self._write()
 
     async def drained(self) -> None:
         """Wait until everything is written."""
@@ -120,30 +135,37 @@ class PipeWriter:
         self._write()
 
     def _write(self) -> None:
+        self._is_busy = True
         while self._queue:
-            rest, on_written = self._queue[0]
             try:
-                rest = rest[self._written(rest) :]
+                written = self._written()
             except BlockingIOError:
                 self._loop.add_writer(self._descriptor, self._write_on)
                 return
             except OSError:  # the client is gone
                 self._on_gone()
                 return
-            if rest:
-                self._queue[0] = (rest, on_written)
-            else:
-                self._queue.popleft()
-                on_written()
+            self._note_written(written)
+        self._is_busy = False
         self._drained.set()
 
-    def _written(self, data: memoryview) -> int:
+    def _written(self) -> int:
         """Write as much as can be now; BlockingIOError if that is nothing."""
         if not self._in_pieces:
-            return os.write(self._descriptor, data)
+            return os.writev(self._descriptor, [line for line, _ in islice(self._queue, _LINES_AT_ONCE)])
         if not _is_writable(self._descriptor):
             raise BlockingIOError
-        return os.write(self._descriptor, data[: select.PIPE_BUF])
+        return os.write(self._descriptor, self._queue[0][0][: select.PIPE_BUF])
+
+    def _note_written(self, written: int) -> None:
+        while written:
+            line, on_written = self._queue[0]
+            if written < len(line):
+                self._queue[0] = (line[written:], on_written)
+                return
+            written -= len(line)
+            self._queue.popleft()
+            on_written()
 
     def _look(self) -> None:
         self._loop.remove_reader(self._descriptor)

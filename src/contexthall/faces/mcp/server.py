@@ -1,12 +1,14 @@
 """What does the hall say to an MCP client? Every tool of the catalog, in both protocol eras, over any transport."""
 
+import asyncio
 import logging
 import re
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 from contexthall.core import limits
-from contexthall.core.catalog import Caller, Catalog, JsonObject, ToolResult
+from contexthall.core.catalog import Caller, Catalog, JsonObject, PlainCall, ToolResult
 from contexthall.core.errors import UnknownToolError
 from contexthall.core.tracing import traced
 from contexthall.faces.workers import Workers
@@ -18,6 +20,15 @@ logger = logging.getLogger(__name__)
 NAME = "context-hall"
 # The server's part of a name is the one under which `context connect` writes the hall into a client's file.
 _SHOWN_AS = {"claude-code": f"mcp__{NAME}__{{}}"}
+
+
+OnDone: TypeAlias = Callable[[Result | RpcError], None]
+
+
+class Cancellable(Protocol):
+    """A call under way."""
+
+    def cancel(self) -> object: ...
 
 
 class HallServer:
@@ -32,8 +43,8 @@ class HallServer:
         tool_timeout_seconds: float = limits.NATIVE_TOOL_SECONDS,
     ) -> None:
         self.catalog = catalog
-        self._caller = replace(caller, takes_raw=True)
-        self._workers = Workers(tool_timeout_seconds)
+        self.workers = Workers(tool_timeout_seconds)
+        self._may_read = caller.may_read
         self._info = {"name": NAME, "title": "Context Hall", "version": version}
         self._methods = (
             Method(name="tools/list", eras=BOTH, handle=self._list_tools, params={"cursor?": str}, is_cacheable=True),
@@ -66,32 +77,52 @@ class HallServer:
         self.catalog.listed.send()
         return {"tools": [tool.definition() for tool in self.catalog.tools]}
 
-    async def _call_tool(self, call: Call, report: Report) -> Result:
-        name, arguments = call.params["name"], call.params.get("arguments") or {}
-        caller = replace(self._caller, progress=report, client=call.client or call.server.client)
+    async def _call_tool(self, call: Call, report: Report) -> Result | RpcError:
+        name, arguments, caller = self._called(call, report)
         try:
             with traced(call.params.get("_meta")):
-                return _to_result(await self.catalog.call(name, arguments, caller, run_plain=self._workers.run))
+                return _to_result(await self.catalog.call(name, arguments, caller, run_plain=self.workers.run))
         except UnknownToolError:
             most = limits.UNKNOWN_TOOL_CHARACTERS
             shown = name if len(name) <= most else f"{name[:most]}…"
-            raise RpcError(INVALID_PARAMS, f"Unknown tool: {shown}") from None
+            return RpcError(INVALID_PARAMS, f"Unknown tool: {shown}")
+
+    def _called(self, call: Call, report: Report) -> tuple[str, JsonObject, Caller]:
+        client = call.client or call.server.client
+        caller = Caller(may_read=self._may_read, progress=report, client=client, takes_raw=True)
+        return call.params["name"], call.params.get("arguments") or {}, caller
+
+    def begin(self, call: Call, report: Report, on_done: OnDone) -> Cancellable:
+        """Begin what a call asks for; its outcome is told, unless it is cancelled before."""
+        if call.method.name == "tools/call":
+            plain = self.catalog.plain_call(*self._called(call, report))
+            if plain is not None:
+                return self.workers.start(plain.run, partial(_conclude, plain, on_done))
+        return asyncio.create_task(_tell(call, report, on_done))
 
 
-async def outcome(call: Call, report: Report) -> Result | RpcError:
-    """Run what a call asks for; whatever goes wrong is its error."""
+async def _tell(call: Call, report: Report, on_done: OnDone) -> None:
     try:
-        return await call.method.run(call, report)
+        outcome = await call.method.run(call, report)
     except RpcError as error:
-        return error
+        outcome = error
     except Exception:
         logger.exception("%s: failed", call.request.method)
-        return RpcError(INTERNAL_ERROR, "Internal error")
+        outcome = RpcError(INTERNAL_ERROR, "Internal error")
+    on_done(outcome)
 
 
-def _to_result(result: ToolResult) -> Result:
+def _conclude(plain: PlainCall, on_done: OnDone, value: ToolResult, error: BaseException | None) -> None:
+    """Tell the outcome of a tool that is a plain function, for which there was no need of a task."""
+    if isinstance(error, asyncio.CancelledError):
+        plain.note.end(error)
+    else:
+        on_done(_to_result(plain.conclude(value if error is None else error)))
+
+
+def _to_result(result: ToolResult) -> Result | RpcError:
     if result.fault is not None:
-        raise _passed_on(result.fault)
+        return _passed_on(result.fault)
     if result.raw is not None:
         return result.raw
     if result.whole is not None:

@@ -15,11 +15,13 @@ from contexthall.core import limits
 from contexthall.core.lines import LineSplitter
 from contexthall.faces.mcp.backlog import Backlog
 from contexthall.faces.mcp.pipes import PipeReader, Pipes, PipeWriter
-from contexthall.faces.mcp.server import HallServer, outcome
+from contexthall.faces.mcp.server import Cancellable, HallServer
 from contexthall.protocol.messages import (
     MalformedMessageError,
     Message,
     Request,
+    Result,
+    RpcError,
     cancelled_id,
     error_line,
     read,
@@ -56,14 +58,14 @@ class StdioConnection:
     """A client, and what it asked for."""
 
     def __init__(self, server: HallServer, pipes: Pipes) -> None:
-        self._catalog = server.catalog
+        self._server = server
         self._role = server.role()
         self._backlog = Backlog()
         self._splitter = LineSplitter()
         self._reader = PipeReader(pipes.incoming, self._read)
         self._writer = PipeWriter(pipes.outgoing, self.end)
         self._unwritten = 0
-        self._calls: dict[int, asyncio.Task[None]] = {}
+        self._calls: dict[int, Cancellable] = {}
         self._is_announcing = False
         self._has_changed = False
         self._has_ended = False
@@ -72,7 +74,7 @@ class StdioConnection:
 
     async def run(self) -> None:
         """Serve until the input has ended and everything is answered, or `end` is called."""
-        unsubscribe = self._catalog.changed.subscribe(self._announce)
+        unsubscribe = self._server.catalog.changed.subscribe(self._announce)
         with self._writer.open():
             self._reader.resume()
             try:
@@ -82,7 +84,7 @@ class StdioConnection:
                 self._reader.pause()
                 if self._deadline is not None:
                     self._deadline.cancel()
-                await _cancelled(self._calls.values())
+                await _cancelled(tuple(self._calls.values()))
 
     def end(self) -> None:
         """End at once."""
@@ -92,8 +94,9 @@ class StdioConnection:
     # What comes in:
 
     def _read(self, chunk: bytes) -> None:
-        for line in self._splitter.feed(chunk) if chunk else self._splitter.finish():
-            self._take(line)
+        with self._writer.together(), self._server.workers.together():
+            for line in self._splitter.feed(chunk) if chunk else self._splitter.finish():
+                self._take(line)
         if self._backlog.is_full:
             self._reader.pause()
         if not chunk:
@@ -135,21 +138,21 @@ class StdioConnection:
                 case Send(line):
                     self._send(line)
                 case Begin(call):
-                    self._calls[call.ticket] = asyncio.create_task(self._run(call))
+                    report, conclude = partial(self._report, call), partial(self._conclude, call)
+                    self._calls[call.ticket] = self._server.begin(call, report, conclude)
                 case Stop(ticket):
-                    if (task := self._calls.pop(ticket, None)) is not None:
-                        task.cancel()
+                    if (begun := self._calls.pop(ticket, None)) is not None:
+                        begun.cancel()
                     self._settle()
 
     # What goes out:
 
-    async def _run(self, call: Call) -> None:
-        line = self._role.finish(call, await outcome(call, partial(self._report, call)))
+    def _conclude(self, call: Call, outcome: Result | RpcError) -> None:
         self._calls.pop(call.ticket, None)
-        self._send(line)
+        self._send(self._role.finish(call, outcome))
 
     async def _report(self, call: Call, progress: float, total: float | None, message: str | None) -> None:
-        if line := self._role.progress(call, progress, total, message):
+        if line := self._role.report(call.ticket, progress, total, message):
             self._writer.send(line)
             await self._writer.drained()
 
@@ -215,8 +218,8 @@ def _urgent(line: bytes | None) -> Message | None:
     return message if is_ping or cancelled_id(message) is not None else None
 
 
-async def _cancelled(tasks: Collection[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    if tasks:
+async def _cancelled(calls: Collection[Cancellable]) -> None:
+    for call in calls:
+        call.cancel()
+    if tasks := [call for call in calls if isinstance(call, asyncio.Task)]:
         await asyncio.wait(tasks, timeout=limits.LAST_ANSWER_SECONDS)

@@ -13,8 +13,6 @@ from contexthall.hall import Hall
 from contexthall.system.disk import Disk
 from contexthall.system.processes import end_with_parent
 
-ORDERED = ("working_directory", "project_root", "cache_root", "cache_root_is_trusted", "confine")
-"""The settings that the worker needs."""
 _NICENESS = 10
 """A tenth of the weight of others: the lowest would wait for ever while somebody compiles."""
 

@@ -13,11 +13,12 @@ from typing import IO
 
 from contexthall.caches.refresh_rules import RefreshResult
 from contexthall.core import limits
-from contexthall.faces.serve.refresh_worker import ORDERED
 from contexthall.hall import Hall
 
 logger = logging.getLogger(__name__)
 
+ORDERED = ("working_directory", "project_root", "cache_root", "cache_root_is_trusted", "confine")
+"""The settings that the worker needs."""
 # Not `-m`, which would look for modules in the working directory first.
 _PROGRAM = "from contexthall.faces.serve.refresh_worker import main; main()"
 

@@ -22,7 +22,7 @@ from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import OrphanReaper
 from contexthall.guild.servers.redaction import Redactor
-from contexthall.guild.servers.transport import Transport, Wire
+from contexthall.guild.servers.transport import Transport, Wire, first_error
 from contexthall.protocol.client import (
     NOT_READ,
     Answered,
@@ -34,7 +34,7 @@ from contexthall.protocol.client import (
     ToolsChanged,
     parsed_result,
 )
-from contexthall.protocol.messages import Response
+from contexthall.protocol.messages import Message, Response
 from contexthall.protocol.peer import Progressed, Send
 from contexthall.system.keyring import SecretReader
 
@@ -257,11 +257,11 @@ class Connection:
             async with self._transport.opened() as self._wire:
                 await self._converse(self._wire)
         except* MemberError as group:
-            self._fail(cast("MemberError", _first(group)))
+            self._fail(cast("MemberError", first_error(group)))
         except* (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as group:
-            self._fail_to_reach(_first(group))
+            self._fail_to_reach(first_error(group))
         except* Exception as group:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
-            self._fail(MemberError(f"the connection to the server broke: {type(_first(group)).__name__}"))
+            self._fail(MemberError(f"the connection to the server broke: {type(first_error(group)).__name__}"))
         finally:
             self._conclude()
 
@@ -276,11 +276,15 @@ class Connection:
 
     async def _listen(self, wire: Wire) -> None:
         async for message in wire.messages():
-            for effect in self._role.receive(message):
-                self._perform(effect, wire)
+            self._take(message, wire)
+            del message  # which may be long, and would be held until the next one comes
         if self._transport.process is not None:  # one that ends closes its output a moment before
             await self._transport.process.ends_within(limits.CONNECTION_GRACE_SECONDS)
         self._note_end()
+
+    def _take(self, message: Message, wire: Wire) -> None:
+        for effect in self._role.receive(message):
+            self._perform(effect, wire)
 
     def _perform(self, effect: ClientEffect, wire: Wire) -> None:
         match effect:
@@ -380,10 +384,3 @@ class _ProgressTeller:
         await self._tell(*progressed[1:])
         while self._waiting:
             await self._tell(*self._waiting.popleft()[1:])
-
-
-def _first(group: BaseExceptionGroup[Exception]) -> Exception:
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return cast("Exception", found)

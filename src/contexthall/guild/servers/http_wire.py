@@ -6,7 +6,6 @@ What it says in the server's place is understood here, and nowhere else: each of
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from enum import Enum, auto
 from typing import Any, cast
 
 import httpx2
@@ -19,7 +18,7 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import MemberError
-from contexthall.guild.servers.transport import TOO_LARGE
+from contexthall.guild.servers.transport import TOO_LARGE, first_error
 from contexthall.protocol import current
 from contexthall.protocol.client import NOT_READ
 from contexthall.protocol.messages import Message, Notification, Request, Response, parse, spell
@@ -30,38 +29,18 @@ logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 _FIRST_BAD_STATUS = 300
 
 
-class SdkWords(Enum):
-    """What the SDK says in the server's place; a server may answer with the same codes, and other words."""
-
-    OVERSIZED = auto()
-    """An event is larger than we read."""
-    INCOMPLETE = auto()
-    """The answer ended before it was complete."""
-    FORGOTTEN = auto()
-    """The server does not know the session."""
-    NO_ANSWER = auto()
-    """What came over HTTP is no MCP answer."""
-
-
-_TEXTS: Mapping[SdkWords, tuple[str, ...]] = {
-    SdkWords.INCOMPLETE: ("SSE stream ",),
-    SdkWords.FORGOTTEN: ("Session terminated", "Session not found"),
-    SdkWords.NO_ANSWER: (
-        "Server returned an error response",
-        "Unexpected content type",
-        "Failed to parse ",
-        "Redirect",
-        "server answered a request with 202",
-    ),
-}
-_OVERSIZED_EVENT = f" exceeded the {limits.MEMBER_MESSAGE_BYTES} byte limit."
-
-
-def understood(message: str) -> SdkWords | None:
-    """Return what a text of the SDK means; None for words that are the server's own."""
-    if message.endswith(_OVERSIZED_EVENT):
-        return SdkWords.OVERSIZED
-    return next((meaning for meaning, texts in _TEXTS.items() if message.startswith(texts)), None)
+# What the SDK says in the server's place: an event is larger than we read, the answer ended before it was complete, the
+# server does not know the session, what came over HTTP is no MCP answer. A server may answer with the same codes.
+_OVERSIZED = f" exceeded the {limits.MEMBER_MESSAGE_BYTES} byte limit."
+_INCOMPLETE = "SSE stream "
+_FORGOTTEN = ("Session terminated", "Session not found")
+_NO_ANSWER = (
+    "Server returned an error response",
+    "Unexpected content type",
+    "Failed to parse ",
+    "Redirect",
+    "server answered a request with 202",
+)
 
 
 class HttpError(OSError):
@@ -101,22 +80,20 @@ class HttpWire:
             ):
                 yield self
         except* httpx2.HTTPError as group:
-            raise HttpError(_first(group)) from None
+            raise HttpError(first_error(group)) from None
 
     def failure(self, message: str) -> MemberError | None:
         """Return what the SDK's words mean; None for words that are the server's own."""
-        match understood(message):
-            case SdkWords.OVERSIZED:
-                return MemberError(f"{NOT_READ}{TOO_LARGE}")
-            case SdkWords.INCOMPLETE:
-                return MemberError("the server's answer ended before it was complete", more=message)
-            case SdkWords.FORGOTTEN:
-                return MemberError("the server has forgotten the session", can_repeat=True)
-            case SdkWords.NO_ANSWER:
-                told = f"answered with HTTP status {self._status}" if self._status else "gave no MCP answer over HTTP"
-                return MemberError(f"the server {told}", more=_without_input(message))
-            case None:
-                return None
+        if message.endswith(_OVERSIZED):
+            return MemberError(f"{NOT_READ}{TOO_LARGE}")
+        if message.startswith(_INCOMPLETE):
+            return MemberError("the server's answer ended before it was complete", more=message)
+        if message.startswith(_FORGOTTEN):
+            return MemberError("the server has forgotten the session", can_repeat=True)
+        if message.startswith(_NO_ANSWER):
+            told = f"answered with HTTP status {self._status}" if self._status else "gave no MCP answer over HTTP"
+            return MemberError(f"the server {told}", more=_without_input(message))
+        return None
 
     async def messages(self) -> AsyncIterator[Message]:
         async for item in self._streams[0]:
@@ -182,10 +159,3 @@ class _BoundedBody(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-def _first(group: BaseExceptionGroup[Exception]) -> BaseException:
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found

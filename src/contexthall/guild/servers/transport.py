@@ -9,7 +9,7 @@ import re
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import anyio
 
@@ -249,6 +249,13 @@ def _answer_to_what_is_not_read(line: bytes, reason: str) -> Response | None:
     """Return an error in the place of an answer that is too much to read, so that nobody waits for it."""
     found = _FIRST_ID.match(line[: limits.RUBBISH_QUOTE_BYTES]) or _LAST_ID.search(line[-limits.RUBBISH_QUOTE_BYTES :])
     return None if found is None else Response(int(found[1]), error=unread(reason))
+
+
+def first_error(group: BaseExceptionGroup[Exception]) -> Exception:
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return cast("Exception", found)
 
 
 def unread(reason: str) -> JsonObject:

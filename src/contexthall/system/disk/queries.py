@@ -18,6 +18,8 @@ Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 
 TOO_RECENT = 2_000_000_000
 """Nanoseconds: what changed so shortly before it was seen may change again without its stamp showing it."""
+# As long as a path can be on Linux.
+_ANY_PATH = 4096
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
@@ -214,7 +216,11 @@ def real_path(path: str, system: System) -> str:
 
 
 def _names(path: str) -> Iterator[str]:
-    """Return the names in a path one by one: of millions of them a list would need far more memory than the path."""
+    return iter(path.split("/")) if len(path) <= _ANY_PATH else _names_one_by_one(path)
+
+
+def _names_one_by_one(path: str) -> Iterator[str]:
+    """Return the names in a path that is too long: a list of millions would need far more memory than the path."""
     start = 0
     while start <= len(path):
         end = path.find("/", start)
