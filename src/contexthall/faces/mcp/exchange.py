@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from contexthall.core import limits
@@ -45,6 +45,7 @@ class Exchange:
         for name, value in scope["headers"]:
             key, said = name.decode("latin-1").lower(), value.decode("latin-1")
             self.head[key] = f"{self.head[key]}, {said}" if key in self.head else said
+        self._request = Request(scope, receive)
         self._receive = receive
         self._send = send
         self._telling = asyncio.Lock()  # nothing comes between the head of a stream and its first event
@@ -64,13 +65,9 @@ class Exchange:
 
     async def body(self, large: asyncio.Semaphore) -> bytes:
         """Read the body; a large one, which stands in memory several times, has its turn until it is answered."""
-        body, more = bytearray(), True
-        while more:
-            part = await self._receive()
-            if part["type"] == "http.disconnect":
-                raise ClientDisconnect
-            body += part.get("body", b"")
-            more = part.get("more_body", False)
+        body = bytearray()
+        async for part in self._request.stream():
+            body += part
             if len(body) > limits.CLIENT_MESSAGE_BYTES:
                 raise RefusedMessageError(413, _TOO_LARGE)
             if len(body) >= limits.LARGE_BODY_BYTES and self._large is None:
@@ -91,11 +88,8 @@ class Exchange:
             await self._stream(_HEARTBEAT)
 
     async def tell(self, line: bytes) -> None:
-        """Send a message before the answer, which is a stream from now on."""
+        """Send a message before the answer, which is a stream from now on; nothing, to begin it."""
         await self._stream(_event(line))
-
-    async def begin_stream(self) -> None:
-        await self._stream(b"")
 
     async def conclude(self, line: bytes, status: int = 200, headers: Headers = ()) -> None:
         """Send the answer: as JSON, or as the last event of the stream."""

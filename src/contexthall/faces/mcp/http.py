@@ -62,7 +62,7 @@ class HttpEndpoint:
 
     def _announce(self) -> None:
         for client in (*self._sessions, *self._listening):
-            client.note_change()
+            client.news.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send)
@@ -179,7 +179,8 @@ class _HttpClient:
         self.is_listening = False
         self._server = server
         self._calls: dict[int, asyncio.Future[Result | RpcError]] = {}
-        self._news = asyncio.Event()
+        self.news = asyncio.Event()
+        """Set when there may be something to tell."""
         self._over = asyncio.Event()
 
     def status(self, code: int) -> int:
@@ -215,26 +216,23 @@ class _HttpClient:
         """Tell of changes until the client is gone or has to go; changes that come while one is told are one."""
         self.is_listening = True
         try:
-            await exchange.begin_stream()
+            await exchange.tell(b"")
             while not exchange.is_abandoned and not self._over.is_set():
-                news = asyncio.create_task(self._news.wait())
+                news = asyncio.create_task(self.news.wait())
                 try:
                     await exchange.wait(news)
                 finally:
                     news.cancel()
-                self._news.clear()
+                self.news.clear()
                 for line in self.role.announce() if not self._over.is_set() else self.role.end_subscriptions():
                     await exchange.tell(line)
             await exchange.conclude(b"")
         finally:
             self.is_listening = False
 
-    def note_change(self) -> None:
-        self._news.set()
-
     def end_stream(self) -> None:
         self._over.set()
-        self._news.set()
+        self.news.set()
 
     def end(self) -> None:
         for ticket in tuple(self._calls):
