@@ -165,23 +165,28 @@ class _Outcomes:
             raise self._cluster.without_workers()
 
     def _outcome(self, future: "Future") -> Any:  # noqa: ANN401 - whatever the task returned, or its error
-        from distributed.client import FutureCancelledError  # noqa: PLC0415 - only where there is a cluster
-        from distributed.scheduler import KilledWorker  # noqa: PLC0415
-
         try:
             return future.result(timeout=1)
         except TimeoutError:
             raise
-        except HallError as error:
-            return error
-        except (FutureCancelledError, asyncio.CancelledError):
-            return self._cluster.gone()
-        except KilledWorker:
-            return DiskError("several workers died of one task", hint="do they have enough memory?")
-        except (ImportError, AttributeError) as error:
-            return _other_installation(str(error))
-        except Exception as error:  # noqa: BLE001 - a mistake of ours, on a worker
-            return InternalError(repr(error))
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever went wrong on a worker
+            return _fault(error, self._cluster)
+
+
+def _fault(error: BaseException, cluster: Cluster) -> HallError:
+    """Return what Dask, or our code on a worker, says as an error of ours."""
+    from distributed.client import FutureCancelledError  # noqa: PLC0415 - only where there is a cluster
+    from distributed.scheduler import KilledWorker  # noqa: PLC0415
+
+    if isinstance(error, HallError):
+        return error
+    if isinstance(error, FutureCancelledError | asyncio.CancelledError):
+        return cluster.gone()
+    if isinstance(error, KilledWorker):
+        return DiskError("several workers died of one task", hint="do they have enough memory?")
+    if isinstance(error, ImportError | AttributeError) or "deserialization" in str(error):
+        return _other_installation(type(error.__cause__ or error).__name__)
+    return InternalError(repr(error))
 
 
 class Holders:
@@ -281,6 +286,8 @@ class Holders:
         self._actors = {address: each for address, each in self._actors.items() if address in known}
         if not self._actors:
             _wait(list(self._held.values()))
+            if failed := [each for each in self._held.values() if each.status == "error"]:
+                raise _fault(failed[0].exception(), self._cluster)
         self._looked_at = time.monotonic()
 
     def _add_actors(self) -> None:
@@ -404,5 +411,5 @@ def _check_version(asked_by: str) -> None:
 
 
 def _other_installation(reason: str) -> UsageError:
-    hint = "install the same contexthall, with the same extras, for every worker"
-    return UsageError(f"a worker has another installation: {reason}", hint=hint)
+    hint = "install the same contexthall, with the same extras, for the scheduler and every worker"
+    return UsageError(f"the cluster has another installation than this machine: {reason}", hint=hint)
