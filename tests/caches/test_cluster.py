@@ -12,7 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import dask
 import pytest
+from distributed import Security
 from tests.caches.making import CREATED_AT, library_of, write_sources
 from tests.caches.test_refreshing import bytes_of, later
 from tests.caches.test_shards import PAGES
@@ -320,6 +322,19 @@ def test_a_worker_that_is_killed_is_asked_elsewhere(tmp_path: Path, cluster: Clu
     assert asked(cache, cluster, questions, holders) == expected
 
 
+@pytest.mark.long
+def test_workers_that_are_killed_one_after_the_other_cost_no_answer(tmp_path: Path, cluster: Cluster) -> None:
+    write_many(tmp_path / "sources", 30)
+    cache, questions, holders = build(tmp_path, "cache", 4), many_questions(12), Holders(cluster, ShardHolder)
+    expected, killed = asked(cache, None, questions), set[int]()
+    for _ in range(4):
+        wait_until(lambda: len(cluster.workers()) == 2)
+        killed.add(oldest := processes_of(cluster)[0])
+        os.kill(oldest, signal.SIGKILL)
+        assert asked(cache, cluster, questions, holders) == expected
+    assert len(killed) == 4
+
+
 def test_a_worker_that_is_silent_is_asked_elsewhere(
     tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -471,3 +486,60 @@ def test_a_port_that_is_taken_is_an_error(tmp_path: Path, url: str) -> None:
     done = run_context("cluster", "up", "--port", url.rpartition(":")[2], cwd=tmp_path)
     assert done.returncode == DiskError.exit_code
     assert b"--port" in done.stderr
+
+
+def test_a_cluster_without_the_hall_says_what_to_install(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, sys; sys.modules['contexthall'] = None; from distributed import Scheduler, Worker\n"
+        "async def main():\n"
+        "    async with Scheduler(host='127.0.0.1', port=0, dashboard=False) as scheduler:\n"
+        "        async with Worker(scheduler.address, host='127.0.0.1', nthreads=1):\n"
+        "            print(scheduler.address, flush=True); await asyncio.sleep(60)\n"
+        "asyncio.run(main())"
+    )
+    write_sources(tmp_path / "sources", PAGES)
+    cache, command, pipe = build(tmp_path, "cache", 2), [sys.executable, "-c", program], subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        cluster = Cluster(process.stdout.readline().strip())
+        with pytest.raises(UsageError, match="another installation"):
+            build(tmp_path, "there", 2, cluster)
+        with pytest.raises(UsageError, match="another installation"):
+            asked(cache, cluster, [Question("keys", 400, "json")])
+        cluster.close()
+        process.kill()
+
+
+def test_a_scheduler_is_spoken_to_over_tls_with_the_certificates_that_dask_is_told(tmp_path: Path) -> None:
+    made, names = Security.temporary(), {}
+    for name in ("tls_ca_file", "tls_client_cert", "tls_client_key"):
+        names[name] = str(tmp_path / name)
+        Path(names[name]).write_text(getattr(made, name))
+    settings = {
+        f"distributed.comm.tls.{key}": names[name]
+        for key, name in [
+            ("ca-file", "tls_ca_file"),
+            *((f"{role}.cert", "tls_client_cert") for role in ("client", "scheduler", "worker")),
+            *((f"{role}.key", "tls_client_key") for role in ("client", "scheduler", "worker")),
+        ]
+    }
+    program = (
+        "import asyncio, sys, dask; from distributed import Scheduler, Worker\n"
+        "async def main():\n"
+        "    async with Scheduler(host='127.0.0.1', protocol='tls', port=0, dashboard=False) as scheduler:\n"
+        "        async with Worker(scheduler.address, host='127.0.0.1', nthreads=1):\n"
+        "            print(scheduler.address, flush=True); await asyncio.sleep(60)\n"
+        f"dask.config.set({settings!r}); asyncio.run(main())"
+    )
+    command, pipe = [sys.executable, "-c", program], subprocess.PIPE
+    with (
+        subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process,
+        dask.config.set(settings),
+    ):
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        assert url.startswith("tls://")
+        cluster = Cluster(url)
+        assert cluster.run([lambda _: "done"], lambda _: None) == ["done"]
+        cluster.close()
+        process.kill()

@@ -9,12 +9,14 @@ import logging
 import os
 import pickle
 import signal
+import socket
 import threading
 import time
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from multiprocessing import resource_tracker
 from queue import Empty, SimpleQueue
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
 _ALONE = threading.Lock()
 """A worker may have several threads, but does one task at a time, as a process does."""
-_LOGGERS = ("distributed", "tornado.application", "asyncio")
 
 
 class Cluster:
@@ -85,27 +86,29 @@ class Cluster:
 
     def close(self) -> None:
         """Leave; what still runs for this process is stopped."""
-        self._connected.close()
+        self._connected.close(timeout=limits.CLUSTER_CONNECT_SECONDS)
 
     def _connect(self) -> "Client":
         try:
-            from distributed import Client  # noqa: PLC0415 - as above
+            from distributed import Client, Security  # noqa: PLC0415 - as above
         except ImportError:
             raise _missing() from None
         _quieten()
-        seconds = limits.CLUSTER_CONNECT_SECONDS
-        try:
-            client = Client(self.url, timeout=seconds, set_as_default=False, direct_to_workers=True)
-        except TypeError:
+        # A client that cannot connect leaves a thread behind, so what can be seen beforehand is.
+        if self.url.startswith("tls:") and Security().get_connection_args("client").get("ssl_context") is None:
             hint = "Dask's own configuration names them: distributed.comm.tls, ca-file and client's cert and key"
-            raise UsageError(f"{self.url} needs certificates", hint=hint) from None
+            raise UsageError(f"{self.url} needs certificates", hint=hint)
+        seconds, (host, _, port) = limits.CLUSTER_CONNECT_SECONDS, self.url.partition("://")[2].rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=seconds).close()
+            client = Client(self.url, timeout=seconds, set_as_default=False, direct_to_workers=True)
+            address = client.sync(client.scheduler.identity, callback_timeout=seconds)["address"]
         except (OSError, TimeoutError, ValueError, RuntimeError):
             raise self.gone() from None
         try:
-            # One that listens everywhere is open too, by whatever name it is spoken to.
-            parse_scheduler(str(client.scheduler_info()["address"]))
+            parse_scheduler(address)  # one that listens everywhere is open too, by whatever name it is spoken to
         except UsageError:
-            client.close()
+            client.close(timeout=seconds)
             raise
         return client
 
@@ -162,23 +165,28 @@ class _Outcomes:
             raise self._cluster.without_workers()
 
     def _outcome(self, future: "Future") -> Any:  # noqa: ANN401 - whatever the task returned, or its error
-        from distributed.client import FutureCancelledError  # noqa: PLC0415 - only where there is a cluster
-        from distributed.scheduler import KilledWorker  # noqa: PLC0415
-
         try:
             return future.result(timeout=1)
         except TimeoutError:
             raise
-        except HallError as error:
-            return error
-        except (FutureCancelledError, asyncio.CancelledError):
-            return self._cluster.gone()
-        except KilledWorker:
-            return DiskError("several workers died of one task", hint="do they have enough memory?")
-        except (ImportError, AttributeError) as error:
-            return _other_installation(str(error))
-        except Exception as error:  # noqa: BLE001 - a mistake of ours, on a worker
-            return InternalError(repr(error))
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever went wrong on a worker
+            return _fault(error, self._cluster)
+
+
+def _fault(error: BaseException, cluster: Cluster) -> HallError:
+    """Return what Dask, or our code on a worker, says as an error of ours."""
+    from distributed.client import FutureCancelledError  # noqa: PLC0415 - only where there is a cluster
+    from distributed.scheduler import KilledWorker  # noqa: PLC0415
+
+    if isinstance(error, HallError):
+        return error
+    if isinstance(error, FutureCancelledError | asyncio.CancelledError):
+        return cluster.gone()
+    if isinstance(error, KilledWorker):
+        return DiskError("several workers died of one task", hint="do they have enough memory?")
+    if isinstance(error, ImportError | AttributeError) or "deserialization" in str(error):
+        return _other_installation(type(error.__cause__ or error).__name__)
+    return InternalError(repr(error))
 
 
 class Holders:
@@ -188,7 +196,7 @@ class Holders:
         self._cluster = cluster
         self._make = make
         self._held: dict[str, Future] = {}
-        self._actors: list[Actor] = []
+        self._actors: dict[str, Actor] = {}
         self._looking = threading.Lock()
         self._looked_at = 0.0
 
@@ -197,6 +205,7 @@ class Holders:
         with self._looking:
             if not self._actors or time.monotonic() - self._looked_at > limits.CLUSTER_LOOK_SECONDS:
                 self._look()
+            self._add_actors()
             return len(self._actors)
 
     def ask(self, method: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
@@ -224,66 +233,72 @@ class Holders:
         return found
 
     async def _ask_all(self, calls: Mapping[int, bytes]) -> dict[int, Any]:
-        actors = deque(self._actors)
-        asked = []
+        addresses, asked = deque(self._actors), []
         for place, call in calls.items():
-            actors.rotate(-place)
-            asked.append(self._ask(list(actors), call))
-            actors.rotate(place)
+            addresses.rotate(-place)
+            asked.append(self._ask(list(addresses), call))
+            addresses.rotate(place)
         return dict(zip(calls, await asyncio.gather(*asked), strict=True))
 
-    async def _ask(self, actors: "Sequence[Actor]", call: bytes) -> Any:  # noqa: ANN401 - whatever the method returns
+    async def _ask(self, addresses: Sequence[str], call: bytes) -> Any:  # noqa: ANN401 - whatever the method returns
         """Return the first answer; the next is asked when one is lost, or is silent for a while."""
-        waiting, failures = set[asyncio.Task[Any]](), list[Exception]()
+        waiting, failure = set[asyncio.Task[Any]](), self._cluster.without_workers()
+        others = deque(addresses)
         try:
-            for number in range(2 * len(actors)):
-                if number < len(actors):
-                    waiting.add(asyncio.ensure_future(_called(actors[number], call)))
-                elif not waiting:
-                    break
-                patience = limits.CLUSTER_SLOW_SECONDS if number + 1 < len(actors) else None
+            while others or waiting:
+                if others:
+                    waiting.add(asyncio.create_task(self._call(others.popleft(), call)))
+                patience = limits.CLUSTER_SLOW_SECONDS if others else None
                 done, waiting = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
                 for each in done:
                     try:
                         return each.result()
-                    except DiskError as error:
-                        failures.append(error)
-                    except HallError:
-                        raise
-                    except Exception as error:  # noqa: BLE001 - whatever Dask says of a worker that is lost
-                        failures.append(error)
-                        self._looked_at = 0.0
-            raise next((each for each in failures if isinstance(each, HallError)), DiskError(repr(failures[-1])))
+                    except DiskError as error:  # any other error would be the same elsewhere
+                        failure = error
+            raise failure
         finally:
             for each in waiting:
                 each.cancel()
 
-    def _look(self) -> None:
-        """Have an object on each worker that is there now."""
-        from distributed import Actor  # noqa: PLC0415 - as above
+    async def _call(self, address: str, call: bytes) -> Any:  # noqa: ANN401 - as above
+        try:
+            answer = pickle.loads(await self._actors[address].call(call))  # noqa: S301 - of our own workers
+        except Exception as error:  # whatever Dask says of a worker that is lost
+            self._held = {other: each for other, each in self._held.items() if other != address}
+            self._actors = {other: each for other, each in self._actors.items() if other != address}
+            self._looked_at = 0.0
+            raise DiskError(f"the worker {address} was lost", hint="try again") from error
+        if isinstance(answer, HallError):
+            raise answer
+        return answer
 
+    def _look(self) -> None:
+        """Have an object made on each worker that is there now; wait for them only if there is no other."""
         client, present = self._cluster.client, self._cluster.workers()
         known = {address: each for address, each in self._held.items() if each.client is client and not _is_lost(each)}
+        make = partial(client.submit, _Held, version("contexthall"), self._make, actor=True, pure=False)
         made = {
-            address: client.submit(
-                _Held,
-                version("contexthall"),
-                self._make,
-                actor=True,
-                workers=[address],
-                pure=False,
-                key=f"contexthall-{uuid4().hex}",
-            )
+            address: make(workers=[address], key=f"contexthall-{uuid4().hex}")
             for address in present
             if address not in known
         }
-        _wait(list(made.values()), limits.CLUSTER_CONNECT_SECONDS)
         self._held = {address: (known | made)[address] for address in present}
-        with client.as_current():
-            self._actors = [
-                Actor(_Held, address, each.key) for address, each in self._held.items() if each.status == "finished"
-            ]
+        self._actors = {address: each for address, each in self._actors.items() if address in known}
+        if not self._actors:
+            _wait(list(self._held.values()))
+            if failed := [each for each in self._held.values() if each.status == "error"]:
+                raise _fault(failed[0].exception(), self._cluster)
         self._looked_at = time.monotonic()
+
+    def _add_actors(self) -> None:
+        from distributed import Actor  # noqa: PLC0415 - as above
+
+        with self._cluster.client.as_current():
+            self._actors = self._actors | {
+                address: Actor(_Held, address, future.key)
+                for address, future in self._held.items()
+                if address not in self._actors and future.status == "finished"
+            }
 
 
 class _Held:
@@ -302,24 +317,20 @@ class _Held:
         return pickle.dumps(answer)
 
 
-async def _called(actor: "Actor", call: bytes) -> Any:  # noqa: ANN401 - as above
-    answer = pickle.loads(await actor.call(call))  # noqa: S301 - of our own workers
-    if isinstance(answer, HallError):
-        raise answer
-    return answer
-
-
 def _is_lost(future: "Future") -> bool:
     return future.status not in {"finished", "pending"}
 
 
-def _wait(futures: "Sequence[Future]", seconds: float) -> None:
-    """Wait until all have come to an end, or the time is over."""
-    deadline = time.monotonic() + seconds
+def _wait(futures: "Sequence[Future]") -> None:
+    """Wait until one is there, and a little longer for the others: a worker may have been lost, or be busy."""
+    ended = SimpleQueue[object]()
     for future in futures:
-        ended = threading.Event()
-        future.add_done_callback(lambda _future, ended=ended: ended.set())
-        ended.wait(max(0.0, deadline - time.monotonic()))
+        future.add_done_callback(ended.put)
+    deadline = time.monotonic() + limits.CLUSTER_CONNECT_SECONDS
+    with suppress(Empty):
+        for _ in futures:
+            ended.get(timeout=max(0.0, deadline - time.monotonic()))
+            deadline = min(deadline, time.monotonic() + limits.CLUSTER_SLOW_SECONDS)
 
 
 def _work(made_by: str, task: ParallelTask, number: int, topic: str) -> Any:  # noqa: ANN401 - whatever the task returns
@@ -351,7 +362,8 @@ def local_cluster(workers: int, port: int, scratch: str) -> Iterator[str]:
     except ImportError:
         raise _missing() from None
     _quieten()
-    dask.config.set({"temporary-directory": scratch})
+    # A worker that is killed is started again by its nanny, however often; Dask's own patience is 15 seconds.
+    dask.config.set({"temporary-directory": scratch, "distributed.deploy.lost-worker-timeout": "1 day"})
     # Ctrl-C in a terminal is for this process: its threads, and the workers that they start, do not see it.
     resource_tracker.ensure_running()  # which would lift what is blocked
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -388,8 +400,9 @@ def _missing() -> UsageError:
 
 def _quieten() -> None:
     """Let nobody but us tell what goes wrong, and that once."""
-    for name in _LOGGERS:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    for name in ("tornado.application", "asyncio", *logging.root.manager.loggerDict):
+        if name.startswith(("distributed", "tornado", "asyncio")):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _check_version(asked_by: str) -> None:
@@ -398,5 +411,5 @@ def _check_version(asked_by: str) -> None:
 
 
 def _other_installation(reason: str) -> UsageError:
-    hint = "install the same contexthall, with the same extras, for every worker"
-    return UsageError(f"a worker has another installation: {reason}", hint=hint)
+    hint = "install the same contexthall, with the same extras, for the scheduler and every worker"
+    return UsageError(f"the cluster has another installation than this machine: {reason}", hint=hint)

@@ -363,7 +363,7 @@ def test_verify_says_that_a_damaged_index_makes_a_sound_cache_slow(
 
 SLOW_BUILD = """
 import sys, time
-from contexthall.caches.build import section_builder as builder
+from contexthall.caches.build import builder
 from contexthall.faces.cli.table import run
 compile_sections = builder.compile_sections
 def slowly(*arguments):
