@@ -143,6 +143,7 @@ COMMANDS_SHOWN = (
     ["verify", "--cache", "handbook"],
     ["push", "handbook", f"file://{FILE}"],
     ["pull", f"file://{FILE}", FILE],
+    ["cluster", "up", "--workers", FILE],
     ["verify", "--cache", "broken cache"],
     ["verify", "--cache", "broken cache", "--json"],
     ["build", "--sources", "broken sources", "--cache", FILE],
