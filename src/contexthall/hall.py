@@ -560,7 +560,8 @@ class Hall:
 
         seen = self.project.look_around()
         folders = find_folders({each.scope: [file.name for file in each.files] for each in seen})
-        return [count_documents(self._disk, self.settings.project_root, each) for each in folders]
+        counted = (count_documents(self._disk, self.settings.project_root, each) for each in folders)
+        return [each for each in counted if each.documents]
 
     @cached_property
     def setup_journal(self) -> "UndoJournal":

@@ -554,3 +554,30 @@ def test_a_cache_of_the_whole_project_is_fresh_after_agents_md_is_written(typed:
 def test_a_cache_is_named_after_its_folder() -> None:
     [folder] = find_folders({"packages/web/docs": ["a.md"]})
     assert folder.cache == "packages-web-docs"
+
+
+def test_folders_whose_caches_would_have_one_name_are_told_apart() -> None:
+    pages = ["a.md", "b.md"]
+    found = find_folders(
+        {".": ["README.md"], "a/b": pages, "a-b": pages, "A-B": pages, "project": pages, "src": ["x.py"]}
+    )
+    assert {each.scope: each.cache for each in found} == {
+        ".": "project-2",
+        "A-B": "A-B",
+        "a-b": "a-b-2",
+        "a/b": "a-b-3",
+        "project": "project",
+    }
+
+
+def test_a_folder_of_which_a_build_takes_nothing_gets_no_cache(typed: Typed, shop: Path) -> None:
+    (shop / "README.MD").write_text("# Shop\n")
+    assert "project" not in typed("setup", "--dry-run", "--only", "caches")[1].split("build ", 1)[1]
+
+
+def test_a_repository_that_is_somebodys_home_is_set_up(
+    typed: Typed, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shop / ".git").mkdir()
+    monkeypatch.setenv("HOME", str(shop))
+    assert typed("setup", "--dry-run", "--only", "caches")[0] == 0

@@ -7,6 +7,7 @@ at the top of the project (README, changelog). If there is no such folder, the p
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from contexthall.caches.build.convert.registry import converter_of, ending_of
@@ -43,13 +44,8 @@ class DocumentFolder(NamedTuple):
     """How many it has, as far as names tell."""
     is_top: bool = False
     """Whether only what stands in the folder itself is meant, and nothing below it."""
-
-    @property
-    def cache(self) -> str:
-        """A name for its cache."""
-        if self.is_top:
-            return "project"
-        return "documents" if self.scope == ROOT else self.scope.replace("/", "-").strip("-. ") or "documents"
+    cache: str = ""
+    """A name for its cache, which no other folder of the project has."""
 
     @property
     def choice(self) -> Choice:
@@ -74,11 +70,25 @@ def find_folders(files: Mapping[str, Sequence[str]]) -> list[DocumentFolder]:
     chosen = [scope for scope in sorted(files) if scope != ROOT and _is_chosen(scope, documents[scope], others[scope])]
     topmost = [scope for scope in chosen if not any(above in chosen for above in [*_and_above(scope)][1:])]
     if not topmost:
-        return [DocumentFolder(ROOT, documents[ROOT])] if documents[ROOT] else []
+        return _named([DocumentFolder(ROOT, documents[ROOT])] if documents[ROOT] else [])
     largest = sorted(topmost, key=lambda scope: (-documents[scope], scope))
     at_top = sum(is_document(name) and ending_of(name) in _PROSE for name in files.get(ROOT, ()))
     top = [DocumentFolder(ROOT, at_top, is_top=True)] if at_top else []
-    return [*top, *(DocumentFolder(scope, documents[scope]) for scope in largest)]
+    return _named([*top, *(DocumentFolder(scope, documents[scope]) for scope in largest)])
+
+
+def _named(folders: Sequence[DocumentFolder]) -> list[DocumentFolder]:
+    """Return the folders with names for their caches; if several would have one name, all but one get a number."""
+    names: dict[DocumentFolder, str] = {}
+    taken: set[str] = set()
+    for folder in sorted(folders, key=lambda each: (each.is_top, each.scope)):
+        plain = "project" if folder.is_top else folder.scope.replace("/", "-").strip("-. ") or "documents"
+        name = next(
+            name for number in count(1) if (name := plain if number == 1 else f"{plain}-{number}").lower() not in taken
+        )
+        names[folder] = name
+        taken.add(name.lower())  # some file systems know no case
+    return [folder._replace(cache=names[folder]) for folder in folders]
 
 
 def count_documents(disk: Disk, root: str, folder: DocumentFolder) -> DocumentFolder:

@@ -104,7 +104,8 @@ def setup(yes: bool, dry_run: bool, only: str | None, undo: bool, hall: HallChoi
 def _check_is_project(hall: Hall) -> None:
     """Refuse a directory that has all of a user's projects in it: looking through it takes minutes."""
     root, home = (hall.machine.real(each) for each in (hall.settings.project_root, os.environ.get("HOME") or os.sep))
-    if os.path.commonpath([root, home]) == root:
+    is_repository = root != os.sep and hall.project.kind(".git") is not None  # as in containers, whose HOME it may be
+    if os.path.commonpath([root, home]) == root and not is_repository:
         whose = "the root of all directories" if root == os.sep else "your home directory, or above it"
         raise UsageError(
             f"{root} is no project: it is {whose}",
