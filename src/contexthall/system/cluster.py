@@ -80,8 +80,9 @@ class Cluster:
             results = _Outcomes(self, futures, heard, report)
             return [results.of(number) for number in range(len(futures))]
         finally:
-            with suppress(Exception):  # if the scheduler is gone, so are they
-                client.cancel(futures, asynchronous=False)
+            for future in futures:
+                future.release()  # which stops it, and waits for nobody
+            with suppress(Exception):  # if the scheduler is gone, nobody listens
                 client.unsubscribe_topic(topic)
 
     def close(self) -> None:
