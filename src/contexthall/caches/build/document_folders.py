@@ -7,7 +7,6 @@ at the top of the project (README, changelog). If there is no such folder, the p
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import count
 from typing import NamedTuple
 
 from contexthall.caches.build.convert.registry import converter_of, ending_of
@@ -83,9 +82,8 @@ def _named(folders: Sequence[DocumentFolder]) -> list[DocumentFolder]:
     taken: set[str] = set()
     for folder in sorted(folders, key=lambda each: (each.is_top, each.scope)):
         plain = "project" if folder.is_top else folder.scope.replace("/", "-").strip("-. ") or "documents"
-        name = next(
-            name for number in count(1) if (name := plain if number == 1 else f"{plain}-{number}").lower() not in taken
-        )
+        candidates = [plain, *(f"{plain}-{number}" for number in range(2, len(folders) + 1))]
+        name = next(name for name in candidates if name.lower() not in taken)
         names[folder] = name
         taken.add(name.lower())  # some file systems know no case
     return [folder._replace(cache=names[folder]) for folder in folders]
