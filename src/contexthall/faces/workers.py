@@ -111,7 +111,7 @@ class Workers:
             return
         jobs, self._next = self._next, []
         was_idle = not self._results.awaited
-        self._results.awaited += len(jobs)
+        self._results.expect(len(jobs), is_waited_for=was_idle)
         for job in jobs:
             self._jobs.put(job)
         if was_idle:
@@ -154,10 +154,15 @@ class _Results:
         self._is_waited_for = False
         self._all_done: SimpleQueue[None] = SimpleQueue()
 
+    def expect(self, jobs: int, *, is_waited_for: bool) -> None:
+        """Count jobs that are about to be handed over; `wait` follows at once if they are waited for."""
+        self.awaited += jobs
+        if is_waited_for:  # before a thread has them, which may be done before `wait` is called
+            self._all_done = SimpleQueue()
+            self._is_waited_for = True
+
     def wait(self, seconds: float) -> None:
         """Let the threads work until everything is done, but not for longer than that."""
-        self._all_done = SimpleQueue()
-        self._is_waited_for = True
         with suppress(Empty):
             self._all_done.get(timeout=seconds)
         self._is_waited_for = False
