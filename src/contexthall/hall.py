@@ -215,6 +215,11 @@ class Hall:
 
         return Holders(self._cluster, ShardHolder)
 
+    def close(self) -> None:
+        """Leave the cluster, if there is one; the next question connects again."""
+        if self._cluster is not None:
+            self._cluster.close()
+
     @contextmanager
     def local_cluster(self, workers: int, port: int) -> Iterator[str]:
         """Start a scheduler and workers on this machine, for as long as they are needed; their URL is yielded."""

@@ -198,6 +198,7 @@ class Holders:
         self._make = make
         self._held: dict[str, Future] = {}
         self._actors: dict[str, Actor] = {}
+        self._overtaken = frozenset[str]()
         self._looking = threading.Lock()
         self._looked_at = 0.0
 
@@ -237,25 +238,33 @@ class Holders:
         addresses, asked = deque(self._actors), []
         for place, call in calls.items():
             addresses.rotate(-place)
-            asked.append(self._ask(list(addresses), call))
+            asked.append(self._ask(sorted(addresses, key=self._overtaken.__contains__), call))
             addresses.rotate(place)
         return dict(zip(calls, await asyncio.gather(*asked), strict=True))
 
     async def _ask(self, addresses: Sequence[str], call: bytes) -> Any:  # noqa: ANN401 - whatever the method returns
-        """Return the first answer; the next is asked when one is lost, or is silent for a while."""
+        """Return the first answer; the next is asked when one is lost, or is silent for a while.
+
+        Those that were overtaken are asked last until the workers are looked at again.
+        """
         waiting, failure = set[asyncio.Task[Any]](), self._cluster.without_workers()
         others = deque(addresses)
         try:
             while others or waiting:
                 if others:
-                    waiting.add(asyncio.create_task(self._call(others.popleft(), call)))
+                    address = others.popleft()
+                    waiting.add(asyncio.create_task(self._call(address, call), name=address))
                 patience = limits.CLUSTER_SLOW_SECONDS if others else None
                 done, waiting = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
                 for each in done:
                     try:
-                        return each.result()
+                        answer = each.result()
                     except DiskError as error:  # any other error would be the same elsewhere
                         failure = error
+                        continue
+                    asked_before = addresses[: addresses.index(each.get_name())]
+                    self._overtaken |= {other.get_name() for other in waiting}.intersection(asked_before)
+                    return answer
             raise failure
         finally:
             for each in waiting:
@@ -289,6 +298,7 @@ class Holders:
             _wait(list(self._held.values()))
             if failed := [each for each in self._held.values() if each.status == "error"]:
                 raise _fault(failed[0].exception(), self._cluster)
+        self._overtaken = frozenset()
         self._looked_at = time.monotonic()
 
     def _add_actors(self) -> None:
@@ -401,8 +411,8 @@ def _missing() -> UsageError:
 
 def _quieten() -> None:
     """Let nobody but us tell what goes wrong, and that once."""
-    for name in ("tornado.application", "asyncio", *logging.root.manager.loggerDict):
-        if name.startswith(("distributed", "tornado", "asyncio")):
+    for name in ("tornado.application", *logging.root.manager.loggerDict):
+        if name.startswith(("distributed", "tornado")):
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
 

@@ -44,8 +44,8 @@ class ClusterSections(OpenSections):
     def ask(self, answer: Callable[[SectionCache], Answer]) -> Answer:
         """Return the answer that the segments give, opened here, or else the pages."""
         if not self._is_open:
-            self._is_open = True
             super().open_segments()
+            self._is_open = True  # not before: another thread would find no segments, and count every page
         return super().ask(answer)
 
     def open_segments(self) -> None:

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from contexthall.caches.cluster.candidates import Candidate
@@ -68,6 +69,14 @@ class ShardHolder:
         return self._ask(group, lambda held: held.items(sections))
 
     def _ask(self, group: ShardGroup, answer: "Callable[[_HeldShards], Answer]") -> Answer:
+        """Return an answer; shards that were held may have been replaced by the same ones, and are opened once more."""
+        if group in self._held:
+            with suppress(CacheInvalidError, DiskError):
+                return self._answer(group, answer)
+            self._held.pop(group, None)
+        return self._answer(group, answer)
+
+    def _answer(self, group: ShardGroup, answer: "Callable[[_HeldShards], Answer]") -> Answer:
         """Return an answer; where the index cannot be believed, every page is counted again."""
         try:
             return answer(self._hold(group))
