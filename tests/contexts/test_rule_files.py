@@ -174,6 +174,8 @@ def test_a_file_that_is_too_large_is_named_and_not_read(tmp_path: Path) -> None:
     [
         "`" * limits.RULE_FILE_BYTES,
         "`a/" * (limits.RULE_FILE_BYTES // 3),
+        "`" + "./" * (limits.RULE_FILE_BYTES // 2) + "!`",
+        "`" + "../" * (limits.RULE_FILE_BYTES // 3) + "!`",
         "](" * (limits.RULE_FILE_BYTES // 2),
         "@a" * (limits.RULE_FILE_BYTES // 2),
         "```\n" * (limits.RULE_FILE_BYTES // 4),

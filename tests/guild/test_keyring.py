@@ -102,6 +102,19 @@ def test_why_a_secret_is_not_to_be_had_is_said(
     assert sentence in failed.value.detail
 
 
+@pytest.mark.parametrize("failure", ["raise SystemExit(1)", "raise AttributeError", "get_password = lambda *_: exit()"])
+def test_a_keyring_that_fails_in_any_way_answers_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: str
+) -> None:
+    (tmp_path / "keyring.py").write_text(failure)
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    del sys.modules["keyring"]
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(limits, "KEYRING_SECONDS", 5)
+    with pytest.raises(UsageError, match=r"the keyring cannot be used: .* \((SystemExit|AttributeError)\)"):
+        asyncio.run(SecretReader().read("API_KEY"))
+
+
 def test_a_keyring_that_waits_for_its_user_is_not_waited_for_for_ever(
     guild: Path, memory: Memory, keyring: FakeKeyring, monkeypatch: pytest.MonkeyPatch
 ) -> None:

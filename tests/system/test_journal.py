@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import stat
+import time
 from contextvars import Context, copy_context
 from datetime import UTC, datetime
 from functools import partial
@@ -117,24 +118,71 @@ def test_secrets_that_the_hall_gave_to_members_are_not_recorded_in_full(tmp_path
         ("export DB_PASSWORD_1='hunter2'", "export DB_PASSWORD_1=(may be a secret)"),
         ("password:\n  hunter2\nuser: me", "password:\n  (may be a secret)\nuser: me"),
         ("Rotate the keys of the author: me", "Rotate the keys of the author: me"),
-        ("<a><dbPassword>hunter2</dbPassword><b>1</b></a>", "<a><dbPassword>(may be a secret)<b>1</b></a>"),
-        ('<ns:token kind="x">\n hunter2\n</ns:token>\nend', "<ns:token>(may be a secret)\nend"),
-        ('<token value="hunter2"/> and more', "<token>(may be a secret) and more"),
-        ("<secret><![CDATA[hunter2]]></secret>", "<secret>(may be a secret)"),
-        ("<credentials><a>me</a><b>hunter2</b></credentials>", "<credentials>(may be a secret)"),
-        ('<p name="password" value="hunter2"/><q/>', '<p name="password" (may be a secret)<q/>'),
-        ("<p name='password'>hunter2</p>", "<p name='password' (may be a secret)</p>"),
-        ("<name>password</name>\n<value>hunter2</value>", "<name>password</name>\n<value>(may be a secret)</value>"),
-        ("<password>hunter2", "<password>(may be a secret)"),
-        ("Send <token> with it.\nThen <b>wait</b>", "Send <token>(may be a secret)\nThen <b>wait</b>"),
+        ('body={\\"password\\": \\"hunter2\\"}', 'body={\\"password\\": (may be a secret)'),
         ("<author>Ada</author>", "<author>Ada</author>"),
-        ("[" * 100_000, "[" * limits.JOURNAL_TEXT_CHARACTERS),
+        ("<p>" + "y" * 5000, ("<p>" + "y" * 5000)[: limits.JOURNAL_TEXT_CHARACTERS]),
+        ("Call x<y> first", "Call x<y> first"),
     ],
 )
 def test_credentials_in_texts_are_withheld(value: str, kept: str) -> None:
     whole = limits.JOURNAL_TEXT_CHARACTERS
     assert in_full(value) == json.dumps(kept)[:whole]
     assert in_full({"body": value}) == json.dumps({"body": kept})[:whole]
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<a><dbPassword>hunter2</dbPassword><b>1</b></a>",
+        "<ns:token kind='x'>\n hunter2\n</ns:token>\nend",
+        "<password>\n hunter2" + " " * 9000 + "</password>",
+        "<credentials><entry>hunter2" + "<e/>" * 2000,
+        "Put it there: <Password>\nhunter2",
+        "<token value='hunter2'/>",
+        "<add name='password'><value>hunter2</value></add>",
+        "<add value='hunter2' key='password'/>",
+        "<key>password</key><!-- c --><string><![CDATA[hunter2]]></string>",
+        "<name>password</name>\n<type>s</type><value>hunter2</value>",
+        "<value>hunter2</value><type>s</type><name>password</name>",
+        "<value>hunter2</value>" + "<e/>" * 2000 + "<name>password</name>",
+        "<value>hunter2</value>" + "<e/>" * 20_000 + "<name>password</name>",
+        "<dt>Your API key</dt><dd>hunter2</dd>",
+        "&lt;password&gt;hunter2",
+        "body: \\u003cpassword\\u003ehunter2",
+    ],
+)
+def test_markup_that_names_a_credential_anywhere_is_withheld_as_a_whole(markup: str) -> None:
+    assert in_full(markup) == '"(may be a secret)"'
+    assert in_full([markup, {"a": json.dumps({"b": markup})}, "more"]).count("(may be a secret)") == 2
+    assert "hunter2" not in in_full({markup: 1, "a": json.dumps([markup])})
+
+
+def test_a_credential_is_no_key_of_an_object_either() -> None:
+    assert in_full({KEY: "hunter2", "a": 1}) == '{"(may be a secret)": "(may be a secret)", "a": 1}'
+
+
+def test_a_credential_that_is_cut_in_two_is_withheld() -> None:
+    text = "y " * ((limits.JOURNAL_TEXT_CHARACTERS - 26) // 2)
+    assert in_full(f"{text}https://me:hunter2hunter2hunter2@here/") == '"(may be a secret)"'
+
+
+@pytest.mark.parametrize("nested", ["[" * 100_000, json.loads("[" * 900 + "]" * 900), "[" * 900 + "]" * 900])
+def test_what_is_nested_too_deep_is_withheld_as_a_whole(nested: object) -> None:
+    assert in_full({"body": nested}) == '"(may be a secret)"'
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "?key", "<a>token</a><", "<a ", "&lt;", "<p>y</p> ", "key=y ", "key  ", "://:", "["]
+)
+@pytest.mark.parametrize("length", [100, 4000, 32_000, 1 << 20])
+def test_a_large_value_takes_little_time(unit: str, length: int) -> None:
+    """It is taken by the loop that answers everybody; what was quadratic, or read all, took seconds."""
+    text = (unit * length)[:length]
+    texts = [text] * ((1 << 20) // length)
+    for value in (texts, dict(enumerate(texts)), json.dumps({"content": texts}), {text: text, "password": text}):
+        started = time.process_time()
+        in_full(value)
+        assert time.process_time() - started < 0.2
 
 
 def test_nothing_is_recorded_if_the_journal_is_off(tmp_path: Path) -> None:

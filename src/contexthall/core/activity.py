@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
+from itertools import takewhile
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -23,16 +24,9 @@ Redact: TypeAlias = Callable[[str], str]
 WITHHELD = "(may be a secret)"
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NAMED_VALUE = re.compile(
-    rf"((?:{NAME_PATTERN})[\w.-]{{0,64}}[\"'\]]{{0,2}}\s{{0,8}}[:=]\s{{0,8}})[^\r\n]+", re.IGNORECASE
+    rf"((?:{NAME_PATTERN})[\w.-]{{0,64}}[\"'\]\\]{{0,4}}\s{{0,8}}[:=]\s{{0,8}})[^\r\n]+", re.IGNORECASE
 )
-_TAG = rf"[\w.:-]{{0,64}}(?:{NAME_PATTERN})[\w.:-]{{0,64}}"
-_XML_VALUES = (
-    (rf"(>\s*{_TAG}\s*</[\w.:-]+>\s*<[\w.:-]+[^<>]*>)[^<]+", rf"\1{WITHHELD}"),
-    (rf"<({_TAG})(?=[\s/>])[^<>]*?(?:/>|>(?:.*?</\1\s*>|[^<\r\n]*))", rf"<\1>{WITHHELD}"),
-    (rf"(<[^<>]*?\b(?:id|key|name)\s*=\s*[\"']{_TAG}[\"'])[^<>]*(?:>[^<]*)?", rf"\1 {WITHHELD}"),
-)
-"""Elements after one whose text names a credential; elements of such a name, with all in them; attributes."""
-_XML_PATTERNS = tuple((re.compile(each, re.IGNORECASE | re.DOTALL), instead) for each, instead in _XML_VALUES)
+_MARKUP = re.compile(r"(?:<|&lt;|\\u003c)[\w/!?]", re.IGNORECASE)
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\Z"
 _COUNT = msgspec.Meta(ge=0, lt=limits.JOURNAL_MOST)
 
@@ -107,33 +101,53 @@ def _word(text: str) -> str:
 
 def in_full(value: object, redact: Redact = str) -> str:
     """Return a value as a journal that is kept in full has it, without what may be a credential or is known as one."""
-    text = redact(json.dumps(_without_secrets(value, redact), ensure_ascii=False, default=str))
-    return replace_lone_surrogates(text[: limits.JOURNAL_TEXT_CHARACTERS])
+    try:
+        text = json.dumps(_Withholding(redact).value(value), ensure_ascii=False, default=str)
+    except RecursionError:
+        return f'"{WITHHELD}"'
+    return replace_lone_surrogates(redact(text)[: limits.JOURNAL_TEXT_CHARACTERS])
 
 
-def _without_secrets(value: object, redact: Redact) -> object:
-    if isinstance(value, dict):
-        return {
-            key: WITHHELD if is_secret_name(str(key)) else _without_secrets(each, redact)
-            for key, each in list(value.items())
-        }
-    if isinstance(value, list | tuple):
-        return [_without_secrets(each, redact) for each in value]
-    return _text_without_secrets(redact(value), redact) if isinstance(value, str) else value
+class _Withholding:
+    """Takes out of one value what may be a credential, and leaves out what the journal has no room for."""
 
+    def __init__(self, redact: Redact) -> None:
+        self._redact = redact
+        self._room = limits.JOURNAL_TEXT_CHARACTERS
+        self._unread = limits.JOURNAL_READ_CHARACTERS
 
-def _text_without_secrets(text: str, redact: Redact) -> str:
-    """Return the beginning of a text, which may be JSON or XML, without what belongs to the name of a credential."""
-    if may_be_key(text):
-        return WITHHELD
-    if text.lstrip().startswith(("{", "[")):
-        with suppress(ValueError, RecursionError):
-            text = json.dumps(_without_secrets(json.loads(text), redact), ensure_ascii=False)
-            return text[: limits.JOURNAL_TEXT_CHARACTERS]
-    text = text[: limits.JOURNAL_TEXT_CHARACTERS]
-    for pattern, instead in _XML_PATTERNS if "<" in text else ():
-        text = pattern.sub(instead, text)
-    return _NAMED_VALUE.sub(rf"\1{WITHHELD}", text)
+    def value(self, value: object) -> object:
+        self._room -= 1  # nothing takes less
+        if isinstance(value, dict):
+            return {
+                (name := self._text(str(key))): WITHHELD if is_secret_name(name) else self.value(each)
+                for key, each in takewhile(self._goes_on, value.items())
+            }
+        if isinstance(value, list | tuple):
+            return [self.value(each) for each in takewhile(self._goes_on, value)]
+        return self._text(value) if isinstance(value, str) else value
+
+    def _goes_on(self, _each: object) -> bool:
+        return self._room > 0 and self._unread > 0
+
+    def _text(self, text: str) -> str:
+        """Return the beginning of a text, which may be JSON, without what belongs to the name of a credential."""
+        if text.lstrip().startswith(("{", "[")):
+            with suppress(ValueError):
+                return json.dumps(self.value(json.loads(text)), ensure_ascii=False)
+        text = self._redact(text)
+        shown = text[: limits.JOURNAL_TEXT_CHARACTERS]
+        is_markup = _MARKUP.search(shown) is not None
+        if is_markup and len(text) > limits.JOURNAL_READ_CHARACTERS:
+            return WITHHELD
+        # What is cut in two, such as `://user:password@host`, is recognized by what follows.
+        read = text if is_markup else text[: 2 * limits.JOURNAL_TEXT_CHARACTERS]
+        self._unread -= len(read)
+        if may_be_key(read) or (is_markup and is_secret_name(read)):
+            return WITHHELD
+        shown = _NAMED_VALUE.sub(rf"\1{WITHHELD}", shown)
+        self._room -= len(shown)
+        return shown
 
 
 def summaries(activities: Iterable[Activity]) -> list[ToolSummary]:

@@ -393,6 +393,8 @@ JOURNAL_WORD_CHARACTERS: Final = 200
 """Of the name of a client or a cache, of a scope and of an id: callers choose them."""
 JOURNAL_TEXT_CHARACTERS: Final = 4000
 """Of arguments and of a result with `--journal full`; the rest is left out."""
+JOURNAL_READ_CHARACTERS: Final = 32 << 10
+"""Of these, looked through for credentials, at up to 0.5 µs each; the rest is left out, longer markup withheld."""
 JOURNAL_IDS: Final = 50
 """Of the sections of an answer, the first ones."""
 JOURNAL_MOST: Final = 1 << 53

@@ -21,7 +21,7 @@ _KEY = re.compile(
 )
 _KEY_PREFIX = re.compile(
     r"sk-\w.{5}|[spr]k_(?:live|test)_|gh[opsur]_\w|github_pat_|glpat-|A[KS]IA[A-Z0-9]{4}|xox[a-z]-|eyJ\w|AIza\w|"
-    r"ya29\.|npm_\w{8}|hf_\w{8}|pypi-\w{8}|-----BEGIN|[?&]\w*(?:key|token|secret)\w*=|\w+://[^/@\s:]*:[^/@\s]+@"
+    r"ya29\.|npm_\w{8}|hf_\w{8}|pypi-\w{8}|-----BEGIN|[?&](?=\w*(?:key|token|secret))\w*+=|\w://[^/@\s:]*:[^/@\s]+@"
 )
 _WORD = re.compile(r"[\w+/=-]{20,}", re.ASCII)
 _HEX = re.compile(r"[0-9a-fA-F-]+")

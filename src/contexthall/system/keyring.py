@@ -46,8 +46,8 @@ def _ask_in_thread(name: str) -> "Future[str]":
     def ask() -> None:
         try:
             answer.set_result(read_secret(name))
-        except UsageError as error:
-            answer.set_exception(error)
+        except BaseException as error:  # noqa: BLE001 - whatever ended the thread would leave its waiters without an answer
+            answer.set_exception(error if isinstance(error, UsageError) else _unusable(error))
 
     Thread(target=ask, name="keyring", daemon=True).start()
     return answer
@@ -67,15 +67,18 @@ def write_secret(name: str, value: str) -> None:
 
 
 def _asked(function: str, *arguments: str) -> Any:  # noqa: ANN401 - what the library gives
-    library = _library()
     try:
-        return getattr(library, function)(*arguments)
+        return getattr(_library(), function)(*arguments)
+    except UsageError:
+        raise
     except Exception as error:  # noqa: BLE001 - every backend has errors of its own
-        # The text of the error is not passed on: some backends put what they were given into it.
-        raise UsageError(
-            f"the keyring cannot be used: it is locked, or there is none ({type(error).__name__})",
-            hint=_UNLOCK,
-        ) from None
+        raise _unusable(error) from None
+
+
+def _unusable(error: BaseException) -> UsageError:
+    # The text of the error is not passed on: some backends put what they were given into it.
+    reason = f"it is locked, or there is none ({type(error).__name__})"
+    return UsageError(f"the keyring cannot be used: {reason}", hint=_UNLOCK)
 
 
 def _library() -> ModuleType:

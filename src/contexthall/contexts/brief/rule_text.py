@@ -21,7 +21,7 @@ _LINK = re.compile(r"\]\(\s*<?([^)\s<>]+)")
 _DEFINITION = re.compile(r" {0,3}\[[^\]\n]{1,200}\]:\s*<?([^\s<>]+)")
 _IMPORT = re.compile(r"(?:^|(?<=\s))@([\w.~/][^\s`,;:!?)]*)")
 _NAME = r"(?:[\w.+@-]|\([\w.+@-]*\)|\[{1,2}[\w.+@-]*\]{1,2})+"
-_PATH = re.compile(rf"(?:\.{{1,2}}/)*(?!@){_NAME}(?:/{_NAME})*/?")
+_PATH = re.compile(rf"(?!@){_NAME}(?:/{_NAME})*/?")
 _PLACE_IN_FILE = re.compile(r"(?::{1,2}\w.*|#.*|\?.*)\Z")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _MADE_UP = re.compile(

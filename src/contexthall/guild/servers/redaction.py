@@ -20,9 +20,9 @@ class Redactor:
     def __init__(self, values: Mapping[str, str]) -> None:
         self._names = {form: name for name, value in sorted(values.items()) for form in _forms(value)}
         self._byte_names = {form.encode("utf-8", "surrogateescape"): name for form, name in self._names.items()}
-        # An alternation of nothing would match everywhere.
-        self._pattern = re.compile("|".join(map(re.escape, _longest_first(self._names))) or "(?!)")
-        self._byte_pattern = re.compile(b"|".join(map(re.escape, _longest_first(self._byte_names))) or b"(?!)")
+        # An alternation of nothing would match everywhere; the NUL makes this one pass over a text at memchr's speed.
+        self._pattern = re.compile("|".join(map(re.escape, _longest_first(self._names))) or "\0(?!)")
+        self._byte_pattern = re.compile(b"|".join(map(re.escape, _longest_first(self._byte_names))) or b"\0(?!)")
 
     def text(self, text: str) -> str:
         """Return a text without the values."""
