@@ -13,7 +13,7 @@ from tests.guild.making import make_member
 
 from contexthall.faces.cli.table import COMMANDS, context, run
 
-ENDLESS = {"serve", "watch"}
+ENDLESS = {"serve", "up", "watch"}
 TEXTS = (
     *("", ".", "x", "cache", "src", "guild", "handbook", "a\nb", "\udcff", "\udcff/\udcfe", "é", "\x1b[31m", "\u202e"),
     *("-", "--", "-1", "0", "7", "1e999", "9" * 50, "9" * 5000, "x" * 300, "x" * 5000, "{}", "[", '{"a":1}', "nul\0l"),
@@ -53,7 +53,7 @@ def commands() -> Iterator[tuple[list[str], click.Command]]:
         assert command is not None
         if isinstance(command, click.Group):
             below = [(word, command.get_command(opened, word)) for word in command.list_commands(opened)]
-            yield from (([name, word], each) for word, each in below if each is not None)
+            yield from (([name, word], each) for word, each in below if each is not None and word not in ENDLESS)
         if name not in ENDLESS:
             yield [name], command
 
