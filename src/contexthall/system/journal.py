@@ -198,18 +198,6 @@ def _moment(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
-def _kind(outcome: ToolResult | BaseException) -> Outcome:
-    match outcome:
-        case ToolResult():
-            return "error" if outcome.is_error else "ok"
-        case UnknownToolError():
-            return "unknown"
-        case Exception():
-            return "failed"
-        case _:
-            return "cancelled"
-
-
 def _size(result: ToolResult | None) -> int:
     if result is None:
         return 0
