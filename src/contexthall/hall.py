@@ -204,9 +204,10 @@ class Hall:
             is_home=self._authority.may_hold_caches,
             may_judge=partial(self._authority.may_read, home=settings.project_root),
             open_stores=self._open_stores,
-            holders=self._shard_holders(),
+            holders=self._shard_holders,
         )
 
+    @cached_property
     def _shard_holders(self) -> "Holders | None":
         if self._cluster is None:
             return None
@@ -235,7 +236,7 @@ class Hall:
     def _open_stores(self) -> "Stores":
         from contexthall.caches.store.stores import Stores
 
-        return Stores(self._disk, os.environ, self.settings.user_cache)
+        return Stores(self._disk, os.environ, self.settings.user_cache, holders=self._shard_holders)
 
     @cached_property
     def contexts(self) -> "Projects":

@@ -37,7 +37,7 @@ from contexthall.caches.query.scorers import SECTIONS
 from contexthall.caches.query.section_reader import OpenSections
 from contexthall.core import limits
 from contexthall.core.cluster_url import parse_scheduler
-from contexthall.core.errors import DiskError, SourcesError, UsageError
+from contexthall.core.errors import CacheInvalidError, DiskError, SourcesError, UsageError
 from contexthall.hall import open_hall
 from contexthall.system.cluster import Cluster, Holders
 from contexthall.system.disk import Disk
@@ -634,3 +634,27 @@ def test_a_scheduler_is_spoken_to_over_tls_with_the_certificates_that_dask_is_to
         assert cluster.run([lambda _: "done"], lambda _: None) == ["done"]
         cluster.close()
         process.kill()
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_a_cluster_answers_from_a_store_as_this_machine_does(tmp_path: Path, cluster: Cluster, shards: int) -> None:
+    write_sources(tmp_path / "sources", PAGES)
+    cache, place = build(tmp_path, "here", shards), (tmp_path / "store" / "cache").as_uri()
+    open_hall().push_cache(str(cache), place)
+    here, there = open_hall(allow_root=[place]), open_hall(allow_root=[place], cluster=cluster.url)
+    for query in ("rotate keys", "how do I install it", "nothing at all has this", "KEYS keys key", ""):
+        for budget in (0, 60, 500, 4000):
+            assert there.resolve(place, query, budget=budget) == here.resolve(place, query, budget=budget)
+    assert there.store_traffic()[0] == 1  # the root: all else was fetched by the workers
+    there.close()
+
+
+def test_a_store_that_lacks_a_pack_gives_an_error_and_no_part_of_an_answer(tmp_path: Path, cluster: Cluster) -> None:
+    write_sources(tmp_path / "sources", {f"{n}.md": f"# Lost {n}\nrotate keys {n}\n" for n in range(9)})  # kept nowhere
+    cache, store = build(tmp_path, "here", 3), tmp_path / "store" / "cache"
+    open_hall().push_cache(str(cache), store.as_uri())
+    next((store / "packs").iterdir()).unlink()
+    hall = open_hall(allow_root=[store.as_uri()], cluster=cluster.url)
+    with pytest.raises(CacheInvalidError):
+        hall.resolve(store.as_uri(), "rotate keys")
+    hall.close()

@@ -6,6 +6,7 @@ Same bytes as from a cache that is open here. What is read by its id, outlined o
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from contexthall.caches.cluster.candidates import Candidates
@@ -36,10 +37,10 @@ class ClusterSections(OpenSections):
 
     def __init__(self, directory: Directory, manifest: bytes, holders: Holders) -> None:
         super().__init__(directory, manifest)
-        self._holders = holders
-        self._counts = Kept[str, TermCounts](limits.KEPT_COUNTS_BYTES)
-        self._sums: Mapping[str, int] = {}
-        self._has_hashes = False
+        listed = self._shards
+        shards = listed.shards if listed else (ListedShard("", self.version),)
+        sums = listed.sums if listed else None
+        self._held = HeldCache(holders, ShardGroup(directory.path, self.version, shards), sums)
 
     def ask(self, answer: Callable[[SectionCache], Answer]) -> Answer:
         """Return the answer that the segments give, opened here, or else the pages."""
@@ -53,12 +54,26 @@ class ClusterSections(OpenSections):
 
     def resolve(self, question: Question) -> Resolution:
         """Return the sections that answer a question, within its budget."""
-        try:
-            return self._merged(question)
-        except IndexDamagedError:
-            return super().resolve(question)
+        if self._shards is None or self._shards.is_intact:
+            with suppress(IndexDamagedError):
+                return self._held.resolve(question)
+        return super().resolve(question)
 
-    def _merged(self, question: Question) -> Resolution:
+
+class HeldCache:
+    """A cache whose shards are open on workers, each of which is asked of some."""
+
+    def __init__(self, holders: Holders, all_shards: ShardGroup, sums: object) -> None:
+        """Hold all shards of a cache, which must add up to its sums; None if nobody says these."""
+        self._holders = holders
+        self._all = all_shards
+        self._known_sums = sums
+        self._counts = Kept[str, TermCounts](limits.KEPT_COUNTS_BYTES)
+        self._sums: Mapping[str, int] = {}
+        self._has_hashes = False
+
+    def resolve(self, question: Question) -> Resolution:
+        """Return the sections that answer a question, within its budget; IndexDamagedError if none can be believed."""
         found, groups = terms(question.query), self._groups()
         rarities = self._rarities(groups, list(dict.fromkeys(found)))
         query = ShardQuery(found, rarities, self._sums, self._has_hashes)
@@ -69,9 +84,8 @@ class ClusterSections(OpenSections):
 
     def _groups(self) -> dict[int, ShardGroup]:
         """Return what each worker is asked of: shards in turn."""
-        shards = self._shards.shards if self._shards else (ListedShard("", self.version),)
-        count = max(1, min(self._holders.count(), len(shards)))
-        return {place: ShardGroup(self.directory.path, self.version, shards[place::count]) for place in range(count)}
+        count = max(1, min(self._holders.count(), len(self._all.shards)))
+        return {place: self._all._replace(shards=self._all.shards[place::count]) for place in range(count)}
 
     def _rarities(self, groups: Mapping[int, ShardGroup], found: Sequence[str]) -> dict[str, Rarity]:
         """Return how rare terms are among the sections of all shards; those that no section has are left out."""
@@ -84,7 +98,7 @@ class ClusterSections(OpenSections):
     def _add_up(self, found: Sequence[str], counted: Sequence[Counted]) -> dict[str, TermCounts]:
         """Return how often terms occur in all shards together, and keep that for the next question."""
         sums = {name: sum(each.sums[name] for each in counted) for name in counted[0].sums}
-        if self._shards and not (self._shards.is_intact and self._shards.sums == sums):
+        if self._known_sums is not None and self._known_sums != sums:
             raise IndexDamagedError("the manifest was changed")
         self._sums, self._has_hashes = sums, any(each.has_hashes for each in counted)
         totals = {

@@ -4,7 +4,8 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from contexthall.caches.cluster.candidates import Candidate
 from contexthall.caches.index.blocks import MALFORMED, IndexDamagedError, IndexUnreadError
@@ -16,10 +17,15 @@ from contexthall.caches.query.section_cache import SectionCache
 from contexthall.caches.query.section_ranking import MOST_PAIRED, RankedSection, SectionScorer, pairs_of
 from contexthall.caches.query.section_reader import OpenSections, sections_of
 from contexthall.caches.query.weights import Rarity, TermCounts
+from contexthall.caches.store.root import StoredPart
+from contexthall.config.settings import user_directory
 from contexthall.core import limits
 from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError
 from contexthall.system.cluster import worker_name
 from contexthall.system.disk import Disk
+
+if TYPE_CHECKING:
+    from contexthall.caches.store.stores import Stores
 
 Answer = TypeVar("Answer")
 
@@ -28,8 +34,9 @@ class ShardGroup(NamedTuple):
     """Some shards of a cache, or the cache if it has none: where it is, its version, and those that they must have."""
 
     cache: str
+    """Its path, or its URL in a store."""
     version: str
-    shards: tuple[ListedShard, ...]
+    shards: tuple[ListedShard, ...] | tuple[StoredPart, ...]
 
 
 class Counted(NamedTuple):
@@ -77,23 +84,36 @@ class ShardHolder:
         return self._answer(group, answer)
 
     def _answer(self, group: ShardGroup, answer: "Callable[[_HeldShards], Answer]") -> Answer:
-        """Return an answer; where the index cannot be believed, every page is counted again."""
+        """Return an answer; where the index cannot be believed, every page is counted or fetched again."""
         try:
-            return answer(self._hold(group))
-        except (IndexDamagedError, *MALFORMED):
+            with suppress(IndexDamagedError, *MALFORMED):
+                return answer(self._hold(group))
             return answer(self._hold(group, again=True))
+        except (IndexDamagedError, *MALFORMED) as error:  # of a store, where nothing can be counted again
+            raise CacheInvalidError(f"the store has other bytes than were put there: {error}") from None
         except IndexUnreadError as error:
             raise DiskError(str(error)) from None
 
     def _hold(self, group: ShardGroup, *, again: bool = False) -> "_HeldShards":
         held = self._held.pop(group, None)
         if held is None or again:
-            opened = [_opened(group.cache, shard) for shard in group.shards]
-            held = _HeldShards([sections_of(each, again=again) for each in opened])
+            held = _HeldShards([self._sections(group.cache, shard, again=again) for shard in group.shards])
         for oldest in list(self._held)[: 1 - limits.OPEN_CACHES]:
             del self._held[oldest]
         self._held[group] = held
         return held
+
+    def _sections(self, cache: str, shard: ListedShard | StoredPart, *, again: bool) -> SectionCache:
+        if isinstance(shard, ListedShard):
+            return sections_of(_opened(cache, shard), again=again)
+        return self._stores.open_part(cache, shard, again=again)
+
+    @cached_property
+    def _stores(self) -> "Stores":
+        """Object stores, by the credentials of this worker."""
+        from contexthall.caches.store.stores import Stores  # noqa: PLC0415 - few caches are in one
+
+        return Stores(Disk(), os.environ, user_directory(os.environ, "XDG_CACHE_HOME", ".cache"))
 
 
 def _opened(cache: str, shard: ListedShard) -> OpenSections:
@@ -116,6 +136,7 @@ class _HeldShards:
 
     def count(self, terms: Sequence[str]) -> Counted:
         segments = self._cache.segments
+        segments.fetch(terms=terms)
         counts = [TermCounts.of(segments.find(term)) for term in terms]
         return Counted(segments.sums, counts, any("#" in page for page in segments.page_ids))
 
@@ -152,7 +173,9 @@ class _HeldShards:
 
     def items(self, sections: Sequence[tuple[str, int]]) -> list[Item]:
         numbers = [self._cache.number_of(page, at) for page, at in sections]
-        return self._cache.items([RankedSection(number, 0, 0, 0) for number in numbers])
+        wanted = [RankedSection(number, 0, 0, 0) for number in numbers]
+        self._cache.fetch(wanted)
+        return self._cache.items(wanted)
 
 
 class _PartScorer(SectionScorer):

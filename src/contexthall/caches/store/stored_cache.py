@@ -1,6 +1,6 @@
 """A cache in a store, open: it answers like one on this machine, from what it fetches and checks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
@@ -85,33 +85,11 @@ class StoredSections(OpenSections):
     def _opened(self) -> SectionCache:
         opened = self._sections
         if opened is None:
-            parts = self.root.parts
-            heads = [ObjectRange(part.object, part.head.at, part.head.length) for part in parts]
-            small = [each for each in heads if each.length <= limits.STORE_PIECE_BYTES]
-            self._ranges.fetch(small)
-            opened = self._joined([self._part(part, head) for part, head in zip(parts, heads, strict=True)])
-            self._sections = opened
+            segments = open_parts(self.root.parts, self._ranges)
+            if segments.sums != self.root.sums or len(segments.page_ids) != self.root.document_count:
+                raise IndexDamagedError("the root says something else")
+            opened = self._sections = sections_in(segments, self.meaning_of(segments))
         return opened
-
-    def _part(self, part: StoredPart, head: ObjectRange) -> StoredSegment:
-        data = expanded(self._ranges.read_large(head), part.head.size, part.head.digest)
-        file = PackFile(self._ranges, part.object)
-        return StoredSegment(IndexHead.read(data), file, part.size, bytes.fromhex(part.key))
-
-    def _joined(self, parts: list[StoredSegment]) -> SectionCache:
-        segments = Segments(parts)
-        if segments.sums != self.root.sums or len(segments.page_ids) != self.root.document_count:
-            raise IndexDamagedError("the root says something else")
-        kept = Kept[int, Document](limits.KEPT_DOCUMENTS_BYTES)
-
-        def read(number: int, record: PageRecord) -> str:
-            if found := kept.get(number):
-                return found[0].content
-            document = read_page(segments, number, record)
-            kept.keep(number, document, len(document.content))
-            return document.content
-
-        return SectionCache(segments, read, self.meaning_of(segments))
 
     def _find(self, sections: SectionCache, document_id: str) -> tuple[int, Document]:
         if document_id not in sections.segments.page_ids:
@@ -123,6 +101,32 @@ class StoredSections(OpenSections):
         self._sections = None
         for part in self.root.parts:
             self._ranges.forget(part.object)
+
+
+def open_parts(parts: Sequence[StoredPart], ranges: Ranges) -> Segments:
+    """Fetch the heads of parts, and return their segments."""
+    heads = [ObjectRange(part.object, part.head.at, part.head.length) for part in parts]
+    ranges.fetch([each for each in heads if each.length <= limits.STORE_PIECE_BYTES])
+    return Segments([_segment(part, head, ranges) for part, head in zip(parts, heads, strict=True)])
+
+
+def _segment(part: StoredPart, head: ObjectRange, ranges: Ranges) -> StoredSegment:
+    data = expanded(ranges.read_large(head), part.head.size, part.head.digest)
+    return StoredSegment(IndexHead.read(data), PackFile(ranges, part.object), part.size, bytes.fromhex(part.key))
+
+
+def sections_in(segments: Segments, meaning: "Meaning | None" = None) -> SectionCache:
+    """Return the sections of segments in a store; the documents that were read last are kept."""
+    kept = Kept[int, Document](limits.KEPT_DOCUMENTS_BYTES)
+
+    def read(number: int, record: PageRecord) -> str:
+        if found := kept.get(number):
+            return found[0].content
+        document = read_page(segments, number, record)
+        kept.keep(number, document, len(document.content))
+        return document.content
+
+    return SectionCache(segments, read, meaning)
 
 
 def read_page(segments: Segments, number: int, record: PageRecord) -> Document:

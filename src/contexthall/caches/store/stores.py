@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.caches.model.inspection import Inspection
+from contexthall.caches.query.scorers import SECTIONS
+from contexthall.caches.query.section_cache import SectionCache
 from contexthall.caches.store.local_store import LocalStore, working_directory
 from contexthall.caches.store.ranges import Ranges, read_root
-from contexthall.caches.store.root import ROOT, Root
-from contexthall.caches.store.stored_cache import StoredSections
+from contexthall.caches.store.root import ROOT, Root, StoredPart
+from contexthall.caches.store.stored_cache import StoredSections, open_parts, sections_in
 from contexthall.core import limits
 from contexthall.core.errors import CacheInvalidError, CacheMissingError, HallError, PathMissingError
 from contexthall.core.store_url import file_path
@@ -20,6 +22,7 @@ from contexthall.system.objects import Objects
 
 if TYPE_CHECKING:
     from contexthall.caches.store.publishing import Progress, Published
+    from contexthall.system.cluster import Holders
 
 
 class _ReachedStore(NamedTuple):
@@ -34,9 +37,16 @@ class Stores:
     """Object stores, and what this machine keeps of them in the user's cache directory."""
 
     def __init__(
-        self, disk: Disk, environment: Mapping[str, str], user_cache: str, connect: Callable[..., Objects] = Objects.at
+        self,
+        disk: Disk,
+        environment: Mapping[str, str],
+        user_cache: str,
+        connect: Callable[..., Objects] = Objects.at,
+        holders: "Holders | None" = None,
     ) -> None:
+        """Reach stores from here, or with `holders` from the workers of a cluster, which answer the questions."""
         self._disk = disk
+        self._holders = holders
         self._environment = environment
         self._connect = connect
         self._local = LocalStore(disk, os.path.join(user_cache, "store") if user_cache else "")
@@ -50,13 +60,27 @@ class Stores:
         known = self._known.get(url)
         if known is None or not isinstance(before, StoredSections):
             known = self._known[url] = known or self._reach(url)
-            return StoredSections(read_root(known.objects), known.ranges)
+            return self._sections(url, read_root(known.objects), known.ranges)
         if time.monotonic() - known.looked_at > limits.STORE_ROOT_SECONDS:
             self.look_again(url)
         newer = self._newer.pop(url, None)
         if newer is None or newer == before.root:
             return before
-        return StoredSections(newer, known.ranges)
+        return self._sections(url, newer, known.ranges)
+
+    def _sections(self, url: str, root: Root, ranges: Ranges) -> StoredSections:
+        if self._holders is None or root.scorer != SECTIONS:
+            return StoredSections(root, ranges)
+        from contexthall.caches.cluster.stored_sections import ClusterStoredSections  # noqa: PLC0415 - with a cluster
+
+        return ClusterStoredSections(root, ranges, url, self._holders)
+
+    def open_part(self, url: str, part: StoredPart, *, again: bool = False) -> SectionCache:
+        """Open a part of the cache at a URL; `again`, without what was kept of it."""
+        known = self._known[url] = self._known.get(url) or self._reach(url)
+        if again:
+            known.ranges.forget(part.object)
+        return sections_in(open_parts([part], known.ranges))
 
     def look_again(self, url: str) -> threading.Thread | None:
         """Look beside the answers whether another version of a cache was put in place."""
