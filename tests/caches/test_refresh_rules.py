@@ -44,9 +44,10 @@ def test_sources_that_change_all_the_time_are_looked_at_all_the_same() -> None:
 
 
 def test_noise_in_a_folder_takes_a_small_share_of_the_time() -> None:
-    assert not Glance(10.0, 0.1, was_for_nothing=True).allows_another(10.0 + 0.1 * (limits.JUDGING_SHARE - 1))
-    assert Glance(10.0, 0.1, was_for_nothing=True).allows_another(10.1 + 0.1 * limits.JUDGING_SHARE)
-    assert Glance(10.0, 0.1, was_for_nothing=False).allows_another(10.0)
+    assert not Glance(10.0, 0.1, wasted=2).allows_another(10.0 + 0.1 * (limits.JUDGING_SHARE - 1))
+    assert Glance(10.0, 0.1, wasted=2).allows_another(10.1 + 0.1 * limits.JUDGING_SHARE)
+    assert Glance(10.0, 0.1, wasted=1).allows_another(10.0)  # a save that was told twice
+    assert Glance(10.0, 0.1).allows_another(10.0)
 
 
 def test_where_nobody_tells_of_changes_sources_are_looked_at_now_and_then() -> None:

@@ -25,15 +25,18 @@ class PendingChanges(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """When a cache was looked at last, how long that took, and whether it was for nothing."""
+    """When a cache was looked at last, how long that took, and how many looks in a row were for nothing."""
 
     at: float
     took: float = 0.0
-    was_for_nothing: bool = False
+    wasted: int = 0
 
     def allows_another(self, now: float) -> bool:
-        """Return whether something that changed may be looked at: noise in a folder shall not keep a hall busy."""
-        return not self.was_for_nothing or now - self.at >= limits.JUDGING_SHARE * self.took
+        """Return whether something that changed may be looked at: noise in a folder shall not keep a hall busy.
+
+        One look for nothing is no noise: a save is often told twice, and the second time all is seen already.
+        """
+        return self.wasted <= 1 or now - self.at >= limits.JUDGING_SHARE * self.took
 
     def is_outdated(self, now: float) -> bool:
         """Return whether to look again where nobody tells of changes."""

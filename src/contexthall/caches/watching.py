@@ -83,7 +83,7 @@ class CacheWatcher:
         except HallError:
             identity, look = before.identity, SourcesLook()
         now = self._clock()
-        glance = Glance(now, now - begun, look.state == before.look.state)
+        glance = Glance(now, now - begun, before.glance.wasted + 1 if look.state == before.look.state else 0)
         self._watched[name] = _Watched(identity, look, glance)
         return look.state
 
