@@ -31,8 +31,8 @@ class Mutant:
 
 _NEIGHBOURS = ("tests/faults/test_neighbours.py",)
 _SYNCING = ("tests/faults/test_syncing.py",)
-_PINGS = (
-    "tests/faces/mcp/test_backlog.py",
+_PLACES = (
+    "tests/faces/mcp/test_places.py",
     "tests/faults/test_load.py::test_over_pipes_pings_are_answered_while_every_place_for_a_call_is_taken",
 )
 _CONNECTIONS = (
@@ -272,27 +272,20 @@ SURVIVED_ONCE = (
         breaks="the kernel is not asked for syncfs",
         tests=("tests/system/test_kernel.py",),
     ),
-    # Places that are kept for pings.
+    # Places for calls.
     Mutant(
-        module="core/limits.py",
-        old="PINGS_UNDER_WAY: Final = 128",
-        new="PINGS_UNDER_WAY: Final = 0",
-        breaks="no place is kept for pings",
-        tests=_PINGS,
+        module="faces/mcp/stdio.py",
+        old="return len(self._calls) < limits.REQUESTS_UNDER_WAY and self._is_taken()",
+        new="return len(self._calls) <= limits.REQUESTS_UNDER_WAY and self._is_taken()",
+        breaks="one call too many is under way",
+        tests=_PLACES,
     ),
     Mutant(
         module="faces/mcp/stdio.py",
-        old="if not self._backlog and self._takes():",
-        new="if not self._backlog and self._takes(limits.PINGS_UNDER_WAY):",
-        breaks="the places for pings are anybody's",
-        tests=_PINGS,
-    ),
-    Mutant(
-        module="faces/mcp/stdio.py",
-        old="self._unwritten < limits.REQUESTS_UNDER_WAY + more",
-        new="self._unwritten <= limits.REQUESTS_UNDER_WAY + more",
-        breaks="one request too many is under way",
-        tests=_PINGS,
+        old="self._is_taken() and self._waiting_bytes < limits.WAITING_BYTES",
+        new="self._has_place()",
+        breaks="a ping waits for a place behind calls",
+        tests=_PLACES,
     ),
     # The bound on connections, off by one.
     Mutant(
@@ -662,9 +655,9 @@ CHOSEN = (
     ),
     Mutant(
         module="faces/mcp/stdio.py",
-        old="return cancelled is not None and self._role.is_open(cancelled)",
-        new="return True",
-        breaks="a cancellation overtakes the call that it cancels",
+        old="if self._role.is_open(call.ticket):",
+        new="if True:",
+        breaks="a call that waits is begun though it was cancelled",
         tests=("tests/faults/test_load.py::test_over_pipes_a_call_that_waits_is_cancelled_though_all_before_it_go_on",),
     ),
     Mutant(

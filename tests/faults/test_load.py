@@ -34,8 +34,9 @@ from contexthall.core import limits
 from contexthall.faces.workers import Workers
 
 PING = QUESTIONS[0]
-# Beside those that work: the loop's own, and one for each member's process that is waited for.
-OTHER_THREADS = 4
+# Beside those that work: the loop's own, one for each of two members' processes that is waited for, and those that look
+# at the sources of caches and of the one that is asked.
+OTHER_THREADS = 6
 
 
 @pytest.fixture

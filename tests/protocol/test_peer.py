@@ -95,7 +95,7 @@ class Conversation(RuleBasedStateMachine):
     def what_is_open_is_remembered_and_nothing_else(self) -> None:
         assert set(self.peer.open_tickets) == set(self.theirs)
         assert self.peer.open_requests == len(self.ours)
-        assert all(self.peer.is_open(request.id) for request in self.theirs.values())
+        assert all(self.peer.is_open(ticket) for ticket in self.theirs)
 
 
 test_a_conversation_of_any_order = Conversation.TestCase

@@ -70,10 +70,10 @@ def test_a_coroutine_is_an_effect_and_its_result_is_brought_back() -> None:
     role = initialized(WAIT)
     (effect,) = told(role, request("toy/wait", {}, 7))
     assert isinstance(effect, Begin)
-    assert (role.running, role.is_open(7)) == (1, True)
+    assert role.open_tickets == (effect.call.ticket,)
     assert json.loads(role.finish(effect.call, {"a": 1})) == {"jsonrpc": "2.0", "id": 7, "result": {"a": 1}}
     assert role.finish(effect.call, {"a": 1}) == b""
-    assert role.running == 0
+    assert not role.open_tickets
 
 
 def test_a_result_that_cannot_be_spelt_leaves_its_request_open_for_an_error() -> None:
@@ -110,12 +110,11 @@ def test_a_subscription_is_acknowledged_told_and_ended_under_its_id() -> None:
     acknowledged = answer(role, request("subscriptions/listen", LISTEN, "s"))
     meta = {"io.modelcontextprotocol/subscriptionId": "s"}
     assert acknowledged["params"] == {"_meta": meta, "notifications": {"toolsListChanged": True}}
-    assert role.running == 0
     (line,) = role.announce()
     assert json.loads(line)["params"] == {"_meta": meta}
     (end,) = role.end_subscriptions()
     assert json.loads(end)["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "s"
-    assert (role.announce(), role.end_subscriptions()) == ([], [])
+    assert (role.announce(), role.end_subscriptions(), role.open_tickets) == ([], [], ())
 
 
 def test_a_subscription_that_is_cancelled_hears_nothing() -> None:

@@ -502,13 +502,11 @@ LOG_LINE_CHARACTERS: Final = 500
 
 # Clients over MCP
 REQUESTS_UNDER_WAY: Final = 128
-"""Of a stdio client; what it sends beyond waits as bytes, which cost least."""
-PINGS_UNDER_WAY: Final = 128
-"""How many more may be under way where a client only asks whether the hall is there."""
-WAITING_LINES_BYTES: Final = 16 << 20
-"""Behind the requests under way; then no more is read."""
-URGENT_LINE_BYTES: Final = 4096
-"""Of a cancellation or a `ping` that overtakes others; no honest one is longer."""
+"""Calls of a stdio client; those beyond wait for a place."""
+WAITING_BYTES: Final = 4 << 20
+"""Of calls that wait for a place; then no more is read. As values, they take a multiple of that."""
+UNWRITTEN_BYTES: Final = 64 << 10
+"""Of answers that a stdio client has not taken; then no more is read."""
 DRAIN_SECONDS: Final = 10.0
 """For requests under way when the input has ended, again with each answer."""
 LAST_ANSWER_SECONDS: Final = 1.0

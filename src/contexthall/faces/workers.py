@@ -10,8 +10,8 @@ of them: small ones are done by then. Otherwise it is woken once for all results
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias, TypeVar
@@ -60,7 +60,7 @@ class Workers:
         self._timeout_seconds = timeout_seconds
         self._most = most
         self._threads = 0
-        self._is_looking = self._is_collecting = False
+        self._is_looking = False
         self._next: list[Job] = []
         """What has come since the last hand-over."""
         self._jobs: _Queue = SimpleQueue()
@@ -89,26 +89,14 @@ class Workers:
         loop = asyncio.get_running_loop()
         if not self._threads:
             self._start_thread()
-        if not self._next and not self._is_collecting:
+        if not self._next:
             loop.call_soon(self._hand_over)
         job = Job(work, on_done, loop)
         self._next.append(job)
         return job
 
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """Hand over at the end of this, and at once, what is started in it."""
-        self._is_collecting = True
-        try:
-            yield
-        finally:
-            self._is_collecting = False
-            self._hand_over()
-
     def _hand_over(self) -> None:
         """Give the threads what has come; a call that is not done in a moment gets its deadline."""
-        if not self._next:
-            return
         jobs, self._next = self._next, []
         was_idle = not self._results.awaited
         self._results.expect(len(jobs), is_waited_for=was_idle)

@@ -6,7 +6,6 @@ can leave a part unread; what it refuses and JSON allows, a lone surrogate above
 """
 
 import json
-from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -94,7 +93,7 @@ def read(line: bytes | None) -> Message:
         value = parse(line)
     except ValueError:
         raise MalformedMessageError(PARSE_ERROR, "Parse error") from None
-    return _message(value, spell)
+    return _message(value)
 
 
 def read_unparsed(line: bytes) -> Message:
@@ -102,22 +101,16 @@ def read_unparsed(line: bytes) -> Message:
 
     An answer that is malformed is an error in its place, so that nobody waits for it.
     """
+    value = _parsed_but_for_result(line)
     try:
-        top = _TOP.decode(line)
-        if not line.isascii():
-            line.decode("utf-8")  # msgspec does not look into what it leaves unread
-        if (result := top.pop("result", None)) is None:
-            _check_size(line)
-        value: object = {key: _ANYTHING.decode(part) for key, part in top.items()} | _result(result)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        _check_size(line)
-        value, result = _parsed_leniently(line), None
-    try:
-        return _message(value, spell if result is None else _spelt_already)
+        return _message(value)
     except MalformedMessageError as malformed:
         if malformed.request_id is None or not isinstance(value, dict) or not value.keys() & {"result", "error"}:
             raise ValueError("no message") from None
-        return Response(malformed.request_id, error={"code": INTERNAL_ERROR, "message": _said(value.get("error"))})
+        error = value.get("error")
+        said = error.get("message") if isinstance(error, dict) else error
+        message = said if isinstance(said, str) and said else "its answer is malformed"
+        return Response(malformed.request_id, error={"code": INTERNAL_ERROR, "message": message})
 
 
 def parse(data: bytes) -> object:
@@ -179,59 +172,46 @@ def is_id(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _message(value: object, result_bytes: Callable[[Any], bytes]) -> Message:
+def _message(value: object) -> Message:
     if isinstance(value, list):
         raise MalformedMessageError(INVALID_REQUEST, "Batches are not supported")
     if not isinstance(value, dict):
-        raise _invalid()
-    request_id = value.get("id")
-    known_id = cast("Id", request_id) if is_id(request_id) else None
-    if value.get("jsonrpc") != _VERSION:
-        raise _invalid(known_id)
-    if "method" not in value:
-        return _response(value, known_id, result_bytes)
-    method, params = value["method"], value.get("params")
-    if not isinstance(method, str) or not isinstance(params, dict | None):
-        raise _invalid(known_id)
-    if "id" not in value:
-        return Notification(method, params or {})
-    if known_id is None:
-        raise MalformedMessageError(INVALID_REQUEST, _BAD_ID)
-    return Request(known_id, method, params or {})
+        raise MalformedMessageError(INVALID_REQUEST, "Invalid request")
+    request_id = cast("Id", value["id"]) if is_id(value.get("id")) else None
+    match value:
+        case {"jsonrpc": "2.0", "method": str(method)} if isinstance(params := value.get("params"), dict | None):
+            if "id" not in value:
+                return Notification(method, params or {})
+            if request_id is None:
+                raise MalformedMessageError(INVALID_REQUEST, _BAD_ID)
+            return Request(request_id, method, params or {})
+        case {"jsonrpc": "2.0", "result": result} if request_id is not None and "method" not in value:
+            spelt = result if isinstance(result, bytes) else spell(result)
+            if spelt.startswith(b"{"):
+                return Response(request_id, spelt)
+        case {"jsonrpc": "2.0", "error": {"code": int(code), "message": str()} as error} if request_id is not None:
+            if "method" not in value and not isinstance(code, bool):
+                return Response(request_id, error=error)
+    raise MalformedMessageError(INVALID_REQUEST, "Invalid request", request_id)
 
 
-def _invalid(request_id: Id | None = None) -> MalformedMessageError:
-    return MalformedMessageError(INVALID_REQUEST, "Invalid request", request_id)
+def _parsed_but_for_result(line: bytes) -> object:
+    """Read JSON, within limits; the `result` of an object stays bytes."""
+    try:
+        top = _TOP.decode(line)
+        if not line.isascii():
+            line.decode("utf-8")  # msgspec does not look into what it leaves unread
+        if "result" not in top:
+            _check_size(line)
+        return {key: _on_one_line(part) if key == "result" else _ANYTHING.decode(part) for key, part in top.items()}
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        _check_size(line)
+        return _parsed_leniently(line)
 
 
-def _response(value: dict[str, Any], known_id: Id | None, result_bytes: Callable[[Any], bytes]) -> Response:
-    error = value.get("error")
-    if "result" in value and known_id is not None:
-        spelt = result_bytes(value["result"])
-        if spelt.startswith(b"{"):
-            return Response(known_id, spelt)
-    elif known_id is not None and isinstance(error, dict) and _is_error(error):
-        return Response(known_id, error=error)
-    raise _invalid(known_id)
-
-
-def _is_error(error: Mapping[str, Any]) -> bool:
-    return isinstance(error.get("message"), str) and type(error.get("code")) is int
-
-
-def _spelt_already(part: msgspec.Raw) -> bytes:
+def _on_one_line(part: msgspec.Raw) -> bytes:
     # A carriage return can only stand between two tokens; some readers would take it for the end of the line.
     return bytes(part).replace(b"\r", b" ").replace(b"\n", b" ")
-
-
-def _result(part: msgspec.Raw | None) -> dict[str, Any]:
-    return {} if part is None else {"result": part}
-
-
-def _said(error: object) -> str:
-    """Return the words of an error that is malformed."""
-    said = error.get("message") if isinstance(error, dict) else error
-    return said if isinstance(said, str) and said else "its answer is malformed"
 
 
 def _check_size(line: bytes) -> None:

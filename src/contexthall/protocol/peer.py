@@ -65,9 +65,9 @@ class Peer:
         self._theirs[ticket] = request
         return ticket
 
-    def is_open(self, request_id: Id) -> bool:
-        """Return whether a request of that id waits for its answer."""
-        return any(request.id == request_id for request in self._theirs.values())
+    def is_open(self, ticket: int) -> bool:
+        """Return whether a request waits for its answer."""
+        return ticket in self._theirs
 
     def cancel(self, request_id: Id) -> tuple[int, ...]:
         """Forget the requests of that id; return their tickets, whose answers nobody wants any more."""

@@ -144,11 +144,6 @@ class ServerRole(Peer):
         self._subscriptions: dict[int, tuple[Id, JsonObject]] = {}
 
     @property
-    def running(self) -> int:
-        """How many requests wait for an answer, without those that wait for changes."""
-        return len(self.open_tickets) - len(self._subscriptions)
-
-    @property
     def is_listening(self) -> bool:
         """Whether the client waits for changes."""
         return bool(self._subscriptions)

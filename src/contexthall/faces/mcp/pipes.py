@@ -15,7 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 _CHUNK_BYTES = 64 * 1024
-# Fewer than any system takes in one call, and than pings may be under way.
+# Fewer than any system takes in one call.
 _LINES_AT_ONCE = 64
 
 
@@ -77,16 +77,19 @@ class PipeReader:
 
 
 class PipeWriter:
-    """Writes lines in their order, each as soon as the other side takes it; `on_gone` is called if that is gone."""
+    """Writes lines in their order, those of one turn of the event loop together, as soon as the other side takes them.
 
-    def __init__(self, descriptor: int, on_gone: Callable[[], None]) -> None:
+    `on_drained` is called when all are written, `on_gone` if the other side is gone.
+    """
+
+    def __init__(self, descriptor: int, on_drained: Callable[[], None], on_gone: Callable[[], None]) -> None:
+        self.unwritten = 0
+        """How many bytes the other side has not taken yet."""
         self._descriptor = descriptor
+        self._on_drained = on_drained
         self._on_gone = on_gone
         self._loop = asyncio.get_running_loop()
-        self._queue: deque[tuple[memoryview, Callable[[], None]]] = deque()
-        self._drained = asyncio.Event()
-        self._drained.set()
-        self._is_busy = self._is_collecting = False
+        self._queue: deque[memoryview] = deque()
         mode = os.fstat(descriptor).st_mode
         self._is_pipe = stat.S_ISFIFO(mode)
         is_file = stat.S_ISREG(mode) or os.path.sameopenfile(descriptor, 0)  # or the null device: always ready
@@ -109,73 +112,50 @@ class PipeWriter:
             if self._changes_mode:
                 os.set_blocking(self._descriptor, True)
 
-    def send(self, line: bytes, on_written: Callable[[], None] = lambda: None) -> None:
-        self._queue.append((memoryview(line), on_written))
-        self._drained.clear()
-        if not self._is_busy and (not self._is_collecting or len(self._queue) >= _LINES_AT_ONCE):
-            self._write()
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """Write at the end of this, and in one call, what is sent in it."""
-        self._is_collecting = True
-        try:
-            yield
-        finally:
-            self._is_collecting = False
-            if not self._is_busy:
-                self._write()
-
-    async def drained(self) -> None:
-        """Wait until everything is written."""
-        await self._drained.wait()
-
-    def _write_on(self) -> None:
-        self._loop.remove_writer(self._descriptor)
-        self._write()
+    def send(self, line: bytes) -> None:
+        if not self._queue:
+            self._loop.call_soon(self._write)
+        self._queue.append(memoryview(line))
+        self.unwritten += len(line)
 
     def _write(self) -> None:
-        self._is_busy = True
+        self._loop.remove_writer(self._descriptor)
         while self._queue:
             try:
-                written = self._written()
+                self._note_written(self._written())
             except BlockingIOError:
-                self._loop.add_writer(self._descriptor, self._write_on)
+                self._loop.add_writer(self._descriptor, self._write)
                 return
             except OSError:  # the client is gone
                 self._on_gone()
                 return
-            self._note_written(written)
-        self._is_busy = False
-        self._drained.set()
+        self._on_drained()
 
     def _written(self) -> int:
         """Write as much as can be now; BlockingIOError if that is nothing."""
         if not self._in_pieces:
-            return os.writev(self._descriptor, [line for line, _ in islice(self._queue, _LINES_AT_ONCE)])
-        if not _is_writable(self._descriptor):
+            return os.writev(self._descriptor, list(islice(self._queue, _LINES_AT_ONCE)))
+        if not _polled(self._descriptor, select.POLLOUT):
             raise BlockingIOError
-        return os.write(self._descriptor, self._queue[0][0][: select.PIPE_BUF])
+        return os.write(self._descriptor, self._queue[0][: select.PIPE_BUF])
 
     def _note_written(self, written: int) -> None:
+        self.unwritten -= written
         while written:
-            line, on_written = self._queue[0]
+            line = self._queue.popleft()
             if written < len(line):
-                self._queue[0] = (line[written:], on_written)
+                self._queue.appendleft(line[written:])
                 return
             written -= len(line)
-            self._queue.popleft()
-            on_written()
 
     def _look(self) -> None:
         self._loop.remove_reader(self._descriptor)
-        poll = select.poll()
-        poll.register(self._descriptor, 0)
-        if poll.poll(0):
+        if _polled(self._descriptor, 0):
             self._on_gone()
 
 
-def _is_writable(descriptor: int) -> bool:
+def _polled(descriptor: int, events: int) -> bool:
+    """Return whether one of the events is there now, or the other side gone."""
     poll = select.poll()
-    poll.register(descriptor, select.POLLOUT)
+    poll.register(descriptor, events)
     return bool(poll.poll(0))

@@ -1,4 +1,4 @@
-"""How many requests are under way at a time, which places are kept for a client that only pings, and what waits."""
+"""How many calls are under way at a time, what waits for a place, and what does not."""
 
 import asyncio
 import json
@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from tests.waiting import until
 
+from contexthall.core import limits
 from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, Tool, ToolResult
-from contexthall.faces.mcp.backlog import Backlog
 from contexthall.faces.mcp.pipes import Pipes
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.stdio import StdioConnection
-from contexthall.protocol.messages import notification_line, read, request_line
+from contexthall.protocol.messages import notification_line, request_line
 
 pytestmark = pytest.mark.anyio
 
@@ -107,7 +107,7 @@ async def test_so_many_calls_are_under_way_and_not_one_more() -> None:
         await until(lambda: len(waiting.answered()) == 1 + CALLS + 5)
 
 
-async def test_a_ping_overtakes_calls_that_wait_and_a_place_is_kept_for_it() -> None:
+async def test_a_ping_does_not_wait_for_a_place() -> None:
     async with connected() as waiting:
         waiting.call(*range(CALLS + 5))
         await until(lambda: waiting.running == CALLS)
@@ -139,26 +139,23 @@ async def test_a_call_that_waits_is_cancelled_before_it_begins() -> None:
         assert CALLS + 1 in waiting.answered()
 
 
-def test_lines_wait_in_their_order_and_so_many_bytes_are_enough() -> None:
-    backlog = Backlog()
-    for number in range(3):
-        backlog.put(b"%d" % number)
-    were_enough = backlog.is_full
-    backlog.put(b"x" * (16 << 20))
-    assert (were_enough, backlog.is_full) == (False, True)
-    assert [backlog.take() for _ in range(4)] == [b"0", b"1", b"2", b"x" * (16 << 20)]
-    assert (bool(backlog), Backlog().is_full) == (False, False)
+async def test_a_cancellation_takes_back_what_waits_before_it_and_not_what_comes_after() -> None:
+    async with connected() as waiting:
+        waiting.call(*range(CALLS + 1))
+        waiting.cancel(CALLS)
+        waiting.call(CALLS, CALLS + 1)
+        waiting.may_end.set()
+        await until(lambda: len(waiting.answered()) == 1 + CALLS + 2)
+        assert waiting.begun == [*range(CALLS), CALLS, CALLS + 1]
 
 
-def test_a_cancellation_takes_back_what_waits_before_it_and_not_what_comes_after() -> None:
-    backlog = Backlog()
-    call, cancellation = (
-        request_line(7, "tools/call", {}),
-        notification_line("notifications/cancelled", {"requestId": 7}),
-    )
-    backlog.put(call)
-    backlog.put(cancellation, revokes=7)
-    backlog.put(call)
-    assert backlog.is_revoked(read(backlog.take()))
-    assert not backlog.is_revoked(read(backlog.take()))
-    assert not backlog.is_revoked(read(backlog.take()))
+async def test_once_too_many_bytes_wait_nothing_more_is_read_until_a_call_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "WAITING_BYTES", 5000)
+    async with connected() as waiting:
+        waiting.call(*range(CALLS + 10))
+        waiting.ping(1000)
+        assert await is_settled(lambda: waiting.running == CALLS)
+        assert waiting.answered() == ["hello"]
+        waiting.may_end.set()
+        await until(lambda: len(waiting.answered()) == 1 + CALLS + 10 + 1)
+        assert waiting.begun == [*range(CALLS + 10)]
