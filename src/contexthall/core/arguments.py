@@ -11,6 +11,9 @@ from jsonschema.exceptions import best_match
 from contexthall.core import limits
 from contexthall.core.text import escaped, quoted
 
+_PLAIN_TYPES = {"string": str, "boolean": bool}
+_PLAIN_KEYWORDS = {"type", "description", "default"}
+_OBJECT_KEYWORDS = {"type", "properties", "required", "additionalProperties"}
 _COMPLAINTS = {"required": "Missing argument", "additionalProperties": "Unknown argument"}
 
 
@@ -27,8 +30,14 @@ class ArgumentCheck:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
         self._validator = Draft202012Validator(schema)
+        self._is_plain = schema.keys() <= _OBJECT_KEYWORDS
+        plain = {name: each for name, each in schema.get("properties", {}).items() if each.keys() <= _PLAIN_KEYWORDS}
+        self._plain = {name: _PLAIN_TYPES.get(each.get("type")) for name, each in plain.items()}
+        self._required = frozenset(schema.get("required", ()))
 
     def faults(self, arguments: Mapping[str, Any]) -> Faults:
+        if self._are_plainly_right(arguments):
+            return Faults()
         judged = _worth_judging(self._schema, arguments)
         try:
             found = list(islice(self._validator.iter_errors(judged), limits.ARGUMENT_FAULTS))
@@ -38,6 +47,11 @@ class ArgumentCheck:
             return Faults()
         blamed = frozenset(argument for fault in found for argument in _blamed_arguments(fault))
         return Faults(blamed, _complaint(cast("ValidationError", best_match(found))))
+
+    def _are_plainly_right(self, arguments: Mapping[str, Any]) -> bool:
+        """Return whether all arguments are such that only their type counts, which is right: most are."""
+        has_all = self._is_plain and arguments.keys() >= self._required
+        return has_all and all(type(value) is self._plain.get(name) for name, value in arguments.items())
 
 
 def _worth_judging(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, cast
 
 import msgspec
@@ -353,10 +353,10 @@ class Catalog:
     def plain_call(self, name: str, arguments: JsonObject, caller: Caller) -> PlainCall | None:
         """Begin a call of a tool that is a plain function; None for any other, which is for `call`."""
         tool = self._tools.get(name)
-        if tool is None or inspect.iscoroutinefunction(tool.run):
+        if tool is None or tool.original is not None or _is_coroutine(tool.run):
             return None
         note = self._begin(name, arguments, caller)
-        note.is_own = tool.original is None
+        note.is_own = True
         return PlainCall(self, tool, tool.accept(arguments), caller, note)
 
     async def run(
@@ -396,6 +396,11 @@ class Catalog:
             if argument in blamed or (isinstance(value, str) and len(value) > limits.QUERY_CHARACTERS):
                 return ToolResult.of_error(error())
         return ToolResult.of_text(complaint, is_error=True) if complaint else None
+
+
+@lru_cache
+def _is_coroutine(run: PlainRun | AsyncRun) -> bool:
+    return inspect.iscoroutinefunction(run)
 
 
 def failed(tool: Tool, error: Exception) -> ToolResult:
