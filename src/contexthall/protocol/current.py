@@ -3,15 +3,8 @@
 import msgspec
 
 from contexthall.core.catalog import JsonObject
-from contexthall.protocol.messages import (
-    INVALID_PARAMS,
-    UNSUPPORTED_VERSION,
-    Result,
-    RpcError,
-    parse,
-    spell,
-    top_level,
-)
+from contexthall.protocol import messages
+from contexthall.protocol.messages import Result, RpcError
 from contexthall.protocol.shapes import Shape
 
 VERSION = "2026-07-28"
@@ -46,10 +39,10 @@ def check_envelope(params: JsonObject) -> None:
     meta = params.get("_meta")
     missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
     if missing:
-        raise RpcError(INVALID_PARAMS, f"`params._meta` lacks {' and '.join(f'`{key}`' for key in missing)}")
+        raise RpcError(messages.INVALID_PARAMS, f"`params._meta` lacks {' and '.join(f'`{key}`' for key in missing)}")
     version = params["_meta"][VERSION_KEY]
     if not isinstance(version, str):
-        raise RpcError(INVALID_PARAMS, f"`{VERSION_KEY}` must be a string")
+        raise RpcError(messages.INVALID_PARAMS, f"`{VERSION_KEY}` must be a string")
     if version != VERSION:
         raise unsupported(version)
 
@@ -57,7 +50,7 @@ def check_envelope(params: JsonObject) -> None:
 def unsupported(version: object, message: str = "Unsupported protocol version") -> RpcError:
     """Return the error of a version that is not served, or not so."""
     named = {"requested": version} if isinstance(version, str) else {}
-    return RpcError(UNSUPPORTED_VERSION, message, {"supported": [VERSION], **named})
+    return RpcError(messages.UNSUPPORTED_VERSION, message, {"supported": [VERSION], **named})
 
 
 def envelope(client: JsonObject) -> JsonObject:
@@ -75,10 +68,10 @@ def stamped(result: Result, server: JsonObject, *, is_cacheable: bool) -> Result
     more = {"resultType": "complete", **(_CACHE_HINT if is_cacheable else {})}
     if not isinstance(result, bytes):
         return {**result, **more, "_meta": {**(result.get("_meta") or {}), SERVER_KEY: server}}
-    top = top_level(result)
-    meta = parse(bytes(top["_meta"])) if "_meta" in top else None
+    top = messages.top_level(result)
+    meta = messages.parse(bytes(top["_meta"])) if "_meta" in top else None
     stamp = {**(meta if isinstance(meta, dict) else {}), SERVER_KEY: server}
-    return spell({**top, **more, "_meta": msgspec.Raw(spell(stamp))})
+    return messages.spell({**top, **more, "_meta": msgspec.Raw(messages.spell(stamp))})
 
 
 def honoured(wanted: JsonObject) -> JsonObject:

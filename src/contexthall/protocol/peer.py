@@ -11,18 +11,8 @@ from itertools import count
 from typing import Any, NamedTuple, cast
 
 from contexthall.core.catalog import JsonObject
-from contexthall.protocol.messages import (
-    Id,
-    Request,
-    Response,
-    Result,
-    RpcError,
-    error_line,
-    is_id,
-    notification_line,
-    request_line,
-    result_line,
-)
+from contexthall.protocol import messages
+from contexthall.protocol.messages import Id, Request, Response, Result, RpcError
 
 PROGRESS_TOKEN = "progressToken"  # noqa: S105 - the protocol's own word
 
@@ -81,9 +71,9 @@ class Peer:
         if (request := self._theirs.get(ticket)) is None:
             return b""
         if isinstance(result, RpcError):
-            line = error_line(request.id, result.to_json())
+            line = messages.error_line(request.id, result.to_json())
         else:
-            line = result_line(request.id, result)
+            line = messages.result_line(request.id, result)
         del self._theirs[ticket]  # not before: a request whose answer cannot be spelt is still open
         return line
 
@@ -92,11 +82,13 @@ class Peer:
         request = self._theirs.get(ticket)
         meta = request.params.get("_meta") if request is not None else None
         token = meta.get(PROGRESS_TOKEN) if isinstance(meta, Mapping) else None
-        if not is_id(token):
+        if not messages.is_id(token):
             return b""
         told: dict[str, Any] = {PROGRESS_TOKEN: token, "progress": progress}
         told |= {} if total is None else {"total": total}
-        return notification_line("notifications/progress", told | ({} if message is None else {"message": message}))
+        return messages.notification_line(
+            "notifications/progress", told | ({} if message is None else {"message": message})
+        )
 
     # Requests of ours:
 
@@ -110,7 +102,7 @@ class Peer:
         self._ours.add(request_id)
         if wants_progress:
             params = {**params, "_meta": {**params.get("_meta", {}), PROGRESS_TOKEN: request_id}}
-        return request_id, request_line(request_id, method, params)
+        return request_id, messages.request_line(request_id, method, params)
 
     def settle(self, response: Response) -> bool:
         """Take an answer; return whether it is one to an open request of ours: "7" is no answer to 7."""
@@ -125,7 +117,7 @@ class Peer:
         if request_id not in self._ours:
             return b""
         self._ours.discard(request_id)
-        return notification_line("notifications/cancelled", {"requestId": request_id, "reason": reason})
+        return messages.notification_line("notifications/cancelled", {"requestId": request_id, "reason": reason})
 
     def progressed(self, params: JsonObject) -> Progressed | None:
         """Understand what is said of the progress of an open request of ours; None if it is not, or makes no sense."""

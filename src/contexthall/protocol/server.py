@@ -14,21 +14,8 @@ import msgspec
 
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject
-from contexthall.protocol import current, handshake, shapes
-from contexthall.protocol.messages import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    Id,
-    Message,
-    Notification,
-    Request,
-    Result,
-    RpcError,
-    cancelled_id,
-    notification_line,
-)
+from contexthall.protocol import current, handshake, messages, shapes
+from contexthall.protocol.messages import Message, Notification, Request, Result, RpcError
 from contexthall.protocol.peer import Peer, Send
 
 _UNINITIALIZED = (
@@ -141,7 +128,7 @@ class ServerRole(Peer):
         """Whether an `initialize` was answered."""
         self._methods = {method.name: method for method in (*METHODS, *methods)}
         self._wants_changes = False
-        self._subscriptions: dict[int, tuple[Id, JsonObject]] = {}
+        self._subscriptions: dict[int, tuple[messages.Id, JsonObject]] = {}
 
     @property
     def is_listening(self) -> bool:
@@ -152,7 +139,7 @@ class ServerRole(Peer):
         """Take a message; give what has to be done about it. An answer is to no question of ours, and ignored."""
         if isinstance(message, Request):
             yield from self._begin(message)
-        elif (request_id := cancelled_id(message)) is not None:
+        elif (request_id := messages.cancelled_id(message)) is not None:
             for ticket in self.cancel(request_id):
                 self._subscriptions.pop(ticket, None)
                 yield Stop(ticket)
@@ -168,11 +155,11 @@ class ServerRole(Peer):
     def announce(self) -> list[bytes]:
         """Return the lines that tell the client that the list of tools has changed, as far as it wants to know."""
         told = [
-            notification_line(_LIST_CHANGED, {"_meta": {current.SUBSCRIPTION_KEY: request_id}})
+            messages.notification_line(_LIST_CHANGED, {"_meta": {current.SUBSCRIPTION_KEY: request_id}})
             for request_id, wanted in self._subscriptions.values()
             if wanted.get("toolsListChanged")
         ]
-        return [notification_line(_LIST_CHANGED), *told] if self._wants_changes else told
+        return [messages.notification_line(_LIST_CHANGED), *told] if self._wants_changes else told
 
     def end_subscriptions(self) -> list[bytes]:
         """Return the lines that tell the client that its subscriptions are over."""
@@ -207,20 +194,22 @@ class ServerRole(Peer):
                 raise current.unsupported(params.get("protocolVersion"), "There is no handshake in this version")
             current.check_envelope(params)
         elif is_current and request.method != "initialize":
-            raise RpcError(INVALID_REQUEST, "This connection began with a handshake: `params._meta` names no version")
+            raise RpcError(
+                messages.INVALID_REQUEST, "This connection began with a handshake: `params._meta` names no version"
+            )
         if method is None or self.era not in method.eras:
-            raise RpcError(METHOD_NOT_FOUND, "Method not found", request.method)
+            raise RpcError(messages.METHOD_NOT_FOUND, "Method not found", request.method)
         if self.era is Era.HANDSHAKE and not (self.is_initialized or method.before_handshake):
-            raise RpcError(INVALID_PARAMS, _UNINITIALIZED)
+            raise RpcError(messages.INVALID_PARAMS, _UNINITIALIZED)
         shapes.check(params, shapes.REQUEST, method.params, current.ENVELOPE if self.era is Era.CURRENT else {})
         return method
 
     def _subscribe(self, call: Call, subscription: Subscription) -> bytes:
         if len(self._subscriptions) >= limits.SUBSCRIPTIONS:
-            raise RpcError(INTERNAL_ERROR, "Too many subscriptions")
+            raise RpcError(messages.INTERNAL_ERROR, "Too many subscriptions")
         self._subscriptions[call.ticket] = (call.request.id, subscription.wanted)
         told = {"_meta": {current.SUBSCRIPTION_KEY: call.request.id}, "notifications": subscription.wanted}
-        return notification_line("notifications/subscriptions/acknowledged", told)
+        return messages.notification_line("notifications/subscriptions/acknowledged", told)
 
 
 def _initialize(call: Call) -> JsonObject:
