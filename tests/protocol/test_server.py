@@ -10,7 +10,19 @@ from contexthall.core import limits
 from contexthall.core.catalog import JsonObject
 from contexthall.protocol.messages import Response, RpcError, notification_line, read
 from contexthall.protocol.peer import Send
-from contexthall.protocol.server import BOTH, Begin, Call, Effect, Era, Method, Report, ServerRole, Stop
+from contexthall.protocol.server import (
+    BOTH,
+    Begin,
+    Call,
+    Cancellable,
+    Effect,
+    Era,
+    Method,
+    OnDone,
+    Report,
+    ServerRole,
+    Stop,
+)
 
 OFFER = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 LISTEN = {"_meta": ENVELOPE, "notifications": {"toolsListChanged": True}}
@@ -20,12 +32,12 @@ def _double(call: Call) -> JsonObject:
     return {"doubled": 2 * call.params["number"]}
 
 
-async def _wait(_call: Call, _report: Report) -> JsonObject:
-    return {}
+def _wait(_call: Call, _report: Report, _on_done: OnDone) -> Cancellable:
+    raise AssertionError("nobody has started it")
 
 
 DOUBLE = Method(name="toy/double", eras=BOTH, handle=_double, params={"number": int})
-WAIT = Method(name="toy/wait", eras=frozenset({Era.HANDSHAKE}), handle=_wait)
+WAIT = Method(name="toy/wait", eras=frozenset({Era.HANDSHAKE}), start=_wait)
 
 
 def role_of(*methods: Method) -> ServerRole:
@@ -66,7 +78,7 @@ def test_a_method_of_one_era_is_not_found_in_the_other() -> None:
     assert answer(role_of(WAIT), request("toy/wait", {"_meta": ENVELOPE}))["error"]["code"] == -32601
 
 
-def test_a_coroutine_is_an_effect_and_its_result_is_brought_back() -> None:
+def test_what_takes_its_time_is_an_effect_and_its_result_is_brought_back() -> None:
     role = initialized(WAIT)
     (effect,) = told(role, request("toy/wait", {}, 7))
     assert isinstance(effect, Begin)
@@ -137,10 +149,7 @@ def test_an_answer_to_a_question_never_asked_is_ignored() -> None:
 
 
 def test_a_result_in_bytes_gets_its_stamp_and_keeps_every_other_byte() -> None:
-    async def raw(_call: Call, _report: Report) -> bytes:
-        return b""
-
-    role = role_of(Method(name="toy/raw", eras=BOTH, handle=raw))
+    role = role_of(Method(name="toy/raw", eras=BOTH, start=_wait))
     (effect,) = told(role, request("toy/raw", {"_meta": ENVELOPE}))
     assert isinstance(effect, Begin)
     line = role.finish(effect.call, b'{"a": [1e999, 1.0],"_meta": {"x":1},"resultType":"odd"}')

@@ -1,14 +1,12 @@
 """What does a server say to one client? Every method that it has, in the era in which the client speaks.
 
-A method is a row of a table: name, eras, handler. A plain handler is run here; a coroutine is handed to whoever drives
-this, as an effect, and its result is brought back by `finish`.
+A method is a row of a table: name, eras, handler. A handler that answers at once is run here; what takes its time is an
+effect for whoever drives this, and its result is brought back by `finish`.
 """
 
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from enum import Enum
-from functools import cached_property
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -57,42 +55,42 @@ class Call(NamedTuple):
         return str(info.get("name", ""))
 
 
-class Subscription(NamedTuple):
-    """What a handler returns that answers only at the end: until then, its client hears of changes."""
+class Cancellable(Protocol):
+    """A call under way."""
 
-    wanted: JsonObject
+    def cancel(self) -> object: ...
 
 
 Report: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 """Tells a client how far its call has come."""
-PlainHandler: TypeAlias = Callable[[Call], Result | Subscription]
-AsyncHandler: TypeAlias = Callable[[Call, Report], Awaitable[Result | RpcError]]
+OnDone: TypeAlias = Callable[[Result | RpcError], None]
+Handler: TypeAlias = Callable[[Call], Result | Send]
+"""Answers at once, or has something else sent in place of an answer, which is to come at the end."""
+Starter: TypeAlias = Callable[[Call, Report, OnDone], Cancellable]
+"""Begins what a call asks for; its outcome is told, unless it is cancelled before."""
 
 
-class Method(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A row of the table of methods."""
+class Method(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the table of methods: it has a handler or a starter."""
 
     name: str
     eras: frozenset[Era]
-    handle: PlainHandler | AsyncHandler
+    handle: Handler | None = None
+    start: Starter | None = None
     params: shapes.Shape = {}
     before_handshake: bool = False
     is_cacheable: bool = False
     """Whether the current era's hints about caching stand on its result."""
 
-    @cached_property
-    def is_coroutine(self) -> bool:
-        return inspect.iscoroutinefunction(self.handle)
-
-    def run(self, call: Call, report: Report) -> Awaitable[Result | RpcError]:
-        """Run a handler that is a coroutine."""
-        return cast("AsyncHandler", self.handle)(call, report)
-
 
 class Begin(NamedTuple):
-    """A coroutine that has to run; its outcome is for `finish`."""
+    """A call whose method has a starter; its outcome is for `finish`."""
 
     call: Call
+
+    def start(self, report: Report, on_done: OnDone) -> Cancellable:
+        assert self.call.method.start is not None
+        return self.call.method.start(self.call, report, on_done)
 
 
 class Stop(NamedTuple):
@@ -174,12 +172,11 @@ class ServerRole(Peer):
         ticket = self.begin(request)
         try:
             call = Call(ticket, request, self._method(request), self)
-            if call.method.is_coroutine:
+            if call.method.handle is None:
                 yield Begin(call)
                 return
-            result = cast("PlainHandler", call.method.handle)(call)
-            line = self._subscribe(call, result) if isinstance(result, Subscription) else self.finish(call, result)
-            yield Send(line)
+            result = call.method.handle(call)
+            yield result if isinstance(result, Send) else Send(self.finish(call, result))
         except RpcError as error:
             yield Send(self.answer(ticket, error), error.code)
 
@@ -204,12 +201,13 @@ class ServerRole(Peer):
         shapes.check(params, shapes.REQUEST, method.params, current.ENVELOPE if self.era is Era.CURRENT else {})
         return method
 
-    def _subscribe(self, call: Call, subscription: Subscription) -> bytes:
+    def subscribe(self, call: Call, wanted: JsonObject) -> Send:
+        """Let a client hear of changes, until its request is cancelled or answered; return what acknowledges it."""
         if len(self._subscriptions) >= limits.SUBSCRIPTIONS:
             raise RpcError(messages.INTERNAL_ERROR, "Too many subscriptions")
-        self._subscriptions[call.ticket] = (call.request.id, subscription.wanted)
-        told = {"_meta": {current.SUBSCRIPTION_KEY: call.request.id}, "notifications": subscription.wanted}
-        return messages.notification_line("notifications/subscriptions/acknowledged", told)
+        self._subscriptions[call.ticket] = (call.request.id, wanted)
+        told = {"_meta": {current.SUBSCRIPTION_KEY: call.request.id}, "notifications": wanted}
+        return Send(messages.notification_line("notifications/subscriptions/acknowledged", told))
 
 
 def _initialize(call: Call) -> JsonObject:
@@ -223,8 +221,8 @@ def _discover(call: Call) -> JsonObject:
     return current.discovery(_CAPABILITIES, call.server.instructions(call.client))
 
 
-def _listen(call: Call) -> Subscription:
-    return Subscription(current.honoured(call.params["notifications"]))
+def _listen(call: Call) -> Send:
+    return call.server.subscribe(call, current.honoured(call.params["notifications"]))
 
 
 def _ping(_call: Call) -> JsonObject:

@@ -121,7 +121,7 @@ class HttpEndpoint:
                 case Stop(ticket):
                     client.stop(ticket)
                 case Begin(call):
-                    result = await client.run(call, exchange)
+                    result = await client.run(effect, exchange)
                     code = result.code if isinstance(result, RpcError) else 0
                     await exchange.conclude(_line(call, result), client.status(code))
                 case SendLine(line) if client.role.is_listening:
@@ -187,7 +187,7 @@ class _HttpClient:
         """Return the status of an answer, by the code of its error; 0 for none."""
         return rules.STATUSES.get(code, 200) if self.role.era is Era.CURRENT else 200
 
-    async def run(self, call: Call, exchange: Exchange) -> Result | RpcError:
+    async def run(self, begin: Begin, exchange: Exchange) -> Result | RpcError:
         """Run a call, unless it is cancelled or its client hangs up."""
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
@@ -198,8 +198,9 @@ class _HttpClient:
             if not outcome.done():
                 outcome.set_result(result)
 
+        call = begin.call
         outcome = self._calls[call.ticket] = asyncio.get_running_loop().create_future()
-        begun = self._server.begin(call, report, conclude)
+        begun = begin.start(report, conclude)
         try:
             await exchange.wait(outcome)
             return outcome.result() if outcome.done() and not outcome.cancelled() else _CANCELLED

@@ -3,9 +3,8 @@
 import asyncio
 import logging
 import re
-from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 from contexthall.core import limits
 from contexthall.core.catalog import Caller, Catalog, JsonObject, PlainCall, ToolResult
@@ -13,22 +12,13 @@ from contexthall.core.errors import UnknownToolError
 from contexthall.core.tracing import traced
 from contexthall.faces.workers import Workers
 from contexthall.protocol.messages import INTERNAL_ERROR, INVALID_PARAMS, Result, RpcError
-from contexthall.protocol.server import BOTH, Call, Era, Method, Report, ServerRole
+from contexthall.protocol.server import BOTH, Call, Cancellable, Era, Method, OnDone, Report, ServerRole
 
 logger = logging.getLogger(__name__)
 
 NAME = "context-hall"
 # The server's part of a name is the one under which `context connect` writes the hall into a client's file.
 _SHOWN_AS = {"claude-code": f"mcp__{NAME}__{{}}"}
-
-
-OnDone: TypeAlias = Callable[[Result | RpcError], None]
-
-
-class Cancellable(Protocol):
-    """A call under way."""
-
-    def cancel(self) -> object: ...
 
 
 class HallServer:
@@ -48,7 +38,7 @@ class HallServer:
         self._info = {"name": NAME, "title": "Context Hall", "version": version}
         self._methods = (
             Method(name="tools/list", eras=BOTH, handle=self._list_tools, params={"cursor?": str}, is_cacheable=True),
-            Method(name="tools/call", eras=BOTH, handle=self._call_tool, params={"name": str, "arguments?": dict}),
+            Method(name="tools/call", eras=BOTH, start=self._start_call, params={"name": str, "arguments?": dict}),
         )
 
     def role(self, era: Era | None = None) -> ServerRole:
@@ -77,43 +67,30 @@ class HallServer:
         self.catalog.listed.send()
         return {"tools": [tool.definition() for tool in self.catalog.tools]}
 
-    async def _call_tool(self, call: Call, report: Report) -> Result | RpcError:
-        name, arguments, caller = self._called(call, report)
+    def _start_call(self, call: Call, report: Report, on_done: OnDone) -> Cancellable:
+        """Begin a call: in a thread if the tool is a plain function, which needs no task, else in a task."""
+        client = call.client or call.server.client
+        caller = Caller(may_read=self._may_read, progress=report, client=client, takes_raw=True)
+        asked = call.params["name"], call.params.get("arguments") or {}, caller
+        if (plain := self.catalog.plain_call(*asked)) is not None:
+            return self.workers.start(plain.run, partial(_conclude, plain, on_done))
+        return asyncio.create_task(self._run(*asked, call.params.get("_meta"), on_done))
+
+    async def _run(self, name: str, arguments: JsonObject, caller: Caller, meta: object, on_done: OnDone) -> None:
         try:
-            with traced(call.params.get("_meta")):
-                return _to_result(await self.catalog.call(name, arguments, caller, run_plain=self.workers.run))
+            with traced(meta):
+                result = await self.catalog.call(name, arguments, caller, run_plain=self.workers.run)
+            on_done(_to_result(result))
         except UnknownToolError:
             most = limits.UNKNOWN_TOOL_CHARACTERS
             shown = name if len(name) <= most else f"{name[:most]}…"
-            return RpcError(INVALID_PARAMS, f"Unknown tool: {shown}")
-
-    def _called(self, call: Call, report: Report) -> tuple[str, JsonObject, Caller]:
-        client = call.client or call.server.client
-        caller = Caller(may_read=self._may_read, progress=report, client=client, takes_raw=True)
-        return call.params["name"], call.params.get("arguments") or {}, caller
-
-    def begin(self, call: Call, report: Report, on_done: OnDone) -> Cancellable:
-        """Begin what a call asks for; its outcome is told, unless it is cancelled before."""
-        if call.method.name == "tools/call":
-            plain = self.catalog.plain_call(*self._called(call, report))
-            if plain is not None:
-                return self.workers.start(plain.run, partial(_conclude, plain, on_done))
-        return asyncio.create_task(_tell(call, report, on_done))
-
-
-async def _tell(call: Call, report: Report, on_done: OnDone) -> None:
-    try:
-        outcome = await call.method.run(call, report)
-    except RpcError as error:
-        outcome = error
-    except Exception:
-        logger.exception("%s: failed", call.request.method)
-        outcome = RpcError(INTERNAL_ERROR, "Internal error")
-    on_done(outcome)
+            on_done(RpcError(INVALID_PARAMS, f"Unknown tool: {shown}"))
+        except Exception:
+            logger.exception("tools/call: failed")
+            on_done(RpcError(INTERNAL_ERROR, "Internal error"))
 
 
 def _conclude(plain: PlainCall, on_done: OnDone, value: ToolResult, error: BaseException | None) -> None:
-    """Tell the outcome of a tool that is a plain function, for which there was no need of a task."""
     if isinstance(error, asyncio.CancelledError):
         plain.note.end(error)
     else:

@@ -16,10 +16,10 @@ from functools import partial
 from contexthall.core import limits
 from contexthall.core.lines import LineSplitter
 from contexthall.faces.mcp.pipes import PipeReader, Pipes, PipeWriter
-from contexthall.faces.mcp.server import Cancellable, HallServer
+from contexthall.faces.mcp.server import HallServer
 from contexthall.protocol.messages import MalformedMessageError, Result, RpcError, error_line, read
 from contexthall.protocol.peer import Send
-from contexthall.protocol.server import Begin, Call, Stop
+from contexthall.protocol.server import Begin, Call, Cancellable, Stop
 
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # What a call that waits costs beside the bytes of its line.
@@ -56,7 +56,7 @@ class StdioConnection:
         self._splitter = LineSplitter()
         self._lines: deque[bytes | None] = deque()
         """What was read and is not yet looked at."""
-        self._waiting: deque[tuple[Call, int]] = deque()
+        self._waiting: deque[tuple[Begin, int]] = deque()
         """Calls for which there is no place yet, each with the length of its line."""
         self._waiting_bytes = 0
         self._calls: dict[int, Cancellable] = {}
@@ -128,24 +128,25 @@ class StdioConnection:
             match effect:
                 case Send(answer):
                     self._writer.send(answer)
-                case Begin(call) if self._has_place():
-                    self._begin(call)
-                case Begin(call):
+                case Begin() if self._has_place():
+                    self._begin(effect)
+                case Begin():
                     size = len(line or b"") + _CALL_COST
-                    self._waiting.append((call, size))
+                    self._waiting.append((effect, size))
                     self._waiting_bytes += size
                 case Stop(ticket):
                     if (begun := self._calls.pop(ticket, None)) is not None:
                         begun.cancel()
 
     def _begin_waiting(self) -> None:
-        call, size = self._waiting.popleft()
+        begin, size = self._waiting.popleft()
         self._waiting_bytes -= size
-        if self._role.is_open(call.ticket):
-            self._begin(call)
+        if self._role.is_open(begin.call.ticket):
+            self._begin(begin)
 
-    def _begin(self, call: Call) -> None:
-        self._calls[call.ticket] = self._server.begin(call, partial(self._report, call), partial(self._conclude, call))
+    def _begin(self, begin: Begin) -> None:
+        call = begin.call
+        self._calls[call.ticket] = begin.start(partial(self._report, call), partial(self._conclude, call))
 
     # What goes out:
 
