@@ -13,7 +13,7 @@ from tests.waiting import until
 
 from contexthall.core import limits
 from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, Tool, ToolResult
-from contexthall.faces.mcp.pipes import Pipes
+from contexthall.faces.mcp.pipes import Pipes, PipeWriter
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.stdio import StdioConnection
 from contexthall.protocol.messages import notification_line, request_line
@@ -159,3 +159,13 @@ async def test_once_too_many_bytes_wait_nothing_more_is_read_until_a_call_ends(m
         waiting.may_end.set()
         await until(lambda: len(waiting.answered()) == 1 + CALLS + 10 + 1)
         assert waiting.begun == [*range(CALLS + 10)]
+
+
+async def test_what_is_sent_after_the_end_is_not_written() -> None:
+    with _pipe() as (near, far):
+        writer = PipeWriter(far, on_drained=lambda: None, on_gone=lambda: None)
+        with writer.open():
+            writer.send(b"late")
+        await asyncio.sleep(0)
+        assert os.get_blocking(far)
+        assert not _has_bytes(near)

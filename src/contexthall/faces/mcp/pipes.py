@@ -90,6 +90,7 @@ class PipeWriter:
         self._on_gone = on_gone
         self._loop = asyncio.get_running_loop()
         self._queue: deque[memoryview] = deque()
+        self._is_open = False
         mode = os.fstat(descriptor).st_mode
         self._is_pipe = stat.S_ISFIFO(mode)
         is_file = stat.S_ISREG(mode) or os.path.sameopenfile(descriptor, 0)  # or the null device: always ready
@@ -100,6 +101,7 @@ class PipeWriter:
     @contextmanager
     def open(self) -> Iterator[None]:
         """While this is entered, lines can be sent, and it is noticed if nobody is left who could read them."""
+        self._is_open = True
         if self._changes_mode:
             os.set_blocking(self._descriptor, False)
         if self._is_pipe:  # which can be read from, where it is written to, at its end alone
@@ -107,6 +109,7 @@ class PipeWriter:
         try:
             yield
         finally:
+            self._is_open = False
             self._loop.remove_reader(self._descriptor)
             self._loop.remove_writer(self._descriptor)
             if self._changes_mode:
@@ -119,6 +122,8 @@ class PipeWriter:
         self.unwritten += len(line)
 
     def _write(self) -> None:
+        if not self._is_open:  # by now it would wait for the other side
+            return
         self._loop.remove_writer(self._descriptor)
         while self._queue:
             try:
