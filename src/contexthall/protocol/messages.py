@@ -178,19 +178,18 @@ def _message(value: object) -> Message:
     if not isinstance(value, dict):
         raise MalformedMessageError(INVALID_REQUEST, "Invalid request")
     request_id = cast("Id", value["id"]) if is_id(value.get("id")) else None
-    match value:
-        case {"jsonrpc": "2.0", "method": str(method)} if isinstance(params := value.get("params"), dict | None):
-            if "id" not in value:
-                return Notification(method, params or {})
-            if request_id is None:
-                raise MalformedMessageError(INVALID_REQUEST, _BAD_ID)
-            return Request(request_id, method, params or {})
-        case {"jsonrpc": "2.0", "result": result} if request_id is not None and "method" not in value:
-            spelt = result if isinstance(result, bytes) else spell(result)
-            if spelt.startswith(b"{"):
+    method, params = value.get("method"), value.get("params")
+    if value.get("jsonrpc") == _VERSION and isinstance(method, str) and isinstance(params, dict | None):
+        if "id" not in value:
+            return Notification(method, params or {})
+        if request_id is None:
+            raise MalformedMessageError(INVALID_REQUEST, _BAD_ID)
+        return Request(request_id, method, params or {})
+    if value.get("jsonrpc") == _VERSION and "method" not in value and request_id is not None:
+        match value:
+            case {"result": result} if (spelt := result if isinstance(result, bytes) else spell(result))[:1] == b"{":
                 return Response(request_id, spelt)
-        case {"jsonrpc": "2.0", "error": {"code": int(code), "message": str()} as error} if request_id is not None:
-            if "method" not in value and not isinstance(code, bool):
+            case {"error": {"code": int(code), "message": str()} as error} if not isinstance(code, bool):
                 return Response(request_id, error=error)
     raise MalformedMessageError(INVALID_REQUEST, "Invalid request", request_id)
 
