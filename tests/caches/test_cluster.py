@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -398,6 +399,43 @@ def test_a_worker_that_is_silent_is_asked_elsewhere(
         assert asked(cache, cluster, questions, holders) == expected
     finally:
         os.kill(stopped, signal.SIGCONT)
+
+
+@pytest.mark.long
+def test_if_one_worker_is_lost_and_the_other_silent_whoever_comes_in_its_place_is_asked(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    write_many(tmp_path / "sources", 30)
+    cache, questions, holders = build(tmp_path, "cache", 4), many_questions(2), Holders(cluster, ShardHolder)
+    expected = asked(cache, None, questions)
+    wait_until(lambda: holders.count() == 2)
+    killed, stopped = processes_of(cluster)
+    os.kill(stopped, signal.SIGSTOP)
+    os.kill(killed, signal.SIGKILL)
+    try:
+        assert asked(cache, cluster, questions, holders) == expected
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+
+
+def test_workers_that_are_all_silent_are_an_error_in_time(
+    tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CLUSTER_SECONDS", 2.0)
+    write_many(tmp_path / "sources", 5)
+    cache, questions, holders = build(tmp_path, "cache", 2), many_questions(2), Holders(cluster, ShardHolder)
+    wait_until(lambda: holders.count() == 2)
+    stopped = processes_of(cluster)
+    for each in stopped:
+        os.kill(each, signal.SIGSTOP)
+    begun = time.monotonic()
+    try:
+        with pytest.raises(DiskError, match="too long"):
+            asked(cache, cluster, questions, holders)
+    finally:
+        for each in stopped:
+            os.kill(each, signal.SIGCONT)
+    assert time.monotonic() - begun < 15
 
 
 def test_a_worker_that_was_overtaken_holds_up_one_question_only(

@@ -213,19 +213,23 @@ class Holders:
     def ask(self, method: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """Call a method of some objects, by their places, each with arguments of its own, and all side by side."""
         calls = {place: pickle.dumps((method, each)) for place, each in arguments.items()}
+        deadline = time.monotonic() + limits.CLUSTER_SECONDS
         try:
-            return self._asked(calls)
+            return self._asked(calls, deadline)
         except DiskError:
             if self._looked_at:  # no worker was lost, so others would say the same
                 raise
-        return self._asked(calls)
+        with self._looking:
+            self._look()
+            _wait(list(self._held.values()))  # also for whoever has come in the place of one that was lost
+        return self._asked(calls, deadline)
 
-    def _asked(self, calls: Mapping[int, bytes]) -> dict[int, Any]:
+    def _asked(self, calls: Mapping[int, bytes], deadline: float) -> dict[int, Any]:
         if not self.count():
             raise self._cluster.without_workers()
         try:
             found: dict[int, Any] = self._cluster.client.sync(
-                self._ask_all, calls, callback_timeout=limits.CLUSTER_SECONDS
+                self._ask_all, calls, callback_timeout=max(0.0, deadline - time.monotonic())
             )
         except TimeoutError:
             raise DiskError("the workers took too long to answer", hint="try again") from None
@@ -245,7 +249,8 @@ class Holders:
     async def _ask(self, addresses: Sequence[str], call: bytes) -> Any:  # noqa: ANN401 - whatever the method returns
         """Return the first answer; the next is asked when one is lost, or is silent for a while.
 
-        Those that were overtaken are asked last until the workers are looked at again.
+        Those that were overtaken are asked last until the workers are looked at again. If one was lost and all others
+        are silent, it is time for that: the one that was lost may have been started again.
         """
         waiting, failure = set[asyncio.Task[Any]](), self._cluster.without_workers()
         others = deque(addresses)
@@ -254,8 +259,16 @@ class Holders:
                 if others:
                     address = others.popleft()
                     waiting.add(asyncio.create_task(self._call(address, call), name=address))
-                patience = limits.CLUSTER_SLOW_SECONDS if others else None
+                patience = (
+                    limits.CLUSTER_SLOW_SECONDS
+                    if others
+                    else None
+                    if self._looked_at
+                    else limits.CLUSTER_CONNECT_SECONDS
+                )
                 done, waiting = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                if not done and not others:
+                    break
                 for each in done:
                     try:
                         answer = each.result()
