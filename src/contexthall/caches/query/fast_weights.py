@@ -21,7 +21,7 @@ _LARGEST = 1 << 40
 WORTH_NUMPY = 24
 _COMMON_SHARE = 2
 """A term is common if one of so many sections has it: an array of all sections takes no more memory then."""
-_MOST_NARROW = 256
+_TERMS_IN_32_BITS = 256
 """A term adds less than 2^24 to a score, so the scores of so many terms fit into 32 bits."""
 _SAMPLED = 4
 """Every fourth score tells which the others need to be compared with at all."""
@@ -73,7 +73,7 @@ def weigh(found: Sequence[FoundTerm], rarity: Rarity, segments: Segments) -> Ter
 
 def best(weights: Sequence[TermWeights], segments: Segments, most: int) -> list[OrderedSection]:
     """Return the `most` best of the sections with an own part, ties by id."""
-    width = np.uint32 if len(weights) <= _MOST_NARROW else np.int64
+    width = np.uint32 if len(weights) <= _TERMS_IN_32_BITS else np.int64
     own, pages = np.zeros(segments.sections, width), np.zeros(segments.first_page[-1], width)
     for each in weights:
         if isinstance(each, CommonWeights):
