@@ -29,6 +29,8 @@ class CacheRef(NamedTuple):
     path: str
     admits: Callable[[str], bool] | None = None
     """Judges the real path whenever the cache is opened, which then follows no symlink; None: the system decides."""
+    reached: tuple[Disk, str] | None = None
+    """The disk and the real path that were judged already, for the call that is under way."""
 
 
 def anyone(_path: str, _home: str) -> bool:
@@ -166,6 +168,8 @@ class CacheRoot:
 
     def _reach(self, cache: CacheRef) -> tuple[Disk, str]:
         """Return the disk and the path by which to open a cache: no symlink that was not judged is followed."""
+        if cache.reached is not None:
+            return cache.reached
         if cache.admits is None:
             return self._disk, cache.path
         with suppress(PathMissingError):  # what cannot be a path at all is nowhere
@@ -173,6 +177,12 @@ class CacheRoot:
             if cache.admits(real):
                 return self._straight, real
         raise CacheMissingError(cache.path)
+
+    def _judged(self, cache: CacheRef) -> CacheRef:
+        """Return a cache with its real path, if it may be opened now."""
+        with suppress(CacheMissingError, DiskError):
+            return cache._replace(reached=self._reach(cache))
+        return cache
 
     def _enter(self, cache: CacheRef) -> Directory:
         if is_url(cache.path):

@@ -79,9 +79,10 @@ def _retried_if_replaced(
     @wraps(read)
     def retried(self: "Library", cache: CacheRef, /, *args: Arguments.args, **options: Arguments.kwargs) -> Answer:
         for _ in range(limits.CACHE_SWAPS):
-            before = self.identity(cache)
+            judged = self._judged(cache)
+            before = self.identity(judged)
             try:
-                return read(self, cache, *args, **options)
+                return read(self, judged, *args, **options)
             except (CacheInvalidError, CacheMissingError, DiskError):
                 if self.identity(cache) == before:
                     raise

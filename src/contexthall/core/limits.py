@@ -71,6 +71,8 @@ KEPT_ORDERS_BYTES: Final = 16 << 20
 """The order of terms on pages of such a cache, for the next query."""
 KEPT_RECORDS_BYTES: Final = 32 << 20
 """Titles, headings and places of sections of such a cache, for the next query."""
+KEPT_ITEMS_BYTES: Final = 4 << 20
+"""Sections of such a cache that were served, as JSON, for the next query."""
 KNOWN_WORDS: Final = 500_000
 """Whose terms are kept, because most words are met again; then all are let go."""
 FRONT_MATTER_LEVELS: Final = 100

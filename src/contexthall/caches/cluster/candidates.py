@@ -6,10 +6,9 @@ it costs to serve it, is that of one cache of all pages.
 
 from array import array
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
-from contexthall.caches.query import weights
 from contexthall.caches.query.section_ranking import (
     MOST_ORDERED,
     MOST_PAIRED,
@@ -77,7 +76,7 @@ class Candidates:
         bonuses = {number: each.pairs for number, each in enumerate(self.all[:MOST_PAIRED]) if each.pairs}
         numbers: dict[str, int] = {}
         pages = array("I", [numbers.setdefault(each.page, len(numbers)) for each in self.all])
-        order = in_order(best, bonuses, partial(weights.taken, page_of=pages))
+        order = in_order(best, bonuses, pages)
         values = {
             term: self._values(1 << bit, rarities[term])
             for bit, term in enumerate(dict.fromkeys(found))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
@@ -14,18 +15,24 @@ _NO_VERSION = f"sha256:{'0' * 64}"  # as long as any
 _SHORT_DIGITS = 12
 
 
-class Item(NamedTuple):
-    """A section as a reply shows it."""
-
+class _ItemFields(NamedTuple):
     id: str
     title: str
     first_line: int
     last_line: int
     content: str
 
-    @property
+
+class Item(_ItemFields):
+    """A section as a reply shows it."""
+
+    @cached_property
     def version(self) -> str:
         return version_of(self.content.encode())
+
+    @cached_property
+    def _quoted_content(self) -> str:
+        return quoted(self.content)
 
     @property
     def size(self) -> int:
@@ -38,7 +45,7 @@ class Item(NamedTuple):
 
     def json(self, middle: str = "", last: str = "") -> str:
         """Return the section as JSON, with more fields before and after its cost."""
-        return self._json(self.version, quoted(self.content), middle, last)
+        return self._json(self.version, self._quoted_content, middle, last)
 
     def ranked_json(self, score: object, matched: str) -> str:
         """Return the section as a ranking shows it; `matched` is a list in JSON."""
@@ -50,7 +57,7 @@ class Item(NamedTuple):
 
     def costs(self) -> tuple[int, int]:
         """Return what the section costs as JSON, without score and matches, and as text, without its place."""
-        as_json = _size(self._json(_NO_VERSION, "", *_ranked("", ""))) + _size(quoted(self.content))
+        as_json = _size(self._json(_NO_VERSION, "", *_ranked("", ""))) + _size(self._quoted_content)
         as_text = _size(self._head("", _NO_MARK, _NO_VERSION)) + self.size + len(self._ending)
         return as_json + 1, as_text
 

@@ -44,7 +44,7 @@ class CacheFiles:
         self.shards = shards
         self.signature = signature_of(directory, shards)
         self.directory = directory
-        self._kept: KeptDocuments | None = None
+        self._files: DocumentFiles | None = None
 
     @cached_property
     def version(self) -> str:
@@ -52,7 +52,7 @@ class CacheFiles:
         return read_head(read_part(self.directory, MANIFEST)).cache_version
 
     def documents(self) -> "DocumentFiles":
-        return DocumentFiles(self.directory, self._kept)
+        return self._files or DocumentFiles(self.directory)
 
     def listing(self) -> Listing:
         """Return what the manifest lists, which must keep its promises."""
@@ -66,8 +66,8 @@ class CacheFiles:
         raise UsageError(f"the cache has no document {document_id}", hint="an id is a path in lower case")
 
     def keep_documents(self, clock: Clock) -> None:
-        """Keep the documents that are read from now on: this cache is asked more than once."""
-        self._kept = self._kept or KeptDocuments(clock)
+        """Keep the documents that are read from now on, and their folders open: this cache is asked more than once."""
+        self._files = self._files or DocumentFiles(self.directory, KeptDocuments(clock))
 
 
 class CachePart(NamedTuple):
@@ -193,14 +193,15 @@ class DocumentFiles:
 
     def enter(self, folder: str) -> Directory:
         """Open a folder of the cache, or take it from the few that were opened last."""
-        if folder not in self._folders:
+        opened = self._folders.get(folder)
+        if opened is None:
             opened = self._cache
             for name in folder.split("/"):
                 opened = opened.enter(name)
             if len(self._folders) > limits.OPEN_FOLDERS:
                 self._folders = {"": self._cache}
             self._folders[folder] = opened
-        return self._folders[folder]
+        return opened
 
 
 def _read_regular(folder: Directory, name: str) -> bytes:

@@ -5,14 +5,13 @@ The same numbers as those of `weights.py`: integers of 64 bits hold whatever the
 
 from array import array
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contexthall.caches.index.segments import FoundTerm, Segments
 from contexthall.caches.query import weights as plain
-from contexthall.caches.query.bm25f import MOST_DECAYS
 from contexthall.caches.query.weights import OrderedSection, Rarity, TermWeights
 from contexthall.core.bm25 import SATURATION, WEIGHT
 
@@ -20,6 +19,12 @@ Integers: TypeAlias = NDArray[np.int64]
 
 _LARGEST = 1 << 40
 WORTH_NUMPY = 24
+_COMMON_SHARE = 2
+"""A term is common if one of so many sections has it: an array of all sections takes no more memory then."""
+_TERMS_IN_32_BITS = 256
+"""A term adds less than 2^24 to a score, so the scores of so many terms fit into 32 bits."""
+_SAMPLED = 4
+"""Every fourth score tells which the others need to be compared with at all."""
 
 
 class _Counts(NamedTuple):
@@ -33,6 +38,24 @@ class _Counts(NamedTuple):
         return WEIGHT * factor * average * self.counts // (average + 16 * self.lengths)
 
 
+class CommonWeights(TermWeights):
+    """What a common term adds, also to all sections and pages one after the other, which is faster to add up."""
+
+    own_of_all: "array[int]"
+    parts_of_all: "array[int]"
+
+    @classmethod
+    def of(cls, weights: TermWeights, segments: Segments) -> Self:
+        found = cls(*weights)
+        found.own_of_all = _of_all(weights.sections, weights.own, segments.sections)
+        found.parts_of_all = _of_all(weights.pages, weights.parts, segments.first_page[-1])
+        return found
+
+    @property
+    def size(self) -> int:
+        return super().size + sum(each.itemsize * len(each) for each in (self.own_of_all, self.parts_of_all))
+
+
 def weigh(found: Sequence[FoundTerm], rarity: Rarity, segments: Segments) -> TermWeights:
     """Return what a term adds."""
     counts = [field.counts for _, entry in found for field in entry.fields]
@@ -43,59 +66,49 @@ def weigh(found: Sequence[FoundTerm], rarity: Rarity, segments: Segments) -> Ter
     title, heading, crumbs, body = (_field(found, number, segments) for number in range(4))
     own = _own_parts(_of_sections(title, segments), heading, crumbs, body, rarity.sections, segments)
     pages = _page_parts(title, _of_pages(heading, segments, 1), _of_pages(body, segments, 2), rarity.pages, segments)
-    return TermWeights(*(array("I", each.astype(np.uint32).tobytes()) for each in (*own, *pages)))
+    weights = TermWeights(*map(_array, own), *map(_array, pages))
+    is_common = _COMMON_SHARE * len(own[0]) >= segments.sections
+    return CommonWeights.of(weights, segments) if is_common else weights
 
 
 def best(weights: Sequence[TermWeights], segments: Segments, most: int) -> list[OrderedSection]:
     """Return the `most` best of the sections with an own part, ties by id."""
-    own, pages = np.zeros(segments.sections, np.int64), np.zeros(segments.first_page[-1], np.int64)
+    width = np.uint32 if len(weights) <= _TERMS_IN_32_BITS else np.int64
+    own, pages = np.zeros(segments.sections, width), np.zeros(segments.first_page[-1], width)
     for each in weights:
-        own[_view(each.sections)] += _view(each.own)
-        pages[_view(each.pages)] += _view(each.parts)
+        if isinstance(each, CommonWeights):
+            own += _view(each.own_of_all)
+            pages += _view(each.parts_of_all)
+        else:
+            own[_view(each.sections)] += _view(each.own)
+            pages[_view(each.pages)] += _view(each.parts)
     sections = np.flatnonzero(own)
     scores = own[sections] + pages[_view(segments.page)[sections]]
     if len(scores) > most:
-        reaching = scores >= np.partition(scores, -most)[-most]
+        reaching = np.flatnonzero(scores >= _floor(scores, most))
         sections, scores = sections[reaching], scores[reaching]
     if not segments.page_ranks:
         return plain.ordered(zip(scores.tolist(), sections.tolist(), strict=True), segments)[:most]
     ranks = _view(segments.page_ranks)[_view(segments.page)[sections]].astype(np.int64)
-    return _in_order(-scores, ranks << 32 | _view(segments.place)[sections], sections)[:most]
+    id_order, negative = ranks << 32 | _view(segments.place)[sections], -scores.astype(np.int64)
+    order = np.lexsort((id_order, negative))[:most]
+    return list(zip(*(each[order].tolist() for each in (negative, id_order, sections)), strict=True))
+
+
+def _floor(scores: NDArray[Any], most: int) -> int:
+    """Return the score that the `most` best reach; what the best of some of them reach bounds it from below."""
+    some = scores[::_SAMPLED]
+    if len(some) > most:
+        scores = scores[scores >= np.partition(some, -most)[-most]]
+    return int(np.partition(scores, -most)[-most])
 
 
 def having(weights: TermWeights, sections: Sequence[int]) -> list[bool]:
     """Return which sections have a term, in any field."""
-    units, wanted = _view(weights.sections), np.array(sections, np.int64)
+    units, wanted = _view(weights.sections), np.array(sections, np.uint32)  # of one width, or all units are copied
     at = np.searchsorted(units, wanted)
     found: list[bool] = (units[np.minimum(at, len(units) - 1)] == wanted).tolist()
     return found
-
-
-def taken(best: Sequence[OrderedSection], page_of: "array[int]") -> list[OrderedSection]:
-    """Take the best again and again; the more of a page were taken, the less its other sections count."""
-    if not best or isinstance(best[0][1], str):
-        return plain.taken(best, page_of)
-    scores, id_order, sections = np.array(best, np.int64).T
-    pages = _view(page_of)[sections]
-    order = np.lexsort((id_order, scores, pages))
-    scores, id_order, sections, pages = -scores[order], id_order[order], sections[order], pages[order]
-    starts = np.flatnonzero(np.diff(pages, prepend=-1))
-    place = np.arange(len(pages)) - np.repeat(starts, np.diff(starts, append=len(pages)))
-    served, following = scores.copy(), np.append(scores[1:], 0)
-    for decays in range(1, min(int(place.max()), MOST_DECAYS) + 1):
-        later = place >= decays
-        for each in (served, following):
-            each[later] = each[later] * 14 // 16
-    # Where different scores became the same, ids decide which is taken first.
-    if np.any((served == following) & (scores > np.append(scores[1:], 0)) & (np.append(place[1:], 0) > 0)):
-        return plain.taken(best, page_of)
-    return _in_order(-served, id_order, sections)
-
-
-def _in_order(scores: Integers, id_order: Integers, sections: Integers) -> list[OrderedSection]:
-    """Put sections in order, by the negative of their scores, then by their ids."""
-    order = np.lexsort((id_order, scores))
-    return list(zip(*(each[order].tolist() for each in (scores, id_order, sections)), strict=True))
 
 
 def _field(found: Sequence[FoundTerm], number: int, segments: Segments) -> _Counts:
@@ -186,6 +199,17 @@ def _of_pages(field: _Counts, segments: Segments, number: int) -> _Counts:
 
 def _saturated(rarity: int, weight: Integers) -> Integers:
     return rarity * weight // (weight + SATURATION)
+
+
+def _of_all(units: "array[int]", values: "array[int]", count: int) -> "array[int]":
+    """Return the values of some of `count` units as those of all: 0 for the others."""
+    found = np.zeros(count, np.uint32)
+    found[_view(units)] = _view(values)
+    return _array(found)
+
+
+def _array(values: NDArray[Any]) -> "array[int]":
+    return array("I", values.astype(np.uint32).tobytes())
 
 
 def _view(values: "array[int]") -> NDArray[Any]:

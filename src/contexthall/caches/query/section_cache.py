@@ -8,6 +8,7 @@ from itertools import accumulate, count
 from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.caches.index.blocks import IndexDamagedError
+from contexthall.caches.index.kept import Kept
 from contexthall.caches.index.page_record import PageRecord
 from contexthall.caches.index.segments import Segments
 from contexthall.caches.model.items import Item
@@ -35,6 +36,9 @@ from contexthall.core.tokens import BYTES_PER_TOKEN
 if TYPE_CHECKING:
     from contexthall.caches.embedding.meaning import Meaning
 
+_COPIES = 2
+"""Of what a section says, in an item that was served: as it is, and as JSON."""
+
 ReadPage = Callable[[int, PageRecord], str]
 """Returns the text of the page with this number, which must be the one that is recorded."""
 
@@ -51,6 +55,13 @@ class Step(NamedTuple):
         return self.cost <= self.left
 
 
+class _KeptItem(NamedTuple):
+    """A section that was served, and the very text of its page from which it was cut."""
+
+    text: str
+    item: Item
+
+
 class SectionCache(SectionPacking):
     """The sections of a cache, how its pages are read, and what its sections mean if it names an embedder."""
 
@@ -59,6 +70,7 @@ class SectionCache(SectionPacking):
         self.meaning = meaning
         self.scorer = SectionScorer(segments)
         self._read = read
+        self._items = Kept[int, _KeptItem](limits.KEPT_ITEMS_BYTES)
 
     @classmethod
     def joined(cls, caches: Sequence["SectionCache"]) -> "SectionCache":
@@ -224,9 +236,13 @@ class SectionCache(SectionPacking):
 
     def _item(self, page: int, record: PageRecord, number: int, text: str) -> Item:
         """Return a section of a page, which must have it as the index says."""
-        item, section = record.item(number, text), self.segments.first[page] + number
+        section = self.segments.first[page] + number
+        if (kept := self._items.get(section)) and kept[0].text is text:
+            return kept[0].item
+        item = record.item(number, text)
         if item.costs() != (self.segments.json_cost[section], self.segments.text_cost[section]):
             raise IndexDamagedError(f"{item.id} is not what the index says")
+        self._items.keep(section, _KeptItem(text, item), _COPIES * item.size)
         return item
 
 

@@ -62,10 +62,10 @@ class SectionPacking(ABC):
     def pack(self, question: Question, ranking: SectionRanking) -> Packed:
         """Return which sections of an order fit into a question's budget."""
         empty = empty_reply_bytes(question, len(ranking.order), ranking.unmatched)
-        costs = self.costs.text_cost if question.format == "text" else self.costs.json_cost
-        least = min((costs[ranked.section] for ranked in ranking.order), default=0)
+        columns = self.costs.text_cost if question.format == "text" else self.costs.json_cost
+        costs = [columns[ranked.section] for ranked in ranking.order]
         cost = partial(self._cost(question), ranking)
-        return pack(question, ranking.order, empty, cost, least, self._missed, self.fetch)
+        return pack(question, ranking.order, empty, cost, costs, self._missed, self.fetch)
 
     def _cost(self, question: Question) -> Callable[[SectionRanking, RankedSection, int, int], int | None]:
         return self._text_cost if question.format == "text" else self._json_cost

@@ -1,10 +1,10 @@
 """Puts the sections of a cache in a query's order, by `bm25f-1`. Pure but for the segments it reads."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from array import array
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from itertools import chain, compress, pairwise
+from itertools import chain, pairwise
 from operator import and_
 from typing import NamedTuple, cast
 
@@ -12,7 +12,7 @@ from contexthall.caches.index.kept import Kept
 from contexthall.caches.index.segments import FoundTerm, Segments
 from contexthall.caches.index.terms import terms, terms_of, words
 from contexthall.caches.query import weights
-from contexthall.caches.query.weights import OrderedSection, Rarity, TermCounts, TermWeights, Weighing, value_at
+from contexthall.caches.query.weights import OrderedSection, Rarity, TermCounts, TermWeights, Weighing, taken, value_at
 from contexthall.core import limits
 from contexthall.core.text import lower
 
@@ -88,15 +88,16 @@ class SectionScorer:
         best = self.best(values)
         pairs = pairs_of(found, values)
         bonuses = self.bonuses(pairs, values, [section for *_, section in best[:MOST_PAIRED]])
-        order = in_order(best, bonuses, partial(self._weighing.taken, page_of=self.segments.page))
+        order = in_order(best, bonuses, self.segments.page)
         return SectionRanking(order, values, words_of(query), pairs)
 
     def values(self, found: Sequence[str]) -> dict[str, TermValues]:
         """Return what terms add, those of one query; terms that no section has are left out."""
         if self._plain_queries > 0:
             self._plain_queries -= 1
-        else:
+        elif self._weighing is weights:
             self._weighing = cast(Weighing, import_module(_WITH_NUMPY))
+            self._kept = Kept(limits.KEPT_VALUES_BYTES)  # without what is faster to add up
         self.segments.fetch(terms=[term for term in dict.fromkeys(found) if not self._kept.get(term)])
         return {term: value for term in dict.fromkeys(found) if (value := self._values(term)) is not None}
 
@@ -133,32 +134,26 @@ class SectionScorer:
     ) -> dict[int, int]:
         """Return what sections gain that have neighbours of the query side by side."""
         having = {term: self.having(values[term], sections) for term in dict.fromkeys(chain(*pairs))}
+        searched = [
+            (gain, _codes_of_pair(values[first], values[second]), list(map(and_, having[first], having[second])))
+            for (first, second), gain in pairs.items()
+        ]
         bonuses: dict[int, int] = {}
-        for (first, second), gain in pairs.items():
-            codes = _codes_of_pair(values[first], values[second])
-            for section in compress(sections, map(and_, having[first], having[second])):
-                if self._has_pair(section, codes):
-                    bonuses[section] = bonuses.get(section, 0) + gain
+        for at, section in enumerate(sections):
+            if wanted := [(gain, codes) for gain, codes, has_both in searched if has_both[at]]:
+                page = self.segments.page[section]
+                (number, order), place = self.segments.orders(page), section - self.segments.first[page]
+                bonuses[section] = sum([gain for gain, codes in wanted if order.has(codes[number], place)])
         return bonuses
 
-    def _has_pair(self, section: int, codes: Mapping[int, bytes]) -> bool:
-        page = self.segments.page[section]
-        number, order = self.segments.orders(page)
-        return order.has(codes[number], section - self.segments.first[page])
 
-
-def in_order(
-    best: Sequence[OrderedSection],
-    bonuses: Mapping[int, int],
-    taken: Callable[[Sequence[OrderedSection]], list[OrderedSection]],
-) -> list[RankedSection]:
+def in_order(best: Sequence[OrderedSection], bonuses: Mapping[int, int], page_of: "array[int]") -> list[RankedSection]:
     """Return the best sections in the order in which they are taken, with the scores that are served."""
     gain = bonuses.get
-    with_pairs = [(score - gain(section, 0), id_order, section) for score, id_order, section in best]
+    with_pairs = [(each[0] - gain(each[2], 0), *each[1:]) if each[2] in bonuses else each for each in best]
     before = {section: -score for score, _, section in best}
-    return [
-        RankedSection(section, -score, before[section], gain(section, 0)) for score, _, section in taken(with_pairs)
-    ]
+    ordered = ((section, -score, before[section], gain(section, 0)) for score, _, section in taken(with_pairs, page_of))
+    return list(map(RankedSection._make, ordered))
 
 
 def _codes_of_pair(first: TermValues, second: TermValues) -> dict[int, bytes]:

@@ -3,7 +3,7 @@
 The budget counts the whole reply: what an item costs is known before it is read, and nothing may be over.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
@@ -101,24 +101,25 @@ def empty_reply_bytes(question: Question, considered: int, unmatched: Sequence[s
 
 def pack(
     question: Question,
-    order: Iterable[RankedSection],
+    order: Sequence[RankedSection],
     empty: int,
     cost: Callable[[RankedSection, int, int], int | None],
-    least: int,
+    costs: Sequence[int],
     missed: Callable[[RankedSection], MissedSection],
     ready: Callable[[Sequence[RankedSection]], None] = lambda _sections: None,
 ) -> Packed:
     """Walk through an order, and take what fits.
 
-    `cost` returns what a section costs at a place in the reply, or None if that is more than what is left; none costs
-    less than `least`. `ready` is told which sections are read next.
+    `cost` returns what a section costs at a place in the reply, or None if that is more than what is left; by `costs`
+    each costs more than that, wherever it stands. `ready` is told which sections are read next.
     """
     limit = BYTES_PER_TOKEN * question.budget
     if empty > limit:
         return Packed([], [], _tokens(empty))
     left, taken, passed, skipped = limit - empty, list[RankedSection](), list[RankedSection](), list[RankedSection]()
-    for ranked in order:
-        price = cost(ranked, len(taken) + 1, left)
+    least = min(costs, default=0)
+    for ranked, at_least in zip(order, costs, strict=True):
+        price = cost(ranked, len(taken) + 1, left) if at_least < left else None
         if price is not None:
             left -= price
             taken.append(ranked)

@@ -5,6 +5,7 @@ This is for a process that asks once. `fast_weights.py` has the same functions f
 
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
 from typing import NamedTuple, Protocol, Self, TypeAlias
@@ -68,8 +69,6 @@ class Weighing(Protocol):
 
     def having(self, weights: TermWeights, sections: Sequence[int]) -> Sequence[bool]: ...
 
-    def taken(self, best: Sequence[OrderedSection], page_of: "array[int]") -> list[OrderedSection]: ...
-
 
 def weigh(found: Sequence[FoundTerm], rarity: Rarity, segments: Segments) -> TermWeights:
     """Return what a term adds."""
@@ -113,11 +112,16 @@ def having(weights: TermWeights, sections: Sequence[int]) -> list[bool]:
 
 def taken(best: Sequence[OrderedSection], page_of: "array[int]") -> list[OrderedSection]:
     """Take the best again and again; the more of a page were taken, the less its other sections count."""
-    pages: dict[int, list[OrderedSection]] = {}
-    for each in best:
-        pages.setdefault(page_of[each[-1]], []).append(each)
+    pages = [page_of[each[2]] for each in best]
+    shared: dict[int, list[OrderedSection]] = {page: [] for page, count in Counter(pages).items() if count > 1}
+    found = [each for each, page in zip(best, pages, strict=True) if page not in shared]
+    for each, page in zip(best, pages, strict=True) if shared else ():
+        if page in shared:
+            shared[page].append(each)
     # What of a page is taken, and in which order, does not depend on other pages, and never gets better.
-    return sorted(each for page in pages.values() for each in (_taken(page) if len(page) > 1 else page))
+    for some in shared.values():
+        found += _taken(some)
+    return sorted(found)
 
 
 def _taken(page: list[OrderedSection]) -> list[OrderedSection]:
