@@ -6,6 +6,7 @@ The bounded form sends a third of what the long one does, which is still far mor
 import asyncio
 import gzip
 import json
+import re
 import resource
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -508,6 +509,74 @@ def test_whoever_does_not_end_a_request_that_it_sent_with_the_one_before_is_let_
         async with listening(echoing_nothing) as (url, state):
             assert (await exchange(url, said)).count(b"HTTP/1.1 ") == 1
             assert not state.connections
+
+    asyncio.run(begin())
+
+
+async def repeating(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with what was read: the path, the names in the head, and the body."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + message["body"], message["more_body"]
+    names = b" ".join(name for name, _ in scope["headers"])
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"<%b %b %b>" % (scope["path"].encode(), names, body)})
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        # Another protocol is not spoken: the body is still one of HTTP, however the bytes come.
+        (["POST /a HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi"], [b"/a hi"]),
+        (["POST /a HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n", "hi"], [b"/a hi"]),
+        # What stands behind the chunks is no part of the head.
+        (["POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nHost: x\r\n\r\n"], [b"/a hi"]),
+        # A request that does not wait for the answer to the one before is not read.
+        (["GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n"], [b"/a "]),
+        (["GET /a HTTP/1.1\r\n\r\nthis is no HTTP"], [b"/a "]),
+        (["GET /a HTTP/1.1\r\n\r\n", "GET /b HTTP/1.0\r\n\r\n"], [b"/a ", b"/b "]),
+        # Nor one to somebody else.
+        (["GET http://evil.example/a HTTP/1.1\r\n\r\n"], []),
+        (["CONNECT /a HTTP/1.1\r\n\r\n"], []),
+    ],
+)
+def test_only_a_request_is_read_as_one(monkeypatch: pytest.MonkeyPatch, said: list[str], read: list[bytes]) -> None:
+    monkeypatch.setattr(limits, "HTTP_HEAD_SECONDS", 0.5)
+
+    async def begin() -> None:
+        async with listening(repeating) as (url, state):
+            reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+            for part in said:
+                writer.write(part.encode())
+                await asyncio.sleep(0.1)
+            writer.write_eof()
+            received = await reader.read()
+            writer.transport.abort()
+            seen = [each.split(b" ") for each in re.findall(rb"<(.*?)>", received)]
+            assert [b"%b %b" % (path, body) for path, *_, body in seen] == read
+            assert not any(b"host" in names for _, *names, _ in seen)
+            assert not state.connections
+
+    asyncio.run(begin())
+
+
+def test_what_is_no_body_is_bounded_wherever_it_stands() -> None:
+    much = b"x" * (limits.HTTP_HEAD_BYTES + 1)
+    chunked = b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    async def begin() -> None:
+        async with listening(repeating) as (url, _):
+            for said in (
+                b"GET /" + much,
+                b"GET / HTTP/1.1\r\nX: " + much,
+                b"GET / HTTP/1.1\r\n" + much,
+                chunked + b"1;" + much,
+                chunked + b"0\r\nX: " + much,
+                chunked + b"0\r\n" + b"X: y\r\n" * (limits.HTTP_HEAD_BYTES // 6 + 1),
+                chunked + b"1\r\nx\r\n" * (limits.HTTP_HEAD_BYTES // 4),
+            ):
+                assert (await exchange(url, said))[:12] in {b"HTTP/1.1 400", b""}, said[:60]
 
     asyncio.run(begin())
 

@@ -525,10 +525,17 @@ def test_a_body_in_ordinary_chunks_is_read(hall: HttpHall, size: int) -> None:
     assert b"Missing session ID" in talk(hall, head + chunks + b"0\r\n\r\n").body  # which shows that it was read
 
 
-@pytest.mark.parametrize("method", ["OPTIONS", "HEAD", "PUT", "PATCH", "TRACE", "FOO"])
+@pytest.mark.parametrize("method", ["OPTIONS", "HEAD", "PUT", "PATCH", "TRACE", "PROPFIND"])
 def test_no_other_method_opens_a_session(hall: HttpHall, method: str) -> None:
     answer = ask(hall, "/mcp", "Accept: application/json, text/event-stream", method=method)
     assert (answer.status, answer.headers["allow"]) == (405, "DELETE, GET, POST")
+    assert "mcp-session-id" not in answer.headers
+
+
+@pytest.mark.parametrize("method", ["FOO", "get", "CONNECT"])
+def test_what_is_no_method_of_http_is_refused_before_anybody_is_asked(hall: HttpHall, method: str) -> None:
+    answer = ask(hall, "/mcp", "Accept: application/json, text/event-stream", method=method)
+    assert (answer.status, answer.answers, answer.headers["connection"]) == (400, 1, "close")
     assert "mcp-session-id" not in answer.headers
 
 

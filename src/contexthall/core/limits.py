@@ -543,8 +543,10 @@ HTTP_CONNECTIONS: Final = 256
 """Or a quarter of the descriptors; a few more are told so, the rest turned away."""
 LISTEN_BACKLOG: Final = 128
 """uvicorn accepts so many connections in one turn of the event loop."""
-HTTP_HEAD_BYTES: Final = 16 << 10
-"""Of a request's head."""
+HTTP_HEAD_BYTES: Final = 32 << 10
+"""Of a request's head, with whatever else of it is no body: sizes of chunks, their extensions, trailers."""
+HTTP_BODY_SHARE: Final = 32
+"""One more byte that is no body may come with each so many that are: chunks of 256 bytes pass, and no smaller ones."""
 HTTP_HEAD_SECONDS: Final = 10.0
 """For a request's head: who sends it a byte at a time is let go."""
 HTTP_BODY_SECONDS: Final = 60.0
@@ -553,12 +555,8 @@ HTTP_READING_SECONDS: Final = 30.0
 """How long a client may read nothing of what waits for it."""
 HTTP_SURPLUS_SECONDS: Final = 2.0
 """For the head of a request on a connection too many, which is told so."""
-HTTP_WIRE_BYTES: Final = 17 << 20
-"""Of a body with all that is around its chunks: the largest body, and a little more."""
-HTTP_SMALL_CHUNKS: Final = 1024
-"""How many a body may have beyond one for each `HTTP_CHUNK_BYTES` of it."""
-HTTP_CHUNK_BYTES: Final = 256
-"""Smaller chunks take longer to read than to send."""
+HTTP_BODY_BYTES: Final = 17 << 20
+"""Of a body, whether or not anybody reads it: the largest that is read, and a little more."""
 SHUTDOWN_SECONDS: Final = 2
 """For answers under way when the hall ends."""
 PAGE_BODY_BYTES: Final = 4 << 20

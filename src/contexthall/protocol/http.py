@@ -11,34 +11,15 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from contexthall.core.catalog import JsonObject
-from contexthall.protocol import current, handshake
-from contexthall.protocol.messages import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    UNSUPPORTED_VERSION,
-    Message,
-    Notification,
-    Request,
-    Response,
-    RpcError,
-)
+from contexthall.protocol import current, handshake, messages
+from contexthall.protocol.messages import Message, Notification, Request, RpcError
 
-HEADER_MISMATCH = -32020
-MISSING_CAPABILITY = -32021
-SESSION = "mcp-session-id"
-VERSION = "mcp-protocol-version"
-_METHOD = "mcp-method"
-_NAME = "mcp-name"
+HEADER_MISMATCH, MISSING_CAPABILITY = -32020, -32021
+SESSION, VERSION, _METHOD, _NAME = "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"
+_MALFORMED = (messages.PARSE_ERROR, messages.INVALID_REQUEST, messages.INVALID_PARAMS, messages.UNSUPPORTED_VERSION)
 STATUSES = {
-    PARSE_ERROR: 400,
-    INVALID_REQUEST: 400,
-    INVALID_PARAMS: 400,
-    HEADER_MISMATCH: 400,
-    MISSING_CAPABILITY: 400,
-    UNSUPPORTED_VERSION: 400,
-    METHOD_NOT_FOUND: 404,
+    **dict.fromkeys((*_MALFORMED, HEADER_MISMATCH, MISSING_CAPABILITY), 400),
+    messages.METHOD_NOT_FOUND: 404,
 }
 """By the code of an error, in the current era; every other answer has the status 200."""
 
@@ -58,34 +39,39 @@ def is_current(head: Head) -> bool:
 
 def check(head: Head, message: Message, schema_of: Callable[[object], JsonObject]) -> None:
     """Raise RpcError unless a message may be sent so; `schema_of` returns the schema of a tool's arguments."""
-    match message:
-        case Request(method="tools/call"):
-            _check_request(head, message, schema_of(message.params.get("name")))
-        case Request():
-            _check_request(head, message, {})
-        case Response():
-            raise RpcError(INVALID_REQUEST, "Invalid request: nothing was asked")
-        case Notification():
-            if head.get(VERSION) != current.VERSION:
-                raise current.unsupported(head.get(VERSION))
+    if isinstance(message, Request):
+        for header, value in _mirrored(message, schema_of):
+            told = head.get(header)
+            if not _agrees(value, told if header in {VERSION, _METHOD} else _decoded(told)):
+                raise RpcError(HEADER_MISMATCH, f"Header mismatch: {header} does not say what the body says")
+    elif not isinstance(message, Notification):
+        raise RpcError(messages.INVALID_REQUEST, "Invalid request: nothing was asked")
+    elif head.get(VERSION) != current.VERSION:
+        raise current.unsupported(head.get(VERSION))
 
 
-def _check_request(head: Head, request: Request, schema: JsonObject) -> None:
-    """Raise RpcError unless the head says what the body says."""
+def _mirrored(request: Request, schema_of: Callable[[object], JsonObject]) -> Iterator[tuple[str, object]]:
+    """Yield the headers that repeat a part of a request, each with that part."""
     params = request.params
     if current.has_envelope(params):
-        _check(VERSION, params["_meta"][current.VERSION_KEY], head.get(VERSION))
-    _check(_METHOD, request.method, head.get(_METHOD))
+        yield VERSION, params["_meta"][current.VERSION_KEY]
+    yield _METHOD, request.method
     name = params.get(_NAMED.get(request.method, ""))
     if name is not None:
-        _check(_NAME, name, _decoded(head.get(_NAME)))
-    for header, path in _mirrored(schema):
-        _check(header, _at(params.get("arguments"), path), _decoded(head.get(header)))
+        yield _NAME, name
+    if request.method == "tools/call":
+        yield from _mirrored_arguments(schema_of(name), params.get("arguments"))
 
 
-def _check(header: str, value: object, told: str | None) -> None:
-    if not _agrees(value, told):
-        raise RpcError(HEADER_MISMATCH, f"Header mismatch: {header} does not say what the body says")
+def _mirrored_arguments(schema: JsonObject, value: object) -> Iterator[tuple[str, object]]:
+    properties = schema.get("properties")
+    for name, each in properties.items() if isinstance(properties, Mapping) else ():
+        if isinstance(each, Mapping):
+            part = value.get(name) if isinstance(value, Mapping) else None
+            token = each.get("x-mcp-header")
+            if isinstance(token, str) and _TOKEN.fullmatch(token) and each.get("type") in _MIRRORED_TYPES:
+                yield f"mcp-param-{token.lower()}", part
+            yield from _mirrored_arguments(each, part)
 
 
 def _decoded(told: str | None) -> str | None:
@@ -96,24 +82,6 @@ def _decoded(told: str | None) -> str | None:
         return base64.b64decode(told[len("=?base64?") : -len("?=")], validate=True).decode("utf-8")
     except ValueError:
         return None
-
-
-def _mirrored(schema: JsonObject, path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the headers that repeat an argument, each with the way to it."""
-    properties = schema.get("properties")
-    for name, each in properties.items() if isinstance(properties, Mapping) else ():
-        if not isinstance(each, Mapping):
-            continue
-        token = each.get("x-mcp-header")
-        if isinstance(token, str) and _TOKEN.fullmatch(token) and each.get("type") in _MIRRORED_TYPES:
-            yield f"mcp-param-{token.lower()}", (*path, name)
-        yield from _mirrored(each, (*path, name))
-
-
-def _at(value: object, path: tuple[str, ...]) -> object:
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def _agrees(value: object, told: str | None) -> bool:

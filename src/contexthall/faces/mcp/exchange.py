@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from contexthall.core import limits
@@ -13,26 +13,23 @@ from contexthall.protocol.messages import INVALID_REQUEST, Id, RpcError
 JSON, EVENTS = "application/json", "text/event-stream"
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
+_IS_JSON = (b"content-type", JSON.encode())
 _STREAM = [
     (b"content-type", EVENTS.encode()),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
 _HEARTBEAT = b": still here\r\n\r\n"
-_TOO_LARGE = f"Message larger than {limits.CLIENT_MESSAGE_BYTES} bytes"
+# To watch a connection costs more than most calls take, so it begins only then.
+_MOMENT_SECONDS = 0.05
 
 
-class RefusedMessageError(Exception):
-    """A request that is answered with an error and a status of HTTP."""
+class RefusedMessageError(RpcError):
+    """An error that is answered with a status of HTTP."""
 
-    def __init__(
-        self, status: int, reason: str | RpcError, request_id: Id | None = None, headers: Headers = ()
-    ) -> None:
-        super().__init__(reason)
+    def __init__(self, status: int, message: str, code: int = INVALID_REQUEST) -> None:
+        super().__init__(code, message)
         self.status = status
-        self.error = reason if isinstance(reason, RpcError) else RpcError(INVALID_REQUEST, reason)
-        self.request_id = request_id
-        self.headers = headers
 
 
 class Exchange:
@@ -43,60 +40,60 @@ class Exchange:
         self.head: dict[str, str] = {}
         """What the head says, by names in lower case; what is said twice is joined, as HTTP has it."""
         for name, value in scope["headers"]:
-            key, said = name.decode("latin-1").lower(), value.decode("latin-1")
+            key, said = name.decode("latin-1"), value.decode("latin-1")
             self.head[key] = f"{self.head[key]}, {said}" if key in self.head else said
-        self._request = Request(scope, receive)
+        self.request_id: Id | None = None
+        """Whom an error answers, once that is known."""
         self._receive = receive
         self._send = send
-        self._telling = asyncio.Lock()  # nothing comes between the head of a stream and its first event
+        self._sending = asyncio.Lock()  # nothing comes between the head of a stream and its first event
         self._is_stream = self._has_ended = False
         self._gone: asyncio.Task[None] | None = None
-        self._large: asyncio.Semaphore | None = None
+        self._turn: asyncio.Semaphore | None = None
 
     def accepts(self, *kinds: str) -> bool:
         """Return whether the client takes answers of all these types."""
         taken = {each.partition(";")[0].strip().lower() for each in self.head.get("accept", "").split(",")}
         return all(taken & {kind, f"{kind.partition('/')[0]}/*", "*/*"} for kind in kinds)
 
-    def check_length(self) -> None:
-        """Refuse a body that says that it is too large."""
-        if int(self.head.get("content-length", "0")) > limits.CLIENT_MESSAGE_BYTES:
-            raise RefusedMessageError(413, _TOO_LARGE)
-
-    async def body(self, large: asyncio.Semaphore) -> bytes:
+    async def body(self, turns: asyncio.Semaphore) -> bytes:
         """Read the body; a large one, which stands in memory several times, has its turn until it is answered."""
-        body = bytearray()
-        async for part in self._request.stream():
-            body += part
-            if len(body) > limits.CLIENT_MESSAGE_BYTES:
-                raise RefusedMessageError(413, _TOO_LARGE)
-            if len(body) >= limits.LARGE_BODY_BYTES and self._large is None:
-                await large.acquire()
-                self._large = large
+        body, size, has_more = bytearray(), int(self.head.get("content-length", "0")), True
+        while has_more and size <= limits.CLIENT_MESSAGE_BYTES:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            body += message.get("body", b"")
+            size, has_more = max(size, len(body)), message.get("more_body", False)
+            if len(body) >= limits.LARGE_BODY_BYTES and self._turn is None:
+                await turns.acquire()
+                self._turn = turns
+        if size > limits.CLIENT_MESSAGE_BYTES:
+            raise RefusedMessageError(413, f"Message larger than {limits.CLIENT_MESSAGE_BYTES} bytes")
         return bytes(body)
 
-    @property
-    def is_abandoned(self) -> bool:
-        """Whether the client has hung up, as far as anybody has waited for it."""
-        return self._gone is not None and self._gone.done()
+    async def wait(self, work: "asyncio.Future[Any]") -> bool:
+        """Wait until the work is done or the client gone; meanwhile, signs of life make a stream of the answer.
 
-    async def wait(self, work: "asyncio.Future[Any]") -> None:
-        """Wait until the work is done or the client gone; meanwhile, signs of life make a stream of the answer."""
-        self._gone = self._gone or asyncio.create_task(self._wait_for_end())
-        first = asyncio.FIRST_COMPLETED
-        while not (await asyncio.wait((work, self._gone), timeout=limits.HEARTBEAT_SECONDS, return_when=first))[0]:
-            await self._stream(_HEARTBEAT)
+        Return whether the work is done.
+        """
+        if not (await asyncio.wait((work,), timeout=_MOMENT_SECONDS))[0]:
+            self._gone = self._gone or asyncio.create_task(self._wait_for_end())
+            both, first = (work, self._gone), asyncio.FIRST_COMPLETED
+            while not (await asyncio.wait(both, timeout=limits.HEARTBEAT_SECONDS, return_when=first))[0]:
+                await self._stream(_HEARTBEAT)
+        return work.done()
 
     async def tell(self, line: bytes) -> None:
         """Send a message before the answer, which is a stream from now on; nothing, to begin it."""
         await self._stream(_event(line))
 
-    async def conclude(self, line: bytes, status: int = 200, headers: Headers = ()) -> None:
+    async def conclude(self, line: bytes = b"", status: int = 200, headers: Headers = ()) -> None:
         """Send the answer: as JSON, or as the last event of the stream."""
-        async with self._telling:
+        async with self._sending:
             self._has_ended = True
             if not self._is_stream:
-                kind = [(b"content-type", JSON.encode())] if line else []
+                kind = [_IS_JSON] if line else []
                 await self._begin(status, [*kind, (b"content-length", b"%d" % len(line)), *headers])
             await self._send({"type": "http.response.body", "body": _event(line) if self._is_stream else line})
 
@@ -107,22 +104,21 @@ class Exchange:
             self._gone.cancel()
 
     async def _stream(self, data: bytes) -> None:
-        async with self._telling:
-            if self._has_ended:
-                return
-            if not self._is_stream:
-                self._is_stream = True
-                await self._begin(200, _STREAM)
-            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        async with self._sending:
+            if not self._has_ended:
+                if not self._is_stream:
+                    self._is_stream = True
+                    await self._begin(200, _STREAM)
+                await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
-    async def _begin(self, status: int, headers: Headers) -> None:
+    async def _begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         self._end_turn()
-        await self._send({"type": "http.response.start", "status": status, "headers": list(headers)})
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     def _end_turn(self) -> None:
-        if self._large is not None:
-            self._large.release()
-            self._large = None
+        if self._turn is not None:
+            self._turn.release()
+            self._turn = None
 
     async def _wait_for_end(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from contexthall.core import limits
-from contexthall.faces.mcp.exchange import EVENTS, JSON, Exchange, RefusedMessageError
+from contexthall.faces.mcp.exchange import EVENTS, JSON, Exchange, Headers, RefusedMessageError
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.sessions import Sessions
 from contexthall.protocol import http as rules
@@ -21,9 +21,10 @@ from contexthall.protocol import messages
 from contexthall.protocol.current import has_envelope
 from contexthall.protocol.messages import Message, Request, Result, RpcError
 from contexthall.protocol.peer import Send as SendLine
-from contexthall.protocol.server import Begin, Call, Era, Stop
+from contexthall.protocol.server import Begin, Era, Stop
 
 _METHODS = [(b"allow", b"DELETE, GET, POST")]
+_NO_SESSION = "Missing session ID"
 _CANCELLED = RpcError(messages.REQUEST_CANCELLED, "Request cancelled")
 
 
@@ -44,7 +45,7 @@ class HttpEndpoint:
         self._sessions = Sessions[_HttpClient](most_sessions, clock)
         self._listening: set[_HttpClient] = set()
         """Those of the current era that wait for changes, each by a request of its own."""
-        self._large = asyncio.Semaphore(limits.LARGE_BODIES)
+        self._turns = asyncio.Semaphore(limits.LARGE_BODIES)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -62,15 +63,16 @@ class HttpEndpoint:
 
     def _announce(self) -> None:
         for client in (*self._sessions, *self._listening):
-            client.news.set()
+            client.wake()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send)
         try:
             await self._answer(exchange)
-        except RefusedMessageError as refused:
-            line = messages.error_line(refused.request_id, refused.error.to_json())
-            await exchange.conclude(line, refused.status, refused.headers)
+        except RpcError as error:
+            status = error.status if isinstance(error, RefusedMessageError) else 400
+            line = messages.error_line(exchange.request_id, error.to_json())
+            await exchange.conclude(line, status, _METHODS if status == 405 else ())  # noqa: PLR2004 - of HTTP
         except ClientDisconnect:
             pass
         finally:
@@ -80,77 +82,68 @@ class HttpEndpoint:
         answer = {"POST": self._take_message, "GET": self._listen, "DELETE": self._end_session}.get(exchange.method)
         is_current = rules.is_current(exchange.head)
         if answer is None or (is_current and exchange.method != "POST"):
-            raise RefusedMessageError(405, "Method not allowed", headers=_METHODS)
+            raise RefusedMessageError(405, "Method not allowed")
         session_id = "" if is_current else exchange.head.get(rules.SESSION, "")
         with self._sessions.used(session_id, exchange.head.get("origin", "")) as client:
             if session_id and client is None:
                 raise RefusedMessageError(404, "Session not found")
             await answer(exchange, client)
 
-    # Messages:
-
     async def _take_message(self, exchange: Exchange, client: "_HttpClient | None") -> None:
-        exchange.check_length()
+        body = await exchange.body(self._turns)
         if not exchange.accepts(JSON, EVENTS):
             raise RefusedMessageError(406, f"Not acceptable: an answer is {JSON} or {EVENTS}")
         if exchange.head.get("content-type", "").partition(";")[0].strip().lower() != JSON:
             raise RefusedMessageError(415, f"A message is {JSON}")
         try:
-            message = messages.read(await exchange.body(self._large))
+            message = messages.read(body)
         except messages.MalformedMessageError as error:
-            raise RefusedMessageError(400, error, error.request_id) from None
+            exchange.request_id = error.request_id
+            raise
+        exchange.request_id = message.id if isinstance(message, Request) else None
         await self._take(exchange, client or self._new_client(exchange, message), message)
 
     def _new_client(self, exchange: Exchange, message: Message) -> "_HttpClient":
         """Return who speaks outside of a session: in the current era each message stands for itself."""
         is_opening = isinstance(message, Request) and message.method == "initialize"
         if rules.is_current(exchange.head) or (not is_opening and has_envelope(getattr(message, "params", {}))):
-            try:
-                rules.check(exchange.head, message, self._server.input_schema)
-            except RpcError as error:
-                raise RefusedMessageError(400, error, message.id if isinstance(message, Request) else None) from None
+            rules.check(exchange.head, message, self._server.input_schema)
             return _HttpClient(self._server, Era.CURRENT)
         if is_opening:
             return _HttpClient(self._server, Era.HANDSHAKE)
-        raise RefusedMessageError(400, "Missing session ID")
+        raise RefusedMessageError(400, _NO_SESSION)
 
     async def _take(self, exchange: Exchange, client: "_HttpClient", message: Message) -> None:
         was_open = client.role.is_initialized
         for effect in client.role.receive(message):
             match effect:
-                case Stop(ticket):
-                    client.stop(ticket)
-                case Begin(call):
-                    result = await client.run(effect, exchange)
-                    code = result.code if isinstance(result, RpcError) else 0
-                    await exchange.conclude(_line(call, result), client.status(code))
+                case Stop(ticket) if ticket in client.calls:
+                    client.calls[ticket].cancel()
+                case Begin():
+                    await client.run(effect, exchange)
                 case SendLine(line) if client.role.is_listening:
                     await self._subscribe(exchange, client, line)
                 case SendLine(line, code):
-                    headers = [] if was_open else self._opened(exchange, client, message)
+                    headers = () if was_open else self._opened(exchange, client)
                     await exchange.conclude(line, client.status(code), headers)
         if not isinstance(message, Request):
-            await exchange.conclude(b"", 202)
+            await exchange.conclude(status=202)
 
-    def _opened(self, exchange: Exchange, client: "_HttpClient", message: Message) -> list[tuple[bytes, bytes]]:
+    def _opened(self, exchange: Exchange, client: "_HttpClient") -> Headers:
         """Open a session for a client that has just shaken hands; return the header that tells its id."""
         if not client.role.is_initialized:
-            return []
+            return ()
         session_id = self._sessions.open(client, exchange.head.get("origin", ""))
         if not session_id:
-            error = RpcError(messages.INTERNAL_ERROR, "Too many open sessions")
-            raise RefusedMessageError(503, error, message.id if isinstance(message, Request) else None)
+            raise RefusedMessageError(503, "Too many open sessions", messages.INTERNAL_ERROR)
         return [(rules.SESSION.encode(), session_id.encode())]
-
-    # Changes:
 
     async def _subscribe(self, exchange: Exchange, client: "_HttpClient", acknowledgement: bytes) -> None:
         if len(self._listening) >= limits.SUBSCRIPTIONS:
-            raise RefusedMessageError(503, RpcError(messages.INTERNAL_ERROR, "Too many subscriptions"))
+            raise RefusedMessageError(503, "Too many subscriptions", messages.INTERNAL_ERROR)
         self._listening.add(client)
         try:
-            await exchange.tell(acknowledgement)
-            await client.listen(exchange)
+            await client.listen(exchange, acknowledgement)
         finally:
             self._listening.discard(client)
 
@@ -158,17 +151,19 @@ class HttpEndpoint:
         if not exchange.accepts(EVENTS):
             raise RefusedMessageError(406, f"Not acceptable: the answer is {EVENTS}")
         if client is None:
-            raise RefusedMessageError(400, "Missing session ID")
+            raise RefusedMessageError(400, _NO_SESSION)
         if client.is_listening:
             raise RefusedMessageError(409, "A session has one stream")
         await client.listen(exchange)
 
     async def _end_session(self, exchange: Exchange, client: "_HttpClient | None") -> None:
         if client is None:
-            raise RefusedMessageError(400, "Missing session ID")
+            raise RefusedMessageError(400, _NO_SESSION)
         self._sessions.end(exchange.head[rules.SESSION])
-        client.end()
-        await exchange.conclude(b"")
+        for outcome in client.calls.values():
+            outcome.cancel()
+        client.end_stream()
+        await exchange.conclude()
 
 
 class _HttpClient:
@@ -176,19 +171,21 @@ class _HttpClient:
 
     def __init__(self, server: HallServer, era: Era) -> None:
         self.role = server.role(era)
+        self.calls: dict[int, asyncio.Future[Result | RpcError]] = {}
+        """Their outcomes; one that is cancelled ends its call."""
         self.is_listening = False
         self._server = server
-        self._calls: dict[int, asyncio.Future[Result | RpcError]] = {}
-        self.news = asyncio.Event()
-        """Set when there may be something to tell."""
-        self._over = asyncio.Event()
+        self._is_over = False
+        self._news = asyncio.get_running_loop().create_future()
+        """Done when there may be something to tell."""
 
     def status(self, code: int) -> int:
         """Return the status of an answer, by the code of its error; 0 for none."""
         return rules.STATUSES.get(code, 200) if self.role.era is Era.CURRENT else 200
 
-    async def run(self, begin: Begin, exchange: Exchange) -> Result | RpcError:
-        """Run a call, unless it is cancelled or its client hangs up."""
+    async def run(self, begin: Begin, exchange: Exchange) -> None:
+        """Run a call and answer it, unless its client hangs up; one that is cancelled is answered too."""
+        call = begin.call
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             if line := self.role.report(call.ticket, progress, total, message):
@@ -198,49 +195,36 @@ class _HttpClient:
             if not outcome.done():
                 outcome.set_result(result)
 
-        call = begin.call
-        outcome = self._calls[call.ticket] = asyncio.get_running_loop().create_future()
+        outcome = self.calls[call.ticket] = asyncio.get_running_loop().create_future()
         begun = begin.start(report, conclude)
         try:
-            await exchange.wait(outcome)
-            return outcome.result() if outcome.done() and not outcome.cancelled() else _CANCELLED
+            is_done = await exchange.wait(outcome)
         finally:
             begun.cancel()
-            del self._calls[call.ticket]
+            del self.calls[call.ticket]
+        result = outcome.result() if is_done and not outcome.cancelled() else _CANCELLED
+        line = self.role.finish(call, result) or messages.error_line(call.request.id, _CANCELLED.to_json())
+        await exchange.conclude(line, self.status(result.code if isinstance(result, RpcError) else 0))
 
-    def stop(self, ticket: int) -> None:
-        """Stop a call that was cancelled."""
-        if ticket in self._calls:
-            self._calls[ticket].cancel()
-
-    async def listen(self, exchange: Exchange) -> None:
+    async def listen(self, exchange: Exchange, first: bytes = b"") -> None:
         """Tell of changes until the client is gone or has to go; changes that come while one is told are one."""
         self.is_listening = True
         try:
-            await exchange.tell(b"")
-            while not exchange.is_abandoned and not self._over.is_set():
-                news = asyncio.create_task(self.news.wait())
-                try:
-                    await exchange.wait(news)
-                finally:
-                    news.cancel()
-                self.news.clear()
-                for line in self.role.announce() if not self._over.is_set() else self.role.end_subscriptions():
+            await exchange.tell(first)
+            is_over = False
+            while not is_over and await exchange.wait(self._news):
+                self._news, is_over = asyncio.get_running_loop().create_future(), self._is_over
+                for line in self.role.end_subscriptions() if is_over else self.role.announce():
                     await exchange.tell(line)
-            await exchange.conclude(b"")
+            await exchange.conclude()
         finally:
             self.is_listening = False
 
     def end_stream(self) -> None:
-        self._over.set()
-        self.news.set()
+        self._is_over = True
+        self.wake()
 
-    def end(self) -> None:
-        for ticket in tuple(self._calls):
-            self.stop(ticket)
-        self.end_stream()
-
-
-def _line(call: Call, result: Result | RpcError) -> bytes:
-    """Return the line that answers a call; over HTTP, one that was cancelled is answered too."""
-    return call.server.finish(call, result) or messages.error_line(call.request.id, _CANCELLED.to_json())
+    def wake(self) -> None:
+        """Let whoever listens look for something to tell."""
+        if not self._news.done():
+            self._news.set_result(None)

@@ -27,15 +27,8 @@ class _Session(Generic[T]):
     uses: int = 0
     in_use: int = 0
 
-    @property
-    def is_used(self) -> bool:
-        return self.uses > _HANDSHAKE
-
     def is_idle(self, now: float, seconds: float) -> bool:
         return not self.in_use and now - self.last_used >= seconds
-
-    def may_end(self, now: float) -> bool:
-        return self.is_idle(now, limits.USED_SESSION_SECONDS if self.is_used else limits.UNUSED_SESSION_SECONDS)
 
 
 class Sessions(Generic[T]):
@@ -67,25 +60,27 @@ class Sessions(Generic[T]):
         session = self._sessions.get(session_id)
         if session is None or origin not in {"", session.origin}:
             yield None
-            return
-        if session.is_idle(self._clock(), limits.SESSION_IDLE_SECONDS):
+        elif session.is_idle(self._clock(), limits.SESSION_IDLE_SECONDS):
             self.end(session_id)
             yield None
-            return
-        session.uses += 1
-        session.in_use += 1
-        try:
-            yield session.held
-        finally:
-            session.in_use -= 1
-            session.last_used = self._clock()
+        else:
+            session.uses += 1
+            session.in_use += 1
+            try:
+                yield session.held
+            finally:
+                session.in_use -= 1
+                session.last_used = self._clock()
 
     def end(self, session_id: str) -> None:
         self._sessions.pop(session_id, None)
 
     def _make_room(self) -> bool:
-        """End the session that is missed least, if one may end."""
-        now = self._clock()
-        idle = {name: each for name, each in self._sessions.items() if each.may_end(now)}
-        missed_least = min(idle, key=lambda name: (idle[name].is_used, idle[name].last_used), default=None)
-        return missed_least is not None and self._sessions.pop(missed_least) is not None
+        """End the session that is missed least, if one may end: rather one that was only opened, then the oldest."""
+        now, patience = self._clock(), {False: limits.UNUSED_SESSION_SECONDS, True: limits.USED_SESSION_SECONDS}
+        idle = [
+            (is_used, session.last_used, session_id)
+            for session_id, session in self._sessions.items()
+            if session.is_idle(now, patience[is_used := session.uses > _HANDSHAKE])
+        ]
+        return bool(idle) and self._sessions.pop(min(idle)[-1]) is not None

@@ -74,9 +74,8 @@ class McpEndpoints:
         try:
             endpoint = await self._endpoint(name)
         except UsageError as error:
-            exchange = Exchange(scope, receive, send)
-            await exchange.conclude(error_line(None, RpcError(INVALID_REQUEST, error.detail).to_json()), 404)
-            exchange.end()
+            line = error_line(None, RpcError(INVALID_REQUEST, error.detail).to_json())
+            await Exchange(scope, receive, send).conclude(line, 404)
         else:
             await endpoint(scope, receive, send)
 
