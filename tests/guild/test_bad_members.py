@@ -17,7 +17,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-import anyio
 import pytest
 from tests.guild.making import is_alive, kinds, make_http_member, make_member, read_cache, tool, write_cache
 from tests.guild.zoo.http_member import SESSION, Handler
@@ -32,6 +31,7 @@ from tests.processes import (
 )
 from tests.waiting import until, wait_until
 
+from contexthall.core import limits
 from contexthall.core.catalog import no_progress
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends, LineSplitter
@@ -785,21 +785,34 @@ async def test_a_server_that_knows_no_handshake_is_spoken_with_in_its_own_era(tm
         await until(lambda: steps == [1.0, 2.0])
 
 
-async def test_of_progress_that_piles_up_only_the_newest_is_told(tmp_path: Path) -> None:
+async def test_of_progress_that_piles_up_only_the_newest_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "PROGRESS_SECONDS", 60)
     make_member(tmp_path / "guild", "bad", "--progress", "30")
     steps: list[float] = []
-    may_go_on = asyncio.Event()
 
     async def note(progress: float, _total: float | None, _message: str | None) -> None:
         steps.append(progress)
-        await may_go_on.wait()
+        await asyncio.sleep(2 if len(steps) == 1 else 0)
 
     async with opened(tmp_path) as manager:
         await manager.invoke_tool("bad", "echo", {}, note)
-        await anyio.wait_all_tasks_blocked()
-        assert steps == [1.0]
-        may_go_on.set()
-        await until(lambda: steps == [1.0, *range(15, 31)])
+        assert steps[-15:] == [*range(16, 31)]
+        assert len(steps) <= 17
+
+
+async def test_a_caller_that_does_not_listen_to_progress_gets_its_answer(tmp_path: Path) -> None:
+    make_member(tmp_path / "guild", "bad", "--progress", "30")
+    steps: list[float] = []
+
+    async def note(progress: float, _total: float | None, _message: str | None) -> None:
+        steps.append(progress)
+        await asyncio.Event().wait()
+
+    async with opened(tmp_path) as manager:
+        assert await manager.invoke_tool("bad", "echo", {}, note)
+        assert len(steps) == 1
 
 
 # What is too much to read, and who asks too much:

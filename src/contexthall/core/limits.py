@@ -462,7 +462,7 @@ MEMBER_QUESTIONS: Final = 64
 QUEUED_PROGRESS: Final = 16
 """While the last is still being told; older ones are dropped."""
 PROGRESS_SECONDS: Final = 0.5
-"""That an answer waits for the progress before it to be told; a caller that does not read it gets the answer then."""
+"""For a caller to take a report of progress; one that does not gets no more of them, and so its answer in time."""
 LISTED_TOOLS: Final = 100_000
 """Of one server; no agent can choose among them."""
 LISTED_PAGES: Final = 10_000

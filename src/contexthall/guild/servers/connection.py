@@ -6,7 +6,6 @@ era, is the protocol's to know; here are its clock, its waiting callers, and the
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, cast
@@ -96,8 +95,8 @@ class Connection:
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._done = asyncio.Event()
         self._is_stopping = False
-        self._answers: dict[int, asyncio.Future[Response | None]] = {}
-        self._tellers: dict[int, _ProgressTeller] = {}
+        self._inboxes: dict[int, asyncio.Queue[Progressed | Response | None]] = {}
+        """What callers are told: how far their request has come, then the answer; None if none will come."""
         self._unasked: asyncio.Queue[bytes] = asyncio.Queue(limits.MEMBER_QUESTIONS)
         """What nobody waits for: answers to the server's own requests, and cancellations."""
         self._owner: asyncio.Task[None] | None = None
@@ -180,21 +179,17 @@ class Connection:
         if self._wire is None or self._done.is_set():
             return None
         request_id, line = self._role.ask(method, params, wants_progress=progress is not None)
-        answer: asyncio.Future[Response | None] = asyncio.get_running_loop().create_future()
-        self._answers[request_id] = answer
-        if progress is not None:
-            self._tellers[request_id] = _ProgressTeller(progress)
+        inbox = self._inboxes[request_id] = asyncio.Queue()
         try:
             await self._write(line)
-            response = await answer
-            if progress is not None:
-                await self._tellers[request_id].told()
-            return response
+            while isinstance(told := await inbox.get(), Progressed):
+                if progress is not None and not await _is_told(progress, told):
+                    progress = None
+            return told
         finally:
-            del self._answers[request_id]
-            self._tellers.pop(request_id, None)
+            del self._inboxes[request_id]
             self._send_unasked(self._role.abandon(request_id, "Nobody waits for the answer any more"))
-            if self._reason and not self._answers:
+            if self._reason and not self._inboxes:
                 self._done.set()
 
     async def _write(self, line: bytes) -> None:
@@ -233,7 +228,7 @@ class Connection:
     async def _leave_session(self, reason: str) -> None:
         """End a connection that the server has forgotten, once all who called have heard so from the server."""
         self._reason = reason
-        if self._answers:
+        if self._inboxes:
             await self._ends_within(limits.CONNECTION_GRACE_SECONDS)
         self._done.set()
         await self._ends_within(limits.CONNECTION_GRACE_SECONDS)
@@ -297,14 +292,18 @@ class Connection:
             case Refused(reason, said):
                 raise self._transport.http_failure(said) or MemberError(reason)
             case Answered(response):
-                answer = self._answers.get(cast("int", response.id))
-                if answer is not None and not answer.done():
-                    answer.set_result(response)
+                self._tell(cast("int", response.id), response)
             case Progressed(request_id):
-                if (teller := self._tellers.get(request_id)) is not None:
-                    teller.put(effect)
+                self._tell(request_id, effect)
             case ToolsChanged():
                 self.on_tools_changed()
+
+    def _tell(self, request_id: int, told: Progressed | Response) -> None:
+        """Tell a caller, if it still waits; of what piles up, the newest is kept."""
+        if (inbox := self._inboxes.get(request_id)) is not None:
+            if inbox.qsize() >= limits.QUEUED_PROGRESS:
+                inbox.get_nowait()
+            inbox.put_nowait(told)
 
     async def _write_unasked(self) -> None:
         while True:
@@ -341,9 +340,8 @@ class Connection:
         return MemberError(f"{self._ending()} during the call", more=self._transport.evidence())
 
     def _fail_callers(self) -> None:
-        for answer in self._answers.values():
-            if not answer.done():
-                answer.set_result(None)
+        for inbox in self._inboxes.values():
+            inbox.put_nowait(None)
 
     def _conclude(self) -> None:
         """Say that it is over, to whoever waits for it or relied on it."""
@@ -361,26 +359,10 @@ class Connection:
         return self._reason or self._transport.ending(when, is_starting=not self._ready.done())
 
 
-class _ProgressTeller:
-    """Tells of progress in its order; of what piles up while the last is still being told, only the newest is kept."""
-
-    def __init__(self, tell: Progress) -> None:
-        self._tell = tell
-        self._waiting: deque[Progressed] = deque(maxlen=limits.QUEUED_PROGRESS)
-        self._telling: asyncio.Task[None] | None = None
-
-    def put(self, progressed: Progressed) -> None:
-        if self._telling is not None and not self._telling.done():
-            self._waiting.append(progressed)
-        else:
-            self._telling = asyncio.create_task(self._tell_all(progressed))
-
-    async def told(self) -> None:
-        """Wait until everything is told, but not for long."""
-        if self._telling is not None:
-            await asyncio.wait([self._telling], timeout=limits.PROGRESS_SECONDS)
-
-    async def _tell_all(self, progressed: Progressed) -> None:
-        await self._tell(*progressed[1:])
-        while self._waiting:
-            await self._tell(*self._waiting.popleft()[1:])
+async def _is_told(progress: Progress, told: Progressed) -> bool:
+    """Tell a caller how far its request has come; return whether it listens."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(limits.PROGRESS_SECONDS):
+            await progress(told.progress, told.total, told.message)
+            return True
+    return False
