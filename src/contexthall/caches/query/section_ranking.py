@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import chain, pairwise
 from operator import and_
+from threading import Lock
 from typing import NamedTuple, cast
 
 from contexthall.caches.index.kept import Kept
@@ -80,15 +81,19 @@ class SectionScorer:
         self._plain_queries = plain_queries
         self._weighing: Weighing = weights
         self._kept = Kept[str, TermValues | None](limits.KEPT_VALUES_BYTES)
+        # One question after the other: threads that rank at once take the interpreter from each other at every call of
+        # numpy, a hundred times a question, and need half as long again for all of them.
+        self._turn = Lock()
 
     def rank(self, query: str) -> SectionRanking:
         """Return the sections in a query's order."""
         found = terms(query)
         values = self.values(found)
-        best = self.best(values)
         pairs = pairs_of(found, values)
-        bonuses = self.bonuses(pairs, values, [section for *_, section in best[:MOST_PAIRED]])
-        order = in_order(best, bonuses, self.segments.page)
+        with self._turn:
+            best = self.best(values)
+            bonuses = self.bonuses(pairs, values, [section for *_, section in best[:MOST_PAIRED]])
+            order = in_order(best, bonuses, self.segments.page)
         return SectionRanking(order, values, words_of(query), pairs)
 
     def values(self, found: Sequence[str]) -> dict[str, TermValues]:
