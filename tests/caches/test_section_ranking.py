@@ -1,5 +1,6 @@
 """Order and scores of sections are those of the oracle, in one segment or several, with the index or without."""
 
+import random
 import shutil
 from array import array
 from pathlib import Path
@@ -78,6 +79,22 @@ def hurried(segments: Segments, query: str) -> SectionRanking:
 def test_numpy_and_the_standard_library_give_the_same_numbers(parts: int) -> None:
     segments = counted(many(450, pages=9) | {"key.md": "# Key\n## Rotate key\n### Word\nkey\n" * 40}, parts)
     for query in ("key", "rotate word part", "nothing", ""):
+        assert hurried(segments, query) == SectionScorer(segments).rank(query)
+
+
+def test_of_thousands_of_sections_numpy_finds_the_best_of_common_and_rare_words_together() -> None:
+    dice = random.Random(22)
+    pages = {
+        f"{page}.md": "".join(
+            f"# Part {part}\nkey {'rotate ' * dice.randint(0, 3)}{dice.choice(WORDS)} w{dice.randint(0, 900)}\n"
+            for part in range(dice.randint(1, 9))
+        )
+        for page in range(600)
+    }
+    segments = counted(pages, 2)
+    assert segments.sections > 2000
+    rare = " ".join(f"w{number}" for number in range(300))  # more terms than 32 bits hold for sure
+    for query in ("key rotate part", "rotate key pip w7", "w1 w2", f"key {rare}"):
         assert hurried(segments, query) == SectionScorer(segments).rank(query)
 
 

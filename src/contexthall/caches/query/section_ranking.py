@@ -4,8 +4,9 @@ import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
 from operator import and_
+from threading import Lock
 from typing import NamedTuple, cast
 
 from contexthall.caches.index.kept import Kept
@@ -80,15 +81,19 @@ class SectionScorer:
         self._plain_queries = plain_queries
         self._weighing: Weighing = weights
         self._kept = Kept[str, TermValues | None](limits.KEPT_VALUES_BYTES)
+        # One question after the other: threads that rank at once take the interpreter from each other at every call of
+        # numpy, a hundred times a question, and need half as long again for all of them.
+        self._turn = Lock()
 
     def rank(self, query: str) -> SectionRanking:
         """Return the sections in a query's order."""
         found = terms(query)
         values = self.values(found)
-        best = self.best(values)
         pairs = pairs_of(found, values)
-        bonuses = self.bonuses(pairs, values, [section for *_, section in best[:MOST_PAIRED]])
-        order = in_order(best, bonuses, self.segments.page)
+        with self._turn:
+            best = self.best(values)
+            bonuses = self.bonuses(pairs, values, [section for *_, section in best[:MOST_PAIRED]])
+            order = in_order(best, bonuses, self.segments.page)
         return SectionRanking(order, values, words_of(query), pairs)
 
     def values(self, found: Sequence[str]) -> dict[str, TermValues]:
@@ -152,8 +157,11 @@ def in_order(best: Sequence[OrderedSection], bonuses: Mapping[int, int], page_of
     gain = bonuses.get
     with_pairs = [(each[0] - gain(each[2], 0), *each[1:]) if each[2] in bonuses else each for each in best]
     before = {section: -score for score, _, section in best}
-    ordered = ((section, -score, before[section], gain(section, 0)) for score, _, section in taken(with_pairs, page_of))
-    return list(map(RankedSection._make, ordered))
+    ordered = taken(with_pairs, page_of)
+    sections = [section for _, _, section in ordered]
+    columns = [-score for score, _, _ in ordered], [before[each] for each in sections], map(gain, sections, repeat(0))
+    # As `_make` does it, without a call of Python for each of hundreds.
+    return list(map(tuple.__new__, repeat(RankedSection), zip(sections, *columns, strict=True)))
 
 
 def _codes_of_pair(first: TermValues, second: TermValues) -> dict[int, bytes]:
