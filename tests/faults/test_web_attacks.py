@@ -168,6 +168,11 @@ def test_a_request_without_a_host_or_with_two_is_refused(hall: HttpHall) -> None
         assert b"writeToken" not in answer.body, head
 
 
+def test_blanks_around_a_value_are_no_part_of_it(hall: HttpHall) -> None:
+    right = hall.url.removeprefix("http://")
+    assert ask(hall, "/healthz", "Sec-Fetch-Site: \t same-origin \t", host=f" {right} \t").status == 200
+
+
 def test_what_a_proxy_would_say_widens_nothing(hall: HttpHall) -> None:
     for name in ("X-Forwarded-Host", "X-Host", "X-Original-Host", "X-Forwarded-Server", "Forwarded"):
         assert ask(hall, "/api/hall", f"{name}: {hall.url}", host="evil.example").status == 403

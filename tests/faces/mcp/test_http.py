@@ -308,7 +308,7 @@ async def endpoint_asked(catalog: Catalog | None = None, **options: Any) -> Asyn
     endpoint = HttpEndpoint(server, **options)
     transport = httpx2.ASGITransport(endpoint)
     with anyio.fail_after(90):
-        async with endpoint.running(), httpx2.AsyncClient(transport=transport, base_url="http://hall") as http:
+        async with httpx2.AsyncClient(transport=transport, base_url="http://hall") as http:
             yield http
 
 

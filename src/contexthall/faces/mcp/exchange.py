@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Any, TypeAlias
 
 from starlette.requests import ClientDisconnect
@@ -49,7 +50,7 @@ class Exchange:
         self._sending = asyncio.Lock()  # nothing comes between the head of a stream and its first event
         self._is_stream = self._has_ended = False
         self._gone: asyncio.Task[None] | None = None
-        self._turn: asyncio.Semaphore | None = None
+        self._turn = ExitStack()
 
     def accepts(self, *kinds: str) -> bool:
         """Return whether the client takes answers of all these types."""
@@ -58,16 +59,16 @@ class Exchange:
 
     async def body(self, turns: asyncio.Semaphore) -> bytes:
         """Read the body; a large one, which stands in memory several times, has its turn until it is answered."""
-        body, size, has_more = bytearray(), int(self.head.get("content-length", "0")), True
+        body, size, has_more, has_turn = bytearray(), int(self.head.get("content-length", "0")), True, False
         while has_more and size <= limits.CLIENT_MESSAGE_BYTES:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             body += message.get("body", b"")
             size, has_more = max(size, len(body)), message.get("more_body", False)
-            if len(body) >= limits.LARGE_BODY_BYTES and self._turn is None:
-                await turns.acquire()
-                self._turn = turns
+            if len(body) >= limits.LARGE_BODY_BYTES and not has_turn:
+                has_turn = await turns.acquire()
+                self._turn.callback(turns.release)
         if size > limits.CLIENT_MESSAGE_BYTES:
             raise RefusedMessageError(413, f"Message larger than {limits.CLIENT_MESSAGE_BYTES} bytes")
         return bytes(body)
@@ -99,7 +100,7 @@ class Exchange:
 
     def end(self) -> None:
         """Let go of what an exchange holds."""
-        self._end_turn()
+        self._turn.close()
         if self._gone is not None:
             self._gone.cancel()
 
@@ -112,13 +113,8 @@ class Exchange:
                 await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def _begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        self._end_turn()
+        self._turn.close()
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
-
-    def _end_turn(self) -> None:
-        if self._turn is not None:
-            self._turn.release()
-            self._turn = None
 
     async def _wait_for_end(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

@@ -6,8 +6,7 @@ the answer. Sessions, messages and idleness are bounded. Streams that would neve
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
@@ -29,10 +28,7 @@ _CANCELLED = RpcError(messages.REQUEST_CANCELLED, "Request cancelled")
 
 
 class HttpEndpoint:
-    """An ASGI application that serves MCP; its clients hear of changes while `running` is entered.
-
-    Whoever serves it judges Host and Origin, on this path as on every other.
-    """
+    """An ASGI application that serves MCP; whoever serves it judges Host and Origin, on this path as on every other."""
 
     def __init__(
         self,
@@ -46,15 +42,7 @@ class HttpEndpoint:
         self._listening: set[_HttpClient] = set()
         """Those of the current era that wait for changes, each by a request of its own."""
         self._turns = asyncio.Semaphore(limits.LARGE_BODIES)
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """While this is entered, clients hear of every change of the list."""
-        unsubscribe = self._server.catalog.changed.subscribe(self._announce)
-        try:
-            yield
-        finally:
-            unsubscribe()
+        server.catalog.changed.subscribe(self._announce)
 
     def end_streams(self) -> None:
         """End whatever a client holds open only to hear of changes."""

@@ -5,7 +5,6 @@ Loaded only where it is asked for, so that an agent over pipes does not wait for
 
 import secrets
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from urllib.parse import quote
 
@@ -67,27 +66,21 @@ class McpEndpoints:
         self._hall = hall
         self._profile = profile
         self._made: dict[str | None, HttpEndpoint] = {}
-        self._running = AsyncExitStack()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = scope.get("path_params", {}).get("profile", self._profile)
         try:
-            endpoint = await self._endpoint(name)
+            endpoint = self._endpoint(name)
         except UsageError as error:
             line = error_line(None, RpcError(INVALID_REQUEST, error.detail).to_json())
             await Exchange(scope, receive, send).conclude(line, 404)
         else:
             await endpoint(scope, receive, send)
 
-    async def _endpoint(self, profile: str | None) -> HttpEndpoint:
+    def _endpoint(self, profile: str | None) -> HttpEndpoint:
         if profile not in self._made:
-            endpoint = self._made[profile] = mcp_endpoint(self._hall, self._hall.catalog_of(profile))
-            await self._running.enter_async_context(endpoint.running())
+            self._made[profile] = mcp_endpoint(self._hall, self._hall.catalog_of(profile))
         return self._made[profile]
-
-    def running(self) -> AbstractAsyncContextManager[object]:
-        """While this is entered, clients hear of every change of their list."""
-        return self._running
 
     def end_streams(self) -> None:
         """End whatever a client holds open only to hear of changes."""
@@ -108,7 +101,7 @@ async def _run_http(hall: Hall, mcp: McpEndpoints, site: Site, listening: Callab
         mcp.end_streams()
 
     with refreshing_caches(hall):
-        async with hall.running(refresh=True), mcp.running():
+        async with hall.running(refresh=True):
             await listening(on_end=end)
 
 

@@ -58,11 +58,11 @@ class Site:
         self._operations = Operations(version=version, store_traffic=hall.store_traffic)
         files = dict(_page_files(Disk()))
         routes = [
+            Route("/mcp", mcp),  # the first that is tried, because most requests are calls
             *(Route(path, file, methods=["GET"]) for path, file in files.items()),
             *api.routes(),
             *self._operations.routes(),
             Route("/api/events", self._events),
-            Route("/mcp", mcp),
         ]
         for route in routes:  # Starlette's expression ends with `$`, which also matches before a final line break
             route.path_regex = re.compile(re.escape(route.path) + r"\Z")

@@ -96,6 +96,9 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_message_begin()
         self._awaited = Awaited.HEAD
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value.rstrip(b" \t"))  # llhttp leaves what RFC 9112 has no part of the value
+
     def on_headers_complete(self) -> None:
         if not self.url.startswith(b"/") or self.parser.get_method() == b"CONNECT":
             raise ValueError("the hall is no proxy, and the Host header alone says who is asked")
