@@ -575,6 +575,8 @@ EVENT_STREAMS: Final = 64
 """Of pages at a time."""
 WAITING_EVENTS: Final = 256
 """For a page that does not read; then it is let go, and asks for the roster anew."""
+UNWATCHED_SECONDS: Final = 0.05
+"""Of a call over HTTP, before it is watched whether its client hangs up: that costs more than most calls take."""
 HEARTBEAT_SECONDS: Final = 15.0
 """Between two signs of life on a stream, so that nobody on the way takes it for dead."""
 

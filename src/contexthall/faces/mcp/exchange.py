@@ -21,8 +21,6 @@ _STREAM = [
     (b"x-accel-buffering", b"no"),
 ]
 _HEARTBEAT = b": still here\r\n\r\n"
-# To watch a connection costs more than most calls take, so it begins only then.
-_MOMENT_SECONDS = 0.05
 
 
 class RefusedMessageError(RpcError):
@@ -78,7 +76,7 @@ class Exchange:
 
         Return whether the work is done.
         """
-        if not (await asyncio.wait((work,), timeout=_MOMENT_SECONDS))[0]:
+        if not (await asyncio.wait((work,), timeout=limits.UNWATCHED_SECONDS))[0]:
             self._gone = self._gone or asyncio.create_task(self._wait_for_end())
             both, first = (work, self._gone), asyncio.FIRST_COMPLETED
             while not (await asyncio.wait(both, timeout=limits.HEARTBEAT_SECONDS, return_when=first))[0]:
