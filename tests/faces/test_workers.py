@@ -34,6 +34,31 @@ async def test_a_slow_call_holds_up_neither_the_event_loop_nor_the_calls_after_i
         assert await slow is True
 
 
+async def test_small_calls_that_never_end_coming_are_the_work_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TOOL_MOMENT_SECONDS", 0)
+    monkeypatch.setattr(limits, "TOOL_THREAD_SECONDS", 0.5)
+    workers, threads = Workers(60.0), set[int]()
+    loop = asyncio.get_running_loop()
+    end = loop.time() + 1.5
+
+    async def keep_calling() -> None:
+        while loop.time() < end:
+            threads.add(await workers.run(threading.get_ident))
+
+    await asyncio.gather(*(keep_calling() for _ in range(32)))
+    assert len(threads) == 1
+
+
+async def test_each_call_that_waits_gets_a_thread_whatever_has_begun_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TOOL_MOMENT_SECONDS", 0)
+    gate, workers = threading.Barrier(limits.TOOL_THREADS), Workers(60.0)
+    async with asyncio.timeout(50):
+        calls = [asyncio.create_task(workers.run(gate.wait)) for _ in range(2)]
+        await asyncio.sleep(0)  # they are handed over apart from the others
+        calls += [asyncio.create_task(workers.run(gate.wait)) for _ in range(limits.TOOL_THREADS - 2)]
+        assert sorted(await asyncio.gather(*calls)) == list(range(limits.TOOL_THREADS))
+
+
 async def test_a_call_that_is_cancelled_tells_so_at_once_and_only_once() -> None:
     gate, ended, told = threading.Event(), threading.Event(), []
     workers = Workers(60.0)

@@ -26,12 +26,12 @@ OnDone: TypeAlias = Callable[[Any, BaseException | None], None]
 class Job:
     """A function that waits for a thread, or is run by one; its outcome is told once, in the event loop."""
 
-    __slots__ = ("_deadline", "_on_done", "is_over", "loop", "work")
+    __slots__ = ("_deadline", "_on_done", "has_begun", "is_over", "loop", "work")
 
     def __init__(self, work: Callable[[], Any], on_done: OnDone, loop: asyncio.AbstractEventLoop) -> None:
         self.work = work
         self.loop = loop
-        self.is_over = False
+        self.has_begun = self.is_over = False
         self._on_done = on_done
         self._deadline: asyncio.TimerHandle | None = None
 
@@ -63,6 +63,8 @@ class Workers:
         self._is_looking = False
         self._next: list[Job] = []
         """What has come since the last hand-over."""
+        self._newest: Job
+        """The last that was handed over: once it has begun, all have."""
         self._jobs: _Queue = SimpleQueue()
         self._results = _Results()
 
@@ -98,6 +100,7 @@ class Workers:
     def _hand_over(self) -> None:
         """Give the threads what has come; a call that is not done in a moment gets its deadline."""
         jobs, self._next = self._next, []
+        self._newest = jobs[-1]
         was_idle = not self._results.awaited
         self._results.expect(len(jobs), is_waited_for=was_idle)
         for job in jobs:
@@ -108,23 +111,24 @@ class Workers:
             if not job.is_over:
                 job.end_within(self._timeout_seconds)
         if self._results.awaited > self._threads:
-            self._start_thread_later(jobs[0].loop)
+            self._start_thread_later(self._newest)
 
     def _start_thread(self) -> None:
         self._threads += 1
         Thread(target=_work, args=(self._jobs, self._results), name="tool", daemon=True).start()
 
-    def _start_thread_later(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _start_thread_later(self, job: Job) -> None:
         """Start one more thread if a job still waits in a moment: small ones are done sooner by few threads."""
         if self._threads < self._most and not self._is_looking:
             self._is_looking = True
-            loop.call_later(limits.TOOL_THREAD_SECONDS, self._look, loop)
+            job.loop.call_later(limits.TOOL_THREAD_SECONDS, self._look, job)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _look(self, job: Job) -> None:
         self._is_looking = False
-        if not self._jobs.empty():
+        if not job.has_begun:
             self._start_thread()
-            self._start_thread_later(loop)
+        if not self._newest.has_begun:
+            self._start_thread_later(self._newest)
 
     def __del__(self) -> None:
         for _ in range(self._threads):
@@ -182,6 +186,7 @@ def _work(jobs: _Queue, results: _Results) -> None:
     while (job := jobs.get()) is not None:
         value: object = None
         error: BaseException | None = None
+        job.has_begun = True
         if not job.is_over:
             try:
                 value = job.work()
