@@ -3,14 +3,15 @@
 A caller that gives up, or runs out of time, is let go at once; its thread cannot be. So the thread keeps its place
 until it has really ended: otherwise calls that are cancelled as fast as they come would start threads without end.
 
-Calls that come together are handed over together, and if the threads were idle, the event loop waits a moment for all
-of them: small ones are done by then. Otherwise it is woken once for all results that are there. To wake it for each, as
-`ThreadPoolExecutor` does, and to compete with the threads for the interpreter was most of the time of a small call.
+Calls that come together are handed over together, and the event loop waits a moment for all that are under way: small
+ones are done by then. While one runs that was waited for in vain, the event loop is woken once for all results that are
+there. To wake it for each, as `ThreadPoolExecutor` does, and to compete with the threads for the interpreter was most
+of the time of a small call.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -101,16 +102,16 @@ class Workers:
         """Give the threads what has come; a call that is not done in a moment gets its deadline."""
         jobs, self._next = self._next, []
         self._newest = jobs[-1]
-        was_idle = not self._results.awaited
-        self._results.expect(len(jobs), is_waited_for=was_idle)
+        has_slow = bool(self._results.slow)
+        self._results.expect(jobs, are_waited_for=not has_slow)
         for job in jobs:
             self._jobs.put(job)
-        if was_idle:
+        if not has_slow:
             self._results.wait(limits.TOOL_MOMENT_SECONDS)
         for job in jobs:
             if not job.is_over:
                 job.end_within(self._timeout_seconds)
-        if self._results.awaited > self._threads:
+        if len(self._results.awaited) > self._threads:
             self._start_thread_later(self._newest)
 
     def _start_thread(self) -> None:
@@ -139,17 +140,19 @@ class _Results:
     """What threads have done, on its way to the event loop."""
 
     def __init__(self) -> None:
-        self.awaited = 0
-        """How many jobs are waiting or under way, known to the event loop alone."""
+        self.awaited: set[Job] = set()
+        """Those that wait for a thread or have one; changed by the event loop alone."""
+        self.slow: set[Job] = set()
+        """Those of them that were waited for in vain."""
         self._done: deque[tuple[Job, Any, BaseException | None]] = deque()
         self._is_announced = False
         self._is_waited_for = False
         self._all_done: SimpleQueue[None] = SimpleQueue()
 
-    def expect(self, jobs: int, *, is_waited_for: bool) -> None:
-        """Count jobs that are about to be handed over; `wait` follows at once if they are waited for."""
-        self.awaited += jobs
-        if is_waited_for:  # before a thread has them, which may be done before `wait` is called
+    def expect(self, jobs: Iterable[Job], *, are_waited_for: bool) -> None:
+        """Take note of jobs that are about to be handed over; `wait` follows at once if they are waited for."""
+        self.awaited.update(jobs)
+        if are_waited_for:  # before a thread has them, which may be done before `wait` is called
             self._all_done = SimpleQueue()
             self._is_waited_for = True
 
@@ -159,13 +162,14 @@ class _Results:
             self._all_done.get(timeout=seconds)
         self._is_waited_for = False
         self._take()
+        self.slow = set(self.awaited)
 
     def put(self, job: Job, value: object, error: BaseException | None) -> None:
         """Bring a result, from a thread."""
         self._done.append((job, value, error))
         # In this order: what is put while the event loop takes results is taken, or announced anew.
         if self._is_waited_for:
-            if len(self._done) >= self.awaited:
+            if len(self._done) >= len(self.awaited):
                 self._all_done.put(None)
         elif not self._is_announced:
             self._is_announced = True
@@ -178,7 +182,8 @@ class _Results:
         self._is_announced = False
         while self._done:
             job, value, error = self._done.popleft()
-            self.awaited -= 1
+            self.awaited.discard(job)
+            self.slow.discard(job)
             job.end(value, error)
 
 
