@@ -135,6 +135,7 @@ def main() -> None:
     add_page_option(parser)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
+        Path(directory, ".context", "caches").mkdir(parents=True)
         peers = servers(Path(directory))
         turns: dict[str, list[Turn]] = {name: [] for name in peers}
         for _ in range(chosen.rounds):
@@ -145,7 +146,7 @@ def main() -> None:
         middle = Turn(*(median(values) for values in zip(*taken, strict=True)))
         memory = f"{middle.memory / 1e6:.0f} MB"
         starts = map(milliseconds, (middle.initialized, middle.listed))
-        calls = (f"{seconds * 1000:.2f} ms" for seconds in (middle.one_by_one, middle.in_flight))
+        calls = (f"{seconds * 1000:.3f} ms" for seconds in (middle.one_by_one, middle.in_flight))
         rows.append([name, *starts, *calls, memory])
     title = "Servers over stdio; the hall's call is `context.list_caches` on an empty root"
     heads = ["server", "start to `initialize`", "to the first list", "a call", f"of {IN_FLIGHT} in flight", "memory"]

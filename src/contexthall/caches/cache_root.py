@@ -141,16 +141,21 @@ class CacheRoot:
         return []
 
     def _own_entries(self) -> tuple[CacheEntry, ...]:
+        if not self._root_is_named and not self._disk.is_there(self.root):
+            return ()
         try:
-            disk, path = self._reach(CacheRef(self.root, self._is_home))
-            with disk.enter(path) as opened:
+            with self._enter_own_root() as opened:
                 return _entries(opened)
         except CacheMissingError:
             raise DiskError(f"{self.root} leads out of the project", hint="name it with --cache-root") from None
-        except PathMissingError:
-            if self._root_is_named or self._disk.is_there(self.root):
-                raise
-            return ()
+
+    def _enter_own_root(self) -> Directory:
+        """Open the root; one that can be opened without following a symlink is its own real path."""
+        if self._is_home(self.root):
+            with suppress(PathMissingError):
+                return self._straight.enter(self.root)
+        disk, path = self._reach(CacheRef(self.root, self._is_home))
+        return disk.enter(path)
 
     def _foreign_root(self, root: str, may_read: MayRead) -> CacheRef:
         directory = absolute(root, self._working_directory)
