@@ -597,3 +597,5 @@ NAMED_PAGES_TOKENS: Final = 40_000
 """Of the list of pages among which one is looked for that was mistyped: some two thousand pages."""
 SETUP_CACHES: Final = 6
 """That `context setup` proposes, of the folders with most documents: an agent has to choose among them."""
+SETUP_OUTLINE_TOKENS: Final = 50_000
+"""Of a cache, to find a question that can be tried."""

@@ -121,6 +121,15 @@ def test_what_to_try_is_of_the_largest_folder_and_asks_how_if_a_heading_does(typ
     assert 'try it: `context ask "How to rotate"`' in typed("setup", "--yes")[2]
 
 
+def test_what_to_try_is_what_the_longest_section_is_about_without_attributes(typed: Typed, shop: Path) -> None:
+    for page in (shop / "docs").iterdir():
+        page.unlink()
+    (shop / "docs" / "a.md").write_text(
+        "# A\n\n## Our sponsors\n\nShort.\n\n## Revoke a key { #revoke }\n\n" + "A long text about it.\n" * 20
+    )
+    assert 'try it: `context ask "Revoke a key"`' in typed("setup", "--yes")[2]
+
+
 def test_what_to_try_is_no_placeholder_of_a_template(typed: Typed, shop: Path) -> None:
     (shop / "docs" / "a.html").write_text("<h1>A</h1><h2>Release {{ release }}</h2><p>Text.</p>\n")
     assert 'try it: `context ask "How to rotate"`' in typed("setup", "--yes")[2]

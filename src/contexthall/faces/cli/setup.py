@@ -359,18 +359,19 @@ def _connect(choice: HallChoice, hall: Hall, plan: SetupPlan) -> Iterator[str | 
 
 
 def _question(hall: Hall, plan: SetupPlan) -> str:
-    """Return what can be asked of the largest cache: one of its headings, as an argument of a command."""
+    """Return what can be asked of the largest cache: the heading of a long section, as an argument of a command."""
     for folder in sorted(plan.folders, key=lambda each: -each.documents):
         try:
-            pages = hall.caches.outline(hall.caches.locate(folder.cache)).pages
+            pages = hall.caches.outline(hall.caches.locate(folder.cache), budget=limits.SETUP_OUTLINE_TOKENS).pages
         except HallError:
             continue
-        headings = [each.heading for page in pages for each in page.sections if each.level > 1 and " " in each.heading]
-        headings.sort(key=lambda each: not each.startswith("How "))
-        headings += [page.title for page in pages]
-        plain = (each for each in headings if each.isprintable() and not set('"`$\\!{}<>') & set(each))
-        if heading := next(plain, ""):
-            return f'"{heading}"'
+        sections = [each for page in pages for each in page.sections if each.level > 1]
+        sections.sort(key=lambda each: (not each.heading.startswith("How "), -each.tokens))
+        headings = [each.heading.partition(" {")[0] for each in sections]  # without attributes, as MkDocs has them
+        questions = [*(each for each in headings if " " in each), *(page.title for page in pages)]
+        plain = (each for each in questions if each.isprintable() and not set('"`$\\!{}<>') & set(each))
+        if question := next(plain, ""):
+            return f'"{question}"'
     return ""
 
 
