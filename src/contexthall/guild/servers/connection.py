@@ -198,7 +198,7 @@ class Connection:
         except MemberError as error:
             why = error
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
-            why = MemberError(f"the connection to the server broke: {type(error).__name__}")
+            why = MemberError(f"the server could not be reached: {type(error).__name__}", more=str(error))
         except asyncio.CancelledError:
             why = MemberError("the hall has ended")
         writing.cancel()

@@ -17,7 +17,7 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 
 from contexthall.core import limits
 from contexthall.core.errors import MemberError
-from contexthall.guild.servers.transport import TOO_LARGE, Unanswered, Wire, decoded, first_error
+from contexthall.guild.servers.transport import TOO_LARGE, Unanswered, Wire, decoded
 from contexthall.protocol import current
 from contexthall.protocol.client import NOT_READ, ClientRole
 from contexthall.protocol.messages import Message, Response, parse, spell
@@ -54,7 +54,7 @@ class HttpWire:
     async def opened(
         self, url: str, headers: Mapping[str, str], tool_seconds: float, *, uses_proxy: bool
     ) -> AsyncIterator[Wire]:
-        """Open the way to a server; MemberError if it cannot be reached."""
+        """Open the way to a server."""
         client = httpx2.AsyncClient(
             headers={"Accept-Encoding": "identity", **headers},
             # How long an answer may take is counted elsewhere; here only what nobody waits for any more has to end.
@@ -62,16 +62,9 @@ class HttpWire:
             trust_env=uses_proxy,
             event_hooks={"response": [self._note_response]},
         )
-        most = limits.MEMBER_MESSAGE_BYTES
-        try:
-            async with (
-                client,
-                streamable_http_client(url, http_client=client, max_sse_event_size=most) as self._streams,
-            ):
-                yield Wire(self._messages(), self._write)
-        except* httpx2.HTTPError as group:
-            first = first_error(group)
-            raise MemberError(f"the server could not be reached: {type(first).__name__}", more=str(first)) from None
+        streams = streamable_http_client(url, http_client=client, max_sse_event_size=limits.MEMBER_MESSAGE_BYTES)
+        async with client, streams as self._streams:
+            yield Wire(self._messages(), self._write)
 
     async def _messages(self) -> AsyncIterator[Message]:
         async for item in self._streams[0]:

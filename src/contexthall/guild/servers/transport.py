@@ -79,7 +79,7 @@ class Transport:
         """How many lines were printed that are no messages."""
 
     async def carry(self, role: ClientRole, take: Callable[[Message], None]) -> NoReturn:
-        """Open the conversation, and carry it until it ends; MemberError says how it did."""
+        """Open the conversation, and carry it until it ends: by a MemberError, or whatever the HTTP client raises."""
         launch = self._manifest.launch
         try:
             environment = filled_in(launch.env, self._environment) if launch.command else {}
@@ -174,7 +174,9 @@ class Transport:
                     take(message)
                     del message  # which may be long, and would be held until the next one comes
         except Exception as error:  # noqa: BLE001 - it is raised, unless the server's end is why
-            return first_error(error)
+            while isinstance(error, ExceptionGroup):
+                error = error.exceptions[0]
+            return error
         return None
 
     async def _way(self, role: ClientRole, headers: Mapping[str, str], port: int) -> AbstractAsyncContextManager[Wire]:
@@ -209,13 +211,6 @@ def _in_place_of(line: bytes, reason: str) -> Unanswered | None:
     """Return what stands in the place of an answer that is too much to read, so that nobody waits for it."""
     found = _FIRST_ID.match(line[: limits.RUBBISH_QUOTE_BYTES]) or _LAST_ID.search(line[-limits.RUBBISH_QUOTE_BYTES :])
     return None if found is None else Unanswered(int(found[1]), failure=MemberError(reason))
-
-
-def first_error(error: Exception) -> Exception:
-    """Return what went wrong first in a group of tasks."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _free_port() -> int:
