@@ -14,7 +14,7 @@ from contexthall.core import limits
 from contexthall.core.catalog import JsonObject, Progress, no_progress
 from contexthall.core.errors import MemberError, UsageError
 from contexthall.core.tracing import trace
-from contexthall.guild.members.manifest import KEYRING, MemberManifest
+from contexthall.guild.members.manifest import KEYRING, ManifestError, MemberManifest
 from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import OrphanReaper
@@ -197,6 +197,8 @@ class Connection:
             await self._transport.carry(self._role, self._take)
         except MemberError as error:
             why = error
+        except ManifestError as error:
+            why = MemberError(f"the server {error}")
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
             why = MemberError(f"the server could not be reached: {type(error).__name__}", more=str(error))
         except asyncio.CancelledError:

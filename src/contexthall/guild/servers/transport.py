@@ -18,7 +18,7 @@ from contexthall.core import limits
 from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends
-from contexthall.guild.members.manifest import PORT, ManifestError, MemberManifest, filled_in, filled_in_headers
+from contexthall.guild.members.manifest import PORT, MemberManifest, filled_in, filled_in_headers
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import LAUNCHER, MemberProcess, OrphanReaper, clean_environment
 from contexthall.guild.servers.redaction import RedactedStream, Redactor
@@ -79,16 +79,14 @@ class Transport:
         """How many lines were printed that are no messages."""
 
     async def carry(self, role: ClientRole, take: Callable[[Message], None]) -> NoReturn:
-        """Open the conversation, and carry it until it ends: by a MemberError, or whatever the HTTP client raises."""
+        """Open the conversation, and carry it until it ends.
+
+        That is always an error: a MemberError, a ManifestError, or whatever the HTTP client raises.
+        """
         launch = self._manifest.launch
-        try:
-            environment = filled_in(launch.env, self._environment) if launch.command else {}
-            headers = filled_in_headers(launch.headers, self._environment) if self._is_http else {}
-        except ManifestError as error:
-            raise MemberError(f"the server {error}") from None
         port = _free_port() if self._is_http and launch.command else 0
-        process = self._process = await self._started(environment, port) if launch.command else None
-        talk = asyncio.create_task(self._talk(role, take, headers, port))
+        process = self._process = await self._started(port) if launch.command else None
+        talk = asyncio.create_task(self._talk(role, take, port))
         ends: list[asyncio.Future[Any]] = [talk] if process is None else [talk, process.ended]
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -146,14 +144,14 @@ class Transport:
             if self.rubbish_lines % limits.RUBBISH_LINES == 0:  # who prints too much waits until others were heard
                 await asyncio.sleep(limits.RUBBISH_PAUSE_SECONDS)
 
-    async def _started(self, environment: Mapping[str, str], port: int) -> MemberProcess:
+    async def _started(self, port: int) -> MemberProcess:
         launch = self._manifest.launch
         args = [each.replace(PORT, str(port)) for each in launch.args] if port else launch.args
         try:
             return await MemberProcess.start(
                 [launch.command, *args],
                 directory=self._directory,
-                environment=clean_environment(self._environment, environment),
+                environment=clean_environment(self._environment, filled_in(launch.env, self._environment)),
                 reaper=self._reaper,
                 on_stderr=lambda data: self._log.write(self._stderr.feed(data)),
                 prints_messages=not self._is_http,
@@ -163,12 +161,10 @@ class Transport:
         except OSError as error:
             raise MemberError("the server could not be started", more=str(error)) from None
 
-    async def _talk(
-        self, role: ClientRole, take: Callable[[Message], None], headers: Mapping[str, str], port: int
-    ) -> Exception | None:
+    async def _talk(self, role: ClientRole, take: Callable[[Message], None], port: int) -> Exception | None:
         """Carry messages until no more come; return what else went wrong, in whichever task."""
         try:
-            async with await self._way(role, headers, port) as self._wire:
+            async with await self._way(role, port) as self._wire:
                 await self.write(role.open())
                 async for message in self._wire.messages:
                     take(message)
@@ -179,17 +175,18 @@ class Transport:
             return error
         return None
 
-    async def _way(self, role: ClientRole, headers: Mapping[str, str], port: int) -> AbstractAsyncContextManager[Wire]:
+    async def _way(self, role: ClientRole, port: int) -> AbstractAsyncContextManager[Wire]:
         """Return what carries messages, once somebody listens."""
-        process = self._process
+        launch, process = self._manifest.launch, self._process
         if not self._is_http:
             assert process is not None
             return nullcontext(Wire(self._printed(process), process.write))
         from contexthall.guild.servers.http_wire import HttpWire  # noqa: PLC0415 - the SDK takes a second to load
 
+        headers = filled_in_headers(launch.headers, self._environment)
         if process is not None:
             await _knock(process, port)
-        url = self._manifest.launch.url or f"http://127.0.0.1:{port}/mcp"
+        url = launch.url or f"http://127.0.0.1:{port}/mcp"
         # A proxy leads out of this machine; what the hall started is on it.
         return HttpWire(role).opened(url, headers, self._manifest.tool_seconds, uses_proxy=process is None)
 
