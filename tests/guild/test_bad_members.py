@@ -224,6 +224,20 @@ async def test_a_server_that_cannot_be_started_is_an_error_in_a_sentence(
         assert await is_well(manager)
 
 
+async def test_whatever_else_goes_wrong_with_a_start_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> int:
+        raise OSError("no more descriptors")
+
+    monkeypatch.setattr("contexthall.guild.servers.transport._free_port", fail)
+    make_http_member(tmp_path / "guild", "bad")
+    async with opened(tmp_path) as manager:
+        async with asyncio.timeout(5):
+            assert (await failure(manager)).detail == "the server could not be reached: OSError"
+        assert await is_well(manager)
+
+
 async def test_a_server_that_prints_rubbish_between_its_answers_is_understood(tmp_path: Path) -> None:
     make_member(tmp_path / "guild", "bad", "--rubbish")
     async with opened(tmp_path) as manager:

@@ -7,7 +7,6 @@ era, is the protocol's to know; here are its clock, its waiting callers, and the
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, cast
 
 from contexthall.core import limits
@@ -242,9 +241,8 @@ class Connection:
 
     def _send_unasked(self, line: bytes) -> None:
         """Send what nobody waits for; a server that does not read so much of it gets no more."""
-        if line:
-            with suppress(asyncio.QueueFull):
-                self._unasked.put_nowait(line)
+        if line and not self._unasked.full():
+            self._unasked.put_nowait(line)
 
     async def _write_unasked(self) -> None:
         while True:

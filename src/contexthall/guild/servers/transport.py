@@ -72,8 +72,6 @@ class Transport:
         self._reaper = reaper
         self._process: MemberProcess | None = None
         self._wire: Wire | None = None
-        self._exit_code: int | None = None
-        """Of a server that ended by itself."""
         self._rubbish = ""
         self.rubbish_lines = 0
         """How many lines were printed that are no messages."""
@@ -88,6 +86,7 @@ class Transport:
         process = self._process = await self._started(port) if launch.command else None
         talk = asyncio.create_task(self._talk(role, take, port))
         ends: list[asyncio.Future[Any]] = [talk] if process is None else [talk, process.ended]
+        code: int | None = None
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             # A server that ends closes its output a moment before; what it started may hold it open ever after.
@@ -97,13 +96,13 @@ class Transport:
             with suppress(asyncio.CancelledError):  # the task's, or one that comes now: it hurries the task
                 await talk
             if process is not None:
-                self._exit_code = process.ended.result() if process.ended.done() else None
+                code = process.ended.result() if process.ended.done() else None
                 with suppress(asyncio.CancelledError):  # which leaves the process no time to end by itself
                     await process.stop(reads_input=not self._is_http, in_haste=self.in_haste)
             self._log.write(self._stderr.finish())
             self._log.close()
-        failure = talk.result() if self._exit_code is None else None
-        raise failure or MemberError(self._ending(is_starting=role.state is not ClientState.OPEN))
+        failure = talk.result() if code is None else None
+        raise failure or MemberError(self._ending(code, is_starting=role.state is not ClientState.OPEN))
 
     async def write(self, line: bytes) -> None:
         """Write a line; if the server does not read any more, its end says why."""
@@ -111,10 +110,9 @@ class Transport:
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._wire.write(line)
 
-    def _ending(self, *, is_starting: bool) -> str:
+    def _ending(self, code: int | None, *, is_starting: bool) -> str:
         """Return how the server ended, or how it looks as if it had."""
-        code = self._exit_code
-        if code is None:
+        if code is None:  # it did not end by itself
             return "the connection to the server ended" if self._is_http else "the server closed its standard output"
         if is_starting and code in _SHELL_CODES:
             return _SHELL_CODES[code]
