@@ -193,7 +193,7 @@ def make_url_member(guild: Path, port: int) -> None:
         ),
         (_lacks_a_variable, "the server needs the environment variable NO_SUCH_TOKEN", ""),
         (_lost_its_directory, "the server could not be started: its directory is gone", ""),
-        (_http_exits, "the server ended with exit code 1 before it listened", "its last words: no"),
+        (_http_exits, "the server ended with exit code 1 before it answered initialize", "its last words: no"),
         (_http_lacks_a_variable, "the server needs the environment variable NO_SUCH_TOKEN", ""),
         (_nobody_listens, "the server could not be reached: ConnectError", ""),
     ],
@@ -221,6 +221,20 @@ async def test_a_server_that_cannot_be_started_is_an_error_in_a_sentence(
         assert ("tools_updated", "well") in kinds(events)
         error = await failure(manager)
         assert error.detail == sentence
+        assert await is_well(manager)
+
+
+async def test_whatever_else_goes_wrong_with_a_start_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> int:
+        raise OSError("no more descriptors")
+
+    monkeypatch.setattr("contexthall.guild.servers.transport._free_port", fail)
+    make_http_member(tmp_path / "guild", "bad")
+    async with opened(tmp_path) as manager:
+        async with asyncio.timeout(5):
+            assert (await failure(manager)).detail == "the server could not be reached: OSError"
         assert await is_well(manager)
 
 
@@ -432,9 +446,10 @@ async def test_a_grandchild_that_holds_the_pipes_does_not_hide_that_its_server_d
         assert await is_well(manager)
 
 
-async def test_an_http_server_that_dies_in_a_call_is_started_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["--die-in-call", "--die-in-answer"])
+async def test_an_http_server_that_dies_in_a_call_is_started_anew(tmp_path: Path, when: str) -> None:
     record = tmp_path / "record"
-    make_http_member(tmp_path / "guild", "bad", "--die-in-call", "--record", str(record))
+    make_http_member(tmp_path / "guild", "bad", when, "--record", str(record))
     async with opened(tmp_path) as manager:
         for attempt in (1, 2):
             errors = await asyncio.gather(*(failure(manager, "echo") for _ in range(3)))
@@ -477,7 +492,16 @@ def listening(
     *, answers_in_json: bool = True, kind: type[SessionHandler] = SessionHandler
 ) -> Iterator[tuple[int, type[SessionHandler]]]:
     class FreshHandler(kind):  # type: ignore[valid-type, misc]
-        flags = Namespace(record="", die_in_call=False, call_delay=0.0, huge=0, huge_list=0, events=False, packed=False)
+        flags = Namespace(
+            record="",
+            die_in_call=False,
+            die_in_answer=False,
+            call_delay=0.0,
+            huge=0,
+            huge_list=0,
+            events=False,
+            packed=False,
+        )
         sessions: ClassVar[list[str]] = []
         calls: ClassVar[list[str]] = []
 

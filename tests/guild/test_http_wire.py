@@ -6,7 +6,7 @@ import pytest
 from mcp.client import streamable_http
 
 from contexthall.core import limits
-from contexthall.guild.servers.http_wire import HttpWire
+from contexthall.guild.servers.http_wire import failure_said
 
 SAID = {
     "Server returned an error response": "the server gave no MCP answer over HTTP",
@@ -22,7 +22,7 @@ SAID = {
 
 @pytest.mark.parametrize(("text", "meaning"), SAID.items())
 def test_a_text_is_understood_and_the_sdk_says_it(text: str, meaning: str) -> None:
-    failure = HttpWire().failure(text)
+    failure = failure_said(text)
     assert failure is not None
     assert failure.detail == meaning
     assert text.partition(":")[0] in inspect.getsource(streamable_http)
@@ -30,16 +30,16 @@ def test_a_text_is_understood_and_the_sdk_says_it(text: str, meaning: str) -> No
 
 def test_an_event_that_is_too_large_is_understood() -> None:
     text = f"An event exceeded the {limits.MEMBER_MESSAGE_BYTES} byte limit."
-    failure = HttpWire().failure(text)
+    failure = failure_said(text)
     assert failure is not None
     assert failure.detail == "the server's answer was not read: it is larger than 16777216 bytes"
 
 
 def test_other_words_are_the_servers_own() -> None:
-    assert HttpWire().failure("the backend is down") is None
+    assert failure_said("the backend is down") is None
 
 
 def test_what_the_sdk_quotes_of_an_answer_is_not_repeated() -> None:
-    failure = HttpWire().failure("Failed to parse JSON response: secret")
+    failure = failure_said("Failed to parse JSON response: secret")
     assert failure is not None
     assert "secret" not in failure.sentence

@@ -473,8 +473,6 @@ READ_SECONDS: Final = 300.0
 """Beyond the time of a call: only what nobody waits for any more has to end."""
 KNOCK_SECONDS: Final = 0.02
 """Between two tries whether a server that was started listens on its port."""
-LAST_WORDS_SECONDS: Final = 0.5
-"""For a server that has failed to end and to say why."""
 CONNECTION_GRACE_SECONDS: Final = 1.0
 """For a server's end to become known, and why."""
 CONNECTION_STOP_SECONDS: Final = 6.0

@@ -55,8 +55,6 @@ class Refused(NamedTuple):
     """The server cannot be spoken with."""
 
     reason: str
-    said: str = ""
-    """Its own words, if it gave any."""
 
 
 class Answered(NamedTuple):
@@ -139,7 +137,7 @@ class ClientRole(Peer):
         reason = self._objection(response, answer)
         if reason:
             self.state = ClientState.REFUSED
-            yield Refused(reason, (response.error or {}).get("message", ""))
+            yield Refused(reason)
             return
         self.version = current.VERSION if self._meta else str(answer["protocolVersion"])
         capabilities = answer.get("capabilities")

@@ -25,6 +25,7 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--call-delay", type=float, default=0.0, help="wait so many seconds before answering a call")
     parser.add_argument("--ignore-term", action="store_true", help="ignore SIGTERM and SIGINT")
     parser.add_argument("--die-in-call", action="store_true", help="exit with 3 instead of answering a call")
+    parser.add_argument("--die-in-answer", action="store_true", help="exit with 3 after the head of an answer")
     parser.add_argument("--huge", type=int, default=0, help="answer a call with so many bytes of text")
     parser.add_argument("--huge-list", type=int, default=0, help="describe a tool with so many bytes of text")
     parser.add_argument("--events", action="store_true", help="answer with a stream of one event")
@@ -77,6 +78,12 @@ class Handler(BaseHTTPRequestHandler):
     def _call(self, params: dict[str, Any]) -> dict[str, Any]:
         append(self.flags.record, f"call {params['name']}")
         if self.flags.die_in_call:
+            os._exit(3)
+        if self.flags.die_in_answer:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.wfile.flush()
             os._exit(3)
         time.sleep(self.flags.call_delay)
         text = "x" * self.flags.huge or json.dumps(params.get("arguments") or {})

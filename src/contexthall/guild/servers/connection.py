@@ -6,33 +6,20 @@ era, is the protocol's to know; here are its clock, its waiting callers, and the
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-import anyio
-
 from contexthall.core import limits
-from contexthall.core.catalog import JsonObject, Progress
+from contexthall.core.catalog import JsonObject, Progress, no_progress
 from contexthall.core.errors import MemberError, UsageError
 from contexthall.core.tracing import trace
-from contexthall.guild.members.manifest import KEYRING, MemberManifest
+from contexthall.guild.members.manifest import KEYRING, ManifestError, MemberManifest
 from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import OrphanReaper
 from contexthall.guild.servers.redaction import Redactor
-from contexthall.guild.servers.transport import Transport, Wire, first_error
-from contexthall.protocol.client import (
-    NOT_READ,
-    Answered,
-    ClientEffect,
-    ClientRole,
-    Ready,
-    Refused,
-    ToolPages,
-    ToolsChanged,
-    parsed_result,
-)
+from contexthall.guild.servers.transport import Transport, Unanswered
+from contexthall.protocol.client import Answered, ClientRole, Ready, Refused, ToolPages, ToolsChanged, parsed_result
 from contexthall.protocol.messages import Message, Response
 from contexthall.protocol.peer import Progressed, Send
 from contexthall.system.keyring import SecretReader
@@ -85,39 +72,32 @@ class Connection:
         self.on_tools_changed: Callable[[], None] = lambda: None
         """Called when the server says that its tools have changed."""
         self.on_gone: Callable[[str, str], None] = lambda _reason, _more: None
-        """Called with the reason, and what else is known, when the server is gone without having been stopped."""
+        """Called with the reason, and what else is known, when the connection has ended, whoever ended it."""
         self.in_haste = False
         """Set if a server that does not end by itself shall be given little time."""
         self._manifest = manifest
         self._transport = transport
         self._role = role
-        self._wire: Wire | None = None
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._done = asyncio.Event()
-        self._is_stopping = False
-        self._inboxes: dict[int, asyncio.Queue[Progressed | Response | None]] = {}
-        """What callers are told: how far their request has come, then the answer; None if none will come."""
+        """Done when the server can be asked, or it is known why it cannot."""
+        self._inboxes: dict[int, asyncio.Queue[Progressed | Response]] = {}
+        """What callers are told: how far their request has come, then the answer, or what stands in its place."""
         self._unasked: asyncio.Queue[bytes] = asyncio.Queue(limits.MEMBER_QUESTIONS)
         """What nobody waits for: answers to the server's own requests, and cancellations."""
-        self._owner: asyncio.Task[None] | None = None
-        self._reason = ""
+        self._why: MemberError | None = None
+        """Why the connection has ended, or is about to."""
+        self._owner = asyncio.create_task(self._own(), name=f"connection to {manifest.name}")
 
     async def open(self, seconds: float) -> None:
-        """Connect, within so many seconds."""
-        self._owner = asyncio.create_task(self._own(), name=f"connection to {self._manifest.name}")
-        with self._redacted():
-            try:
-                async with asyncio.timeout(seconds):
-                    await asyncio.shield(self._ready)
-            except TimeoutError:
-                await self._abandon()
-                raise MemberError(
-                    f"the server did not answer initialize within {seconds:g} s, its startTimeoutSeconds",
-                    more=self._transport.evidence(),
-                ) from None
-            except asyncio.CancelledError:
-                await self._abandon()
-                raise
+        """Wait until the server can be asked, so many seconds at most; MemberError if it cannot."""
+        try:
+            await asyncio.wait([self._ready], timeout=seconds)
+        finally:
+            if not self._ready.done():
+                self.in_haste = True
+                await self.stop(f"the server did not answer initialize within {seconds:g} s, its startTimeoutSeconds")
+        if self._why is not None:
+            raise self._why
 
     async def list_tools(self) -> list[object]:
         """Ask for all pages of its tools."""
@@ -143,160 +123,114 @@ class Connection:
             params = {**params, "_meta": dict(said)}
         return await self._request("tools/call", params, self._manifest.tool_seconds, progress)
 
-    async def stop(self) -> None:
+    async def stop(self, why: str = "the hall has stopped the server") -> None:
         """End the connection, and the server if it is ours."""
-        self._is_stopping = True
-        self._transport.in_haste |= self.in_haste
-        self._reason = self._reason or "the hall has stopped the server"
-        self._done.set()
-        if self._owner is not None:
-            in_haste = self._transport.in_haste
-            seconds = limits.HASTY_STOP_SECONDS if in_haste else limits.CONNECTION_STOP_SECONDS
-            await asyncio.wait([self._owner], timeout=seconds)
-            await self._abandon()
+        self._transport.in_haste = self.in_haste
+        self._end(MemberError(why))
+        seconds = limits.HASTY_STOP_SECONDS if self.in_haste else limits.CONNECTION_STOP_SECONDS
+        await asyncio.wait([self._owner], timeout=seconds)
+        self._owner.cancel()  # for the second time, which leaves nobody time to end by himself
+        await asyncio.wait([self._owner])
+
+    def _end(self, why: MemberError) -> None:
+        """Let the connection end, for the first reason that is given."""
+        if self._why is None:
+            self._why = why
+            self._owner.cancel()
 
     async def _request(
         self, method: str, params: JsonObject, seconds: float, progress: Progress | None = None
     ) -> bytes:
         rubbish = self._transport.rubbish_lines
-        with self._redacted():
-            try:
-                async with asyncio.timeout(seconds):
-                    response = await self._answered(method, params, progress)
-            except TimeoutError:
-                instead = ", but printed what is no message" if self._transport.rubbish_lines > rubbish else ""
-                sentence = f"the server did not answer {method} within {seconds:g} s{instead}"
-                raise MemberError(sentence, more=self._transport.evidence()) from None
-            if response is None:
-                await self._ends_within(2 * limits.CONNECTION_GRACE_SECONDS)  # by then others know it too
-                raise self._failure()
-            if response.error is not None:
-                raise await self._understood(response.error, method)
+        try:
+            async with asyncio.timeout(seconds):
+                response = await self._answer(method, params, progress)
+        except TimeoutError:
+            instead = ", but printed what is no message" if self._transport.rubbish_lines > rubbish else ""
+            sentence = f"the server did not answer {method} within {seconds:g} s{instead}"
+            raise MemberError(sentence, more=self._transport.evidence()) from None
+        if response.error is None:
             return response.result
+        raise (await self._failure(response, method)).reworded(self._transport.redactor.text)
 
-    async def _answered(self, method: str, params: JsonObject, progress: Progress | None) -> Response | None:
-        """Return the answer to a request; None if the connection ended before it came."""
-        if self._wire is None or self._done.is_set():
-            return None
+    async def _answer(self, method: str, params: JsonObject, progress: Progress | None) -> Response:
+        if self._why is not None:
+            return self._gone(self._why)
         request_id, line = self._role.ask(method, params, wants_progress=progress is not None)
         inbox = self._inboxes[request_id] = asyncio.Queue()
         try:
-            await self._write(line)
+            await self._transport.write(line)
             while isinstance(told := await inbox.get(), Progressed):
-                if progress is not None and not await _is_told(progress, told):
+                try:
+                    async with asyncio.timeout(limits.PROGRESS_SECONDS):
+                        await (progress or no_progress)(told.progress, told.total, told.message)
+                except TimeoutError:
                     progress = None
             return told
         finally:
             del self._inboxes[request_id]
             self._send_unasked(self._role.abandon(request_id, "Nobody waits for the answer any more"))
-            if self._reason and not self._inboxes:
-                self._done.set()
 
-    async def _write(self, line: bytes) -> None:
-        """Write a line; if the server does not read any more, whoever waits for its end says why."""
-        assert self._wire is not None
-        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._wire.write(line)
-
-    def _send_unasked(self, line: bytes) -> None:
-        """Send what nobody waits for; a server that does not read so much of it gets no more."""
-        if line:
-            with suppress(asyncio.QueueFull):
-                self._unasked.put_nowait(line)
-
-    @contextmanager
-    def _redacted(self) -> Iterator[None]:
-        """Take the values of variables out of an error: the server's words, and the SDK's, may quote them."""
-        try:
-            yield
-        except MemberError as error:
-            raise error.reworded(self._transport.redactor.text) from None
-
-    async def _understood(self, error: JsonObject, method: str) -> MemberError:
+    async def _failure(self, response: Response, method: str) -> MemberError:
         """Tell what was said in the server's place from what the server answered."""
-        if reason := error["message"].partition(NOT_READ)[2]:
-            return MemberError(NOT_READ + reason)
-        failure = self._transport.http_failure(error["message"])
-        if failure is None:
+        if not isinstance(response, Unanswered):
+            error = response.error or {}
             return MemberError(f"the server answered {method} with an error: {error['message']}", fault=error)
-        if failure.can_repeat:
-            await self._leave_session(failure.detail)
-        elif await self._ends_within(limits.CONNECTION_GRACE_SECONDS):  # by then it is known why
-            return self._failure()
-        return failure
+        if response.is_cut_off:  # perhaps because the server ended, which is known a moment later
+            await asyncio.wait([self._owner], timeout=2 * limits.CONNECTION_GRACE_SECONDS)
+            if self._why is not None:
+                return self._gone(self._why).failure
+        if response.failure.can_repeat:  # once all who called have heard so from the server, or time is up
+            await asyncio.wait([self._owner], timeout=limits.CONNECTION_GRACE_SECONDS if self._inboxes else 0)
+            await self.stop(response.failure.detail)
+        return response.failure
 
-    async def _leave_session(self, reason: str) -> None:
-        """End a connection that the server has forgotten, once all who called have heard so from the server."""
-        self._reason = reason
-        if self._inboxes:
-            await self._ends_within(limits.CONNECTION_GRACE_SECONDS)
-        self._done.set()
-        await self._ends_within(limits.CONNECTION_GRACE_SECONDS)
-
-    async def _ends_within(self, seconds: float) -> bool:
-        """Wait for the end of the connection, but not for long; return whether it has come, or is near."""
-        assert self._owner is not None
-        await asyncio.wait([self._owner], timeout=seconds)
-        return self._owner.done() or self._done.is_set()
-
-    async def _abandon(self) -> None:
-        self._is_stopping = self._transport.in_haste = True
-        if self._owner is not None and not self._owner.done():
-            self._owner.cancel()
-            await asyncio.wait([self._owner])
+    def _gone(self, why: MemberError) -> Unanswered:
+        return Unanswered(0, failure=MemberError(f"{why.detail} during the call", more=why.more))
 
     # The owner's part:
 
     async def _own(self) -> None:
+        writing = asyncio.create_task(self._write_unasked())
         try:
-            async with self._transport.opened() as self._wire:
-                await self._converse(self._wire)
-        except* MemberError as group:
-            self._fail(cast("MemberError", first_error(group)))
-        except* (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as group:
-            self._fail_to_reach(first_error(group))
-        except* Exception as group:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
-            self._fail(MemberError(f"the connection to the server broke: {type(first_error(group)).__name__}"))
-        finally:
-            self._conclude()
+            await self._transport.carry(self._role, self._take)
+        except MemberError as error:
+            why = error
+        except ManifestError as error:
+            why = MemberError(f"the server {error}")
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
+            why = MemberError(f"the server could not be reached: {type(error).__name__}", more=str(error))
+        except asyncio.CancelledError:
+            why = MemberError("the hall has ended")
+        writing.cancel()
+        self._conclude(self._why or why)
 
-    async def _converse(self, wire: Wire) -> None:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._listen, wire)
-            tasks.start_soon(self._notice_end)
-            tasks.start_soon(self._write_unasked)
-            await self._write(self._role.open())
-            await self._done.wait()
-            tasks.cancel_scope.cancel()
+    def _conclude(self, why: MemberError) -> None:
+        """Say why it is over, to whoever waits for it or relied on it."""
+        self._why = MemberError(why.detail, more=why.more or self._transport.evidence())
+        self._why = self._why.reworded(self._transport.redactor.text)
+        if self._ready.done():
+            self.on_gone(self._why.detail, self._why.more)
+        else:
+            self._ready.set_result(None)
+        for inbox in self._inboxes.values():
+            inbox.put_nowait(self._gone(self._why))
 
-    async def _listen(self, wire: Wire) -> None:
-        async for message in wire.messages():
-            self._take(message, wire)
-            del message  # which may be long, and would be held until the next one comes
-        if self._transport.process is not None:  # one that ends closes its output a moment before
-            await self._transport.process.ends_within(limits.CONNECTION_GRACE_SECONDS)
-        self._note_end()
-
-    def _take(self, message: Message, wire: Wire) -> None:
+    def _take(self, message: Message) -> None:
         for effect in self._role.receive(message):
-            self._perform(effect, wire)
-
-    def _perform(self, effect: ClientEffect, wire: Wire) -> None:
-        match effect:
-            case Send(line):
-                wire.version = self._role.version
-                self._send_unasked(line)
-            case Ready():
-                if not self._ready.done():
+            match effect:
+                case Send(line):
+                    self._send_unasked(line)
+                case Ready():
                     self._ready.set_result(None)
-            case Refused(reason, said):
-                raise self._transport.http_failure(said) or MemberError(reason)
-            case Answered(response):
-                self._tell(cast("int", response.id), response)
-            case Progressed(request_id):
-                self._tell(request_id, effect)
-            case ToolsChanged():
-                self.on_tools_changed()
+                case Refused(reason):
+                    self._end(message.failure if isinstance(message, Unanswered) else MemberError(reason))
+                case Answered(response):
+                    self._tell(cast("int", response.id), response)
+                case Progressed(request_id):
+                    self._tell(request_id, effect)
+                case ToolsChanged():
+                    self.on_tools_changed()
 
     def _tell(self, request_id: int, told: Progressed | Response) -> None:
         """Tell a caller, if it still waits; of what piles up, the newest is kept."""
@@ -305,64 +239,11 @@ class Connection:
                 inbox.get_nowait()
             inbox.put_nowait(told)
 
+    def _send_unasked(self, line: bytes) -> None:
+        """Send what nobody waits for; a server that does not read so much of it gets no more."""
+        if line and not self._unasked.full():
+            self._unasked.put_nowait(line)
+
     async def _write_unasked(self) -> None:
         while True:
-            await self._write(await self._unasked.get())
-
-    async def _notice_end(self) -> None:
-        """Wait for the process, whose output somebody else may hold open."""
-        if self._transport.process is not None:
-            await asyncio.shield(self._transport.process.ended)
-            await asyncio.sleep(limits.CONNECTION_GRACE_SECONDS)
-            self._note_end()
-
-    def _note_end(self) -> None:
-        if not self._ready.done():
-            raise MemberError(self._ending("before it answered initialize"), more=self._transport.evidence())
-        self._reason = self._ending()
-        self._done.set()
-        self._fail_callers()
-
-    def _fail_to_reach(self, error: Exception) -> None:
-        if self._transport.has_ended:
-            when = "" if self._ready.done() else "before it answered initialize"
-            self._fail(MemberError(self._ending(when), more=self._transport.evidence()))
-        else:
-            name = getattr(error, "name", type(error).__name__)
-            self._fail(MemberError(f"the server could not be reached: {name}", more=str(error)))
-
-    def _fail(self, error: MemberError) -> None:
-        self._reason = error.detail
-        if not self._ready.done():
-            self._ready.set_exception(error)
-
-    def _failure(self) -> MemberError:
-        return MemberError(f"{self._ending()} during the call", more=self._transport.evidence())
-
-    def _fail_callers(self) -> None:
-        for inbox in self._inboxes.values():
-            inbox.put_nowait(None)
-
-    def _conclude(self) -> None:
-        """Say that it is over, to whoever waits for it or relied on it."""
-        self._done.set()
-        if not self._ready.done():
-            self._ready.set_exception(MemberError("the server was not started"))
-        if self._ready.exception() is None and not self._is_stopping:
-            redact = self._transport.redactor.text
-            self.on_gone(redact(self._ending()), redact(self._transport.evidence()))
-        self._fail_callers()
-        self._transport.close_log()
-
-    def _ending(self, when: str = "") -> str:
-        """Return how the server ended."""
-        return self._reason or self._transport.ending(when, is_starting=not self._ready.done())
-
-
-async def _is_told(progress: Progress, told: Progressed) -> bool:
-    """Tell a caller how far its request has come; return whether it listens."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(limits.PROGRESS_SECONDS):
-            await progress(told.progress, told.total, told.message)
-            return True
-    return False
+            await self._transport.write(await self._unasked.get())

@@ -22,13 +22,14 @@ OnStderr = Callable[[bytes], None]
 _MARK = "CONTEXTHALL_MARK"
 LAUNCHER = "context-hall"
 """As what the shell that becomes a server speaks of itself, if it cannot become one."""
-# `$1` is the descriptor of the parent-death pipe, `$$` the server: `exec` keeps the process. The watcher ignores the
-# signals that ask the group to end, so that it can still kill what ignores them; its mark is another one.
-_LAUNCH = f"""parent_pipe=$1; {_MARK}=$2; shift 2
+# `$1` is the descriptor of the parent-death pipe, `$3` that on which the server prints, `$$` the server: `exec` keeps
+# the process. The watcher ignores the signals that ask the group to end, so that it can still kill what ignores them;
+# its mark is another one.
+_LAUNCH = f"""parent_pipe=$1; {_MARK}=$2; output=$3; shift 3
 {{
   trap '' TERM INT HUP; read -r _ <"/dev/fd/$parent_pipe"; kill -s KILL $$; kill -s KILL 0
 }} </dev/null >/dev/null 2>&1 &
-export {_MARK}; exec "$@\""""
+export {_MARK}; exec "$@" >&"$output\""""
 # Standard input is the parent-death pipe. A server that was being started when the hall ended has the mark a moment
 # later, and a marked process may fork before it is killed: hence several rounds. Watchers are killed last: they know
 # of processes in their groups that have dropped the mark.
@@ -110,8 +111,6 @@ class MemberProcess(asyncio.SubprocessProtocol):
         self._waiting_bytes = 0
         self._has_output = asyncio.Event()
         self._output_ended = False
-        self.stderr_closed = asyncio.Event()
-        """Set once it has closed its standard error."""
         self._may_write = asyncio.Event()
         self._may_write.set()
         self._parent_pipe = -1
@@ -126,14 +125,27 @@ class MemberProcess(asyncio.SubprocessProtocol):
         environment: Mapping[str, str],
         reaper: OrphanReaper,
         on_stderr: OnStderr,
+        prints_messages: bool = True,
     ) -> "MemberProcess":
-        """Start a server in `directory`, or raise OSError; its standard error goes to `on_stderr`."""
+        """Start a server in `directory`, or raise OSError; its standard error goes to `on_stderr`.
+
+        So does its standard output unless it prints messages there.
+        """
         reaper.ensure_running()
         far_end, parent_pipe = os.pipe()
         try:
             _, process = await asyncio.get_running_loop().subprocess_exec(
                 lambda: cls(on_stderr),
-                *("/bin/sh", "-c", _LAUNCH, LAUNCHER, str(far_end), reaper.mark, *command),
+                *(
+                    "/bin/sh",
+                    "-c",
+                    _LAUNCH,
+                    LAUNCHER,
+                    str(far_end),
+                    reaper.mark,
+                    "1" if prints_messages else "2",
+                    *command,
+                ),
                 cwd=directory,
                 env={**environment, _MARK: reaper.watchers_mark},
                 pass_fds=(far_end,),
@@ -193,9 +205,7 @@ class MemberProcess(asyncio.SubprocessProtocol):
 
     async def ends_within(self, seconds: float) -> bool:
         """Return whether it ends within that time."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await asyncio.shield(self.ended)
+        await asyncio.wait([self.ended], timeout=seconds)
         return self.ended.done()
 
     def _signal_group(self, number: signal.Signals) -> None:
@@ -243,8 +253,6 @@ class MemberProcess(asyncio.SubprocessProtocol):
         if fd == 1:
             self._output_ended = True
             self._has_output.set()
-        if fd == 2:  # noqa: PLR2004 - standard error
-            self.stderr_closed.set()
 
     def process_exited(self) -> None:
         if self._transport is not None and not self.ended.done():
