@@ -655,7 +655,7 @@ CHOSEN = (
     ),
     Mutant(
         module="faces/mcp/stdio.py",
-        old="if self._role.is_open(begin.call.ticket):",
+        old="if self._role.is_open(call.ticket):",
         new="if True:",
         breaks="a call that waits is begun though it was cancelled",
         tests=("tests/faults/test_load.py::test_over_pipes_a_call_that_waits_is_cancelled_though_all_before_it_go_on",),

@@ -8,15 +8,11 @@ import fcntl
 import os
 import select
 import stat
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from typing import NamedTuple
 
 _CHUNK_BYTES = 64 * 1024
-# Fewer than any system takes in one call.
-_LINES_AT_ONCE = 64
 
 
 class Pipes(NamedTuple):
@@ -89,20 +85,20 @@ class PipeWriter:
         self._on_drained = on_drained
         self._on_gone = on_gone
         self._loop = asyncio.get_running_loop()
-        self._queue: deque[memoryview] = deque()
+        self._lines: list[bytes] = []
+        self._rest = memoryview(b"")
+        """Of the lines that are being written."""
         self._is_open = False
         mode = os.fstat(descriptor).st_mode
         self._is_pipe = stat.S_ISFIFO(mode)
-        is_file = stat.S_ISREG(mode) or os.path.sameopenfile(descriptor, 0)  # or the null device: always ready
         # Where its mode is standard error's too, only as much is written at a time as what is ready surely takes.
-        self._in_pieces = not is_file and (stat.S_ISCHR(mode) or os.path.sameopenfile(descriptor, 2))
-        self._changes_mode = not is_file and not self._in_pieces
+        self._keeps_mode = stat.S_ISCHR(mode) or os.path.sameopenfile(descriptor, 2)
 
     @contextmanager
     def open(self) -> Iterator[None]:
         """While this is entered, lines can be sent, and it is noticed if nobody is left who could read them."""
         self._is_open = True
-        if self._changes_mode:
+        if not self._keeps_mode:
             os.set_blocking(self._descriptor, False)
         if self._is_pipe:  # which can be read from, where it is written to, at its end alone
             self._loop.add_reader(self._descriptor, self._look)
@@ -112,46 +108,41 @@ class PipeWriter:
             self._is_open = False
             self._loop.remove_reader(self._descriptor)
             self._loop.remove_writer(self._descriptor)
-            if self._changes_mode:
+            if not self._keeps_mode:
                 os.set_blocking(self._descriptor, True)
 
     def send(self, line: bytes) -> None:
-        if not self._queue:
+        if not self.unwritten:
             self._loop.call_soon(self._write)
-        self._queue.append(memoryview(line))
+        self._lines.append(line)
         self.unwritten += len(line)
 
     def _write(self) -> None:
         if not self._is_open:  # by now it would wait for the other side
             return
         self._loop.remove_writer(self._descriptor)
-        while self._queue:
+        while self.unwritten:
+            if not self._rest:
+                self._rest, self._lines = memoryview(b"".join(self._lines)), []
             try:
-                self._note_written(self._written())
+                written = self._written()
             except BlockingIOError:
                 self._loop.add_writer(self._descriptor, self._write)
                 return
             except OSError:  # the client is gone
                 self._on_gone()
                 return
+            self._rest = self._rest[written:]
+            self.unwritten -= written
         self._on_drained()
 
     def _written(self) -> int:
         """Write as much as can be now; BlockingIOError if that is nothing."""
-        if not self._in_pieces:
-            return os.writev(self._descriptor, list(islice(self._queue, _LINES_AT_ONCE)))
+        if not self._keeps_mode:
+            return os.write(self._descriptor, self._rest)
         if not _polled(self._descriptor, select.POLLOUT):
             raise BlockingIOError
-        return os.write(self._descriptor, self._queue[0][: select.PIPE_BUF])
-
-    def _note_written(self, written: int) -> None:
-        self.unwritten -= written
-        while written:
-            line = self._queue.popleft()
-            if written < len(line):
-                self._queue.appendleft(line[written:])
-                return
-            written -= len(line)
+        return os.write(self._descriptor, self._rest[: select.PIPE_BUF])
 
     def _look(self) -> None:
         self._loop.remove_reader(self._descriptor)

@@ -27,15 +27,8 @@ _CALL_COST = 1000
 
 
 async def serve(server: HallServer, pipes: Pipes) -> None:
-    """Serve one client until it is gone or a signal comes."""
-    connection = StdioConnection(server, pipes)
-    _end_on_signal(connection)
-    await connection.run()
-
-
-def _end_on_signal(connection: "StdioConnection") -> None:
-    """Let the first SIGTERM or SIGINT end the connection; those after it are ignored until the process ends."""
-    loop = asyncio.get_running_loop()
+    """Serve one client until it is gone, or SIGTERM or SIGINT comes; those after it are ignored."""
+    connection, loop = StdioConnection(server, pipes), asyncio.get_running_loop()
 
     def end(*_: object) -> None:
         for number in _ENDING_SIGNALS:
@@ -45,6 +38,7 @@ def _end_on_signal(connection: "StdioConnection") -> None:
 
     for number in _ENDING_SIGNALS:
         signal.signal(number, end)
+    await connection.run()
 
 
 class StdioConnection:
@@ -57,7 +51,7 @@ class StdioConnection:
         self._lines: deque[bytes | None] = deque()
         """What was read and is not yet looked at."""
         self._waiting: deque[tuple[Begin, int]] = deque()
-        """Calls for which there is no place yet, each with the length of its line."""
+        """Calls that wait for a place, each with what it costs meanwhile."""
         self._waiting_bytes = 0
         self._calls: dict[int, Cancellable] = {}
         self._has_changed = False
@@ -77,8 +71,6 @@ class StdioConnection:
             finally:
                 unsubscribe()
                 self._reader.pause()
-                if self._deadline is not None:
-                    self._deadline.cancel()
                 await self._cancel_calls()
 
     def end(self) -> None:
@@ -97,7 +89,7 @@ class StdioConnection:
         """Go on with what waits, as far as there is room; once the input has ended and nothing waits, it is over."""
         while True:
             if self._waiting and self._has_place():
-                self._begin_waiting()
+                self._begin_next()
             elif self._lines and self._is_taken() and self._waiting_bytes < limits.WAITING_BYTES:
                 self._handle(self._lines.popleft())
             else:
@@ -128,8 +120,6 @@ class StdioConnection:
             match effect:
                 case Send(answer):
                     self._writer.send(answer)
-                case Begin() if self._has_place():
-                    self._begin(effect)
                 case Begin():
                     size = len(line or b"") + _CALL_COST
                     self._waiting.append((effect, size))
@@ -138,15 +128,13 @@ class StdioConnection:
                     if (begun := self._calls.pop(ticket, None)) is not None:
                         begun.cancel()
 
-    def _begin_waiting(self) -> None:
+    def _begin_next(self) -> None:
+        """Begin the call that has waited longest, unless it was cancelled."""
         begin, size = self._waiting.popleft()
         self._waiting_bytes -= size
-        if self._role.is_open(begin.call.ticket):
-            self._begin(begin)
-
-    def _begin(self, begin: Begin) -> None:
         call = begin.call
-        self._calls[call.ticket] = begin.start(partial(self._report, call), partial(self._conclude, call))
+        if self._role.is_open(call.ticket):
+            self._calls[call.ticket] = begin.start(partial(self._report, call), partial(self._conclude, call))
 
     # What goes out:
 
