@@ -98,19 +98,9 @@ def _conclude(plain: PlainCall, on_done: OnDone, value: ToolResult, error: BaseE
 
 
 def _to_result(result: ToolResult) -> Result | RpcError:
-    if result.fault is not None:
-        return _passed_on(result.fault)
-    if result.raw is not None:
-        return result.raw
-    if result.whole is not None:
-        return result.whole
+    if (fault := result.fault) is not None:
+        return RpcError(fault["code"], fault["message"], whole=fault)
+    if (whole := result.raw or result.whole) is not None:
+        return whole
     shown: dict[str, Any] = {"content": result.content, "isError": result.is_error}
     return shown if result.structured is None else {**shown, "structuredContent": result.structured}
-
-
-def _passed_on(fault: JsonObject) -> RpcError:
-    """Return the error of another server, whatever shape it has."""
-    code, message = fault.get("code"), fault.get("message")
-    if isinstance(code, int) and isinstance(message, str):
-        return RpcError(code, message, whole=fault)
-    return RpcError(INTERNAL_ERROR, message if isinstance(message, str) else "Error without a message")
