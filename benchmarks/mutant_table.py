@@ -353,8 +353,8 @@ SURVIVED_ONCE = (
     ),
     Mutant(
         module="guild/servers/process.py",
-        old="parent_pipe=$1; {_MARK}=$2; shift 2",
-        new="parent_pipe=$1; shift 2",
+        old="parent_pipe=$1; {_MARK}=$2; output=$3; shift 3",
+        new="parent_pipe=$1; output=$3; shift 3",
         breaks="a member carries the mark of its watcher",
         tests=_ENVIRONMENT,
     ),

@@ -8,7 +8,6 @@ import pytest
 
 from contexthall.core.errors import MemberError
 from contexthall.protocol.client import (
-    Answered,
     ClientEffect,
     ClientRole,
     ClientState,
@@ -17,7 +16,14 @@ from contexthall.protocol.client import (
     ToolPages,
     ToolsChanged,
 )
-from contexthall.protocol.messages import error_line, notification_line, read_unparsed, request_line, result_line
+from contexthall.protocol.messages import (
+    Response,
+    error_line,
+    notification_line,
+    read_unparsed,
+    request_line,
+    result_line,
+)
 from contexthall.protocol.peer import Progressed, Send
 
 INFO = {"name": "context-hall", "version": "1"}
@@ -123,8 +129,8 @@ def test_an_answer_counts_once_and_only_to_a_question() -> None:
     assert heard(role, result_line(99, {})) == []
     assert heard(role, result_line(str(request_id), {})) == []
     (answered,) = heard(role, result_line(request_id, {"a": 1}))
-    assert isinstance(answered, Answered)
-    assert (answered.response.id, answered.response.result) == (request_id, b'{"a":1}')
+    assert isinstance(answered, Response)
+    assert (answered.id, answered.result) == (request_id, b'{"a":1}')
     assert heard(role, result_line(request_id, {"a": 2})) == []
 
 
@@ -142,9 +148,9 @@ def test_an_answer_that_wants_input_is_an_error_that_says_so() -> None:
     role, _ = discovered({})
     request_id, _ = role.ask("tools/call", {"name": "x"})
     (answered,) = heard(role, result_line(request_id, {"resultType": "input_required", "inputRequests": {}}))
-    assert isinstance(answered, Answered)
-    assert answered.response.error is not None
-    assert '"input_required", which the hall cannot pass on' in answered.response.error["message"]
+    assert isinstance(answered, Response)
+    assert answered.error is not None
+    assert '"input_required", which the hall cannot pass on' in answered.error["message"]
 
 
 def test_pages_are_followed_to_the_last() -> None:

@@ -70,9 +70,9 @@ def test_what_is_no_message_gets_the_error_that_json_rpc_asks_for(
 ) -> None:
     with pytest.raises(MalformedMessageError) as caught:
         read(line)
-    assert (caught.value.to_json()["code"], caught.value.request_id) == (code, identifier)
-    answer = json.loads(error_line(caught.value.request_id, caught.value.to_json()))
-    assert (answer["id"], answer["error"]) == (identifier, caught.value.to_json())
+    assert (caught.value.error["code"], caught.value.request_id) == (code, identifier)
+    answer = json.loads(error_line(caught.value.request_id, caught.value.error))
+    assert (answer["id"], answer["error"]) == (identifier, caught.value.error)
 
 
 def test_a_batch_is_told_that_it_is_not_supported() -> None:

@@ -12,7 +12,6 @@ from contexthall.protocol.messages import Response, RpcError, notification_line,
 from contexthall.protocol.peer import Send
 from contexthall.protocol.server import (
     BOTH,
-    Begin,
     Call,
     Cancellable,
     Effect,
@@ -81,29 +80,29 @@ def test_a_method_of_one_era_is_not_found_in_the_other() -> None:
 def test_what_takes_its_time_is_an_effect_and_its_result_is_brought_back() -> None:
     role = initialized(WAIT)
     (effect,) = told(role, request("toy/wait", {}, 7))
-    assert isinstance(effect, Begin)
-    assert role.open_tickets == (effect.call.ticket,)
-    assert json.loads(role.finish(effect.call, {"a": 1})) == {"jsonrpc": "2.0", "id": 7, "result": {"a": 1}}
-    assert role.finish(effect.call, {"a": 1}) == b""
+    assert isinstance(effect, Call)
+    assert role.open_tickets == (effect.ticket,)
+    assert json.loads(role.finish(effect, {"a": 1})) == {"jsonrpc": "2.0", "id": 7, "result": {"a": 1}}
+    assert role.finish(effect, {"a": 1}) == b""
     assert not role.open_tickets
 
 
 def test_a_result_that_cannot_be_spelt_leaves_its_request_open_for_an_error() -> None:
     role = initialized(WAIT)
     (effect,) = told(role, request("toy/wait", {}, 7))
-    assert isinstance(effect, Begin)
+    assert isinstance(effect, Call)
     with pytest.raises(TypeError):
-        role.finish(effect.call, {"odd": object()})
-    assert json.loads(role.finish(effect.call, RpcError(-1, "odd")))["error"] == {"code": -1, "message": "odd"}
+        role.finish(effect, {"odd": object()})
+    assert json.loads(role.finish(effect, RpcError(-1, "odd")))["error"] == {"code": -1, "message": "odd"}
 
 
 def test_what_is_cancelled_is_stopped_and_never_answered() -> None:
     role = initialized(WAIT)
     (effect,) = told(role, request("toy/wait", {}, 7))
-    assert isinstance(effect, Begin)
+    assert isinstance(effect, Call)
     cancelled = notification_line("notifications/cancelled", {"requestId": 7}).rstrip()
-    assert told(role, cancelled) == [Stop(effect.call.ticket)]
-    assert role.finish(effect.call, RpcError(-1, "late")) == b""
+    assert told(role, cancelled) == [Stop(effect.ticket)]
+    assert role.finish(effect, RpcError(-1, "late")) == b""
     assert told(role, cancelled) == []
 
 
@@ -151,8 +150,8 @@ def test_an_answer_to_a_question_never_asked_is_ignored() -> None:
 def test_a_result_in_bytes_gets_its_stamp_and_keeps_every_other_byte() -> None:
     role = role_of(Method(name="toy/raw", eras=BOTH, start=_wait))
     (effect,) = told(role, request("toy/raw", {"_meta": ENVELOPE}))
-    assert isinstance(effect, Begin)
-    line = role.finish(effect.call, b'{"a": [1e999, 1.0],"_meta": {"x":1},"resultType":"odd"}')
+    assert isinstance(effect, Call)
+    line = role.finish(effect, b'{"a": [1e999, 1.0],"_meta": {"x":1},"resultType":"odd"}')
     assert b'"a":[1e999, 1.0]' in line
     result = json.loads(line)["result"]
     assert (result["resultType"], result["_meta"]["x"]) == ("complete", 1)

@@ -57,17 +57,11 @@ class Refused(NamedTuple):
     reason: str
 
 
-class Answered(NamedTuple):
-    """A request of ours has its answer."""
-
-    response: Response
-
-
 class ToolsChanged(NamedTuple):
     """The server says that its tools have changed."""
 
 
-ClientEffect: TypeAlias = Send | Ready | Refused | Answered | Progressed | ToolsChanged
+ClientEffect: TypeAlias = Send | Ready | Refused | Response | Progressed | ToolsChanged
 
 
 class ClientRole(Peer):
@@ -107,12 +101,12 @@ class ClientRole(Peer):
                 if request_id == self._opening:
                     yield from self._go_on(message)
                 elif request_id != self._listening:
-                    yield Answered(self._checked(message))
+                    yield self._checked(message)
 
     def _answer(self, request: Request) -> bytes:
         if request.method == "ping":
             return result_line(request.id, {})
-        return error_line(request.id, RpcError(METHOD_NOT_FOUND, "Method not found", request.method).to_json())
+        return error_line(request.id, RpcError(METHOD_NOT_FOUND, "Method not found", request.method).error)
 
     def _checked(self, response: Response) -> Response:
         """Return an answer, but for one that wants more of its client than the hall can give."""

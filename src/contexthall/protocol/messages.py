@@ -64,11 +64,7 @@ class RpcError(Exception):
     def __init__(self, code: int, message: str, data: object = None, *, whole: JsonObject | None = None) -> None:
         super().__init__(message)
         self.code = code
-        shown = {"code": code, "message": message, **({} if data is None else {"data": data})}
-        self._shown = shown if whole is None else whole
-
-    def to_json(self) -> JsonObject:
-        return self._shown
+        self.error = whole or {"code": code, "message": message, **({} if data is None else {"data": data})}
 
 
 class MalformedMessageError(RpcError):

@@ -71,7 +71,7 @@ class Peer:
         if (request := self._theirs.get(ticket)) is None:
             return b""
         if isinstance(result, RpcError):
-            line = messages.error_line(request.id, result.to_json())
+            line = messages.error_line(request.id, result.error)
         else:
             line = messages.result_line(request.id, result)
         del self._theirs[ticket]  # not before: a request whose answer cannot be spelt is still open

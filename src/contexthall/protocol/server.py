@@ -54,6 +54,11 @@ class Call(NamedTuple):
         info = self.params.get("clientInfo") or self.params.get("_meta", {}).get(current.CLIENT_KEY) or {}
         return str(info.get("name", ""))
 
+    def start(self, report: "Report", on_done: "OnDone") -> "Cancellable":
+        """Begin it, if its method has a starter; the outcome is for `finish`."""
+        assert self.method.start is not None
+        return self.method.start(self, report, on_done)
+
 
 class Cancellable(Protocol):
     """A call under way."""
@@ -83,23 +88,14 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the current era's hints about caching stand on its result."""
 
 
-class Begin(NamedTuple):
-    """A call whose method has a starter; its outcome is for `finish`."""
-
-    call: Call
-
-    def start(self, report: Report, on_done: OnDone) -> Cancellable:
-        assert self.call.method.start is not None
-        return self.call.method.start(self.call, report, on_done)
-
-
 class Stop(NamedTuple):
     """What runs under a ticket was cancelled, and is not answered."""
 
     ticket: int
 
 
-Effect: TypeAlias = Send | Begin | Stop
+Effect: TypeAlias = Send | Call | Stop
+"""A call is to be started."""
 
 
 class ServerRole(Peer):
@@ -173,7 +169,7 @@ class ServerRole(Peer):
         try:
             call = Call(ticket, request, self._method(request), self)
             if call.method.handle is None:
-                yield Begin(call)
+                yield call
                 return
             result = call.method.handle(call)
             yield result if isinstance(result, Send) else Send(self.finish(call, result))

@@ -85,7 +85,7 @@ def json_rpc_lines(data: bytes) -> None:
         try:
             message = messages.read(line)
         except messages.MalformedMessageError as error:
-            answer = json.loads(messages.error_line(error.request_id, error.to_json()))
+            answer = json.loads(messages.error_line(error.request_id, error.error))
             assert answer["error"]["code"] in {messages.PARSE_ERROR, messages.INVALID_REQUEST}
         else:
             spelt = _spelt(message)

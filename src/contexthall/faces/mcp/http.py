@@ -20,7 +20,7 @@ from contexthall.protocol import messages
 from contexthall.protocol.current import has_envelope
 from contexthall.protocol.messages import Message, Request, Result, RpcError
 from contexthall.protocol.peer import Send as SendLine
-from contexthall.protocol.server import Begin, Era, Stop
+from contexthall.protocol.server import Call, Era, Stop
 
 _METHODS = [(b"allow", b"DELETE, GET, POST")]
 _NO_SESSION = "Missing session ID"
@@ -59,7 +59,7 @@ class HttpEndpoint:
             await self._answer(exchange)
         except RpcError as error:
             status = error.status if isinstance(error, RefusedMessageError) else 400
-            line = messages.error_line(exchange.request_id, error.to_json())
+            line = messages.error_line(exchange.request_id, error.error)
             await exchange.conclude(line, status, _METHODS if status == 405 else ())  # noqa: PLR2004 - of HTTP
         except ClientDisconnect:
             pass
@@ -107,7 +107,7 @@ class HttpEndpoint:
             match effect:
                 case Stop(ticket) if ticket in client.calls:
                     client.calls[ticket].cancel()
-                case Begin():
+                case Call():
                     await client.run(effect, exchange)
                 case SendLine(line) if client.role.is_listening:
                     await self._subscribe(exchange, client, line)
@@ -171,9 +171,8 @@ class _HttpClient:
         """Return the status of an answer, by the code of its error; 0 for none."""
         return rules.STATUSES.get(code, 200) if self.role.era is Era.CURRENT else 200
 
-    async def run(self, begin: Begin, exchange: Exchange) -> None:
+    async def run(self, call: Call, exchange: Exchange) -> None:
         """Run a call and answer it, unless its client hangs up; one that is cancelled is answered too."""
-        call = begin.call
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             if line := self.role.report(call.ticket, progress, total, message):
@@ -184,14 +183,14 @@ class _HttpClient:
                 outcome.set_result(result)
 
         outcome = self.calls[call.ticket] = asyncio.get_running_loop().create_future()
-        begun = begin.start(report, conclude)
+        begun = call.start(report, conclude)
         try:
             is_done = await exchange.wait(outcome)
         finally:
             begun.cancel()
             del self.calls[call.ticket]
         result = outcome.result() if is_done and not outcome.cancelled() else _CANCELLED
-        line = self.role.finish(call, result) or messages.error_line(call.request.id, _CANCELLED.to_json())
+        line = self.role.finish(call, result) or messages.error_line(call.request.id, _CANCELLED.error)
         await exchange.conclude(line, self.status(result.code if isinstance(result, RpcError) else 0))
 
     async def listen(self, exchange: Exchange, first: bytes = b"") -> None:

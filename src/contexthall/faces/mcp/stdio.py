@@ -19,7 +19,7 @@ from contexthall.faces.mcp.pipes import PipeReader, Pipes, PipeWriter
 from contexthall.faces.mcp.server import HallServer
 from contexthall.protocol.messages import MalformedMessageError, Result, RpcError, error_line, read
 from contexthall.protocol.peer import Send
-from contexthall.protocol.server import Begin, Call, Cancellable, Stop
+from contexthall.protocol.server import Call, Cancellable, Stop
 
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # What a call that waits costs beside the bytes of its line.
@@ -50,7 +50,7 @@ class StdioConnection:
         self._splitter = LineSplitter()
         self._lines: deque[bytes | None] = deque()
         """What was read and is not yet looked at."""
-        self._waiting: deque[tuple[Begin, int]] = deque()
+        self._waiting: deque[tuple[Call, int]] = deque()
         """Calls that wait for a place, each with what it costs meanwhile."""
         self._waiting_bytes = 0
         self._calls: dict[int, Cancellable] = {}
@@ -114,13 +114,13 @@ class StdioConnection:
         try:
             message = read(line)
         except MalformedMessageError as error:
-            self._writer.send(error_line(error.request_id, error.to_json()))
+            self._writer.send(error_line(error.request_id, error.error))
             return
         for effect in self._role.receive(message):
             match effect:
                 case Send(answer):
                     self._writer.send(answer)
-                case Begin():
+                case Call():
                     size = len(line or b"") + _CALL_COST
                     self._waiting.append((effect, size))
                     self._waiting_bytes += size
@@ -130,11 +130,10 @@ class StdioConnection:
 
     def _begin_next(self) -> None:
         """Begin the call that has waited longest, unless it was cancelled."""
-        begin, size = self._waiting.popleft()
+        call, size = self._waiting.popleft()
         self._waiting_bytes -= size
-        call = begin.call
         if self._role.is_open(call.ticket):
-            self._calls[call.ticket] = begin.start(partial(self._report, call), partial(self._conclude, call))
+            self._calls[call.ticket] = call.start(partial(self._report, call), partial(self._conclude, call))
 
     # What goes out:
 

@@ -72,7 +72,7 @@ class McpEndpoints:
         try:
             endpoint = self._endpoint(name)
         except UsageError as error:
-            line = error_line(None, RpcError(INVALID_REQUEST, error.detail).to_json())
+            line = error_line(None, RpcError(INVALID_REQUEST, error.detail).error)
             await Exchange(scope, receive, send).conclude(line, 404)
         else:
             await endpoint(scope, receive, send)

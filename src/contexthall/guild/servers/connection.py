@@ -7,7 +7,7 @@ era, is the protocol's to know; here are its clock, its waiting callers, and the
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject, Progress, no_progress
@@ -19,7 +19,7 @@ from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import OrphanReaper
 from contexthall.guild.servers.redaction import Redactor
 from contexthall.guild.servers.transport import Transport, Unanswered
-from contexthall.protocol.client import Answered, ClientRole, Ready, Refused, ToolPages, ToolsChanged, parsed_result
+from contexthall.protocol.client import ClientRole, Ready, Refused, ToolPages, ToolsChanged, parsed_result
 from contexthall.protocol.messages import Message, Response
 from contexthall.protocol.peer import Progressed, Send
 from contexthall.system.keyring import SecretReader
@@ -225,9 +225,7 @@ class Connection:
                     self._ready.set_result(None)
                 case Refused(reason):
                     self._end(message.failure if isinstance(message, Unanswered) else MemberError(reason))
-                case Answered(response):
-                    self._tell(cast("int", response.id), response)
-                case Progressed(request_id):
+                case Response(int(request_id)) | Progressed(request_id):
                     self._tell(request_id, effect)
                 case ToolsChanged():
                     self.on_tools_changed()

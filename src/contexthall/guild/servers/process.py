@@ -132,20 +132,12 @@ class MemberProcess(asyncio.SubprocessProtocol):
         So does its standard output unless it prints messages there.
         """
         reaper.ensure_running()
+        output = "1" if prints_messages else "2"
         far_end, parent_pipe = os.pipe()
         try:
             _, process = await asyncio.get_running_loop().subprocess_exec(
                 lambda: cls(on_stderr),
-                *(
-                    "/bin/sh",
-                    "-c",
-                    _LAUNCH,
-                    LAUNCHER,
-                    str(far_end),
-                    reaper.mark,
-                    "1" if prints_messages else "2",
-                    *command,
-                ),
+                *("/bin/sh", "-c", _LAUNCH, LAUNCHER, str(far_end), reaper.mark, output, *command),
                 cwd=directory,
                 env={**environment, _MARK: reaper.watchers_mark},
                 pass_fds=(far_end,),
