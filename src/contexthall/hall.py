@@ -501,6 +501,7 @@ class Hall:
         return build(cache, force=force)
 
     def _build_in_store(self, build: "Callable[[str], Built]", url: str, *, force: bool) -> "Built":
+        self.caches.stores.check_target(url, force=force)
         with self.caches.stores.working_directory() as folder:
             built = build(os.path.join(folder.path, "cache"))
             with folder.enter("cache") as cache:

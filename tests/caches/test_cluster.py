@@ -639,12 +639,14 @@ def test_a_cluster_without_the_hall_says_what_to_install(tmp_path: Path) -> None
         process.kill()
 
 
-def test_a_scheduler_is_spoken_to_over_tls_with_the_certificates_that_dask_is_told(tmp_path: Path) -> None:
+def certificates(folder: Path) -> dict[str, str]:
+    """Make an authority, and what Dask has to be told so that all sides have a certificate of it."""
     made, names = Security.temporary(), {}
+    folder.mkdir()
     for name in ("tls_ca_file", "tls_client_cert", "tls_client_key"):
-        names[name] = str(tmp_path / name)
+        names[name] = str(folder / name)
         Path(names[name]).write_text(getattr(made, name))
-    settings = {
+    return {
         f"distributed.comm.tls.{key}": names[name]
         for key, name in [
             ("ca-file", "tls_ca_file"),
@@ -652,6 +654,10 @@ def test_a_scheduler_is_spoken_to_over_tls_with_the_certificates_that_dask_is_to
             *((f"{role}.key", "tls_client_key") for role in ("client", "scheduler", "worker")),
         ]
     }
+
+
+def test_a_scheduler_is_spoken_to_over_tls_with_the_certificates_that_dask_is_told(tmp_path: Path) -> None:
+    settings, others = certificates(tmp_path / "ours"), certificates(tmp_path / "theirs")
     program = (
         "import asyncio, sys, dask; from distributed import Scheduler, Worker\n"
         "async def main():\n"
@@ -671,6 +677,14 @@ def test_a_scheduler_is_spoken_to_over_tls_with_the_certificates_that_dask_is_to
         cluster = Cluster(url)
         assert cluster.run([lambda _: "done"], lambda _: None) == ["done"]
         cluster.close()
+        with dask.config.set(others), pytest.raises(DiskError, match="no scheduler answers") as caught:
+            Cluster(url)
+        assert "certificates" in caught.value.hint
+        for name, what in ((str(tmp_path / "nowhere"), "No such file"), (__file__, "certificate")):
+            with dask.config.set({"distributed.comm.tls.ca-file": name}), pytest.raises(UsageError) as refused:
+                Cluster(url)
+            assert what.lower() in str(refused.value).lower()
+            assert "distributed.comm.tls" in refused.value.hint
         process.kill()
 
 

@@ -313,6 +313,36 @@ def test_force_mends_a_pack_that_is_damaged(tmp_path: Path, cache: Path) -> None
     assert hall.caches.verify(CacheRef(url)) == ()
 
 
+def test_a_forced_push_sends_the_shards_that_changed_and_all_if_none_did(tmp_path: Path) -> None:
+    write_sources(tmp_path / "sources", PAGES)
+    cache, url, packs = build(tmp_path, "four", 4), f"file://{tmp_path}/store", tmp_path / "store" / "packs"
+    hall = open_hall(tmp_path)
+    hall.push_cache(str(cache), url)
+    before = {*packs.iterdir()}
+    write_sources(tmp_path / "sources", {"new.md": "# Novelty\nnever seen\n"})
+    refresh(cache)
+
+    def pushed() -> int:
+        return hall.push_cache(str(cache), url, force=True).bytes - (tmp_path / "store" / ROOT).stat().st_size
+
+    sent = pushed()
+    (made,) = {*packs.iterdir()} - before
+    assert sent == made.stat().st_size
+    (tmp_path / "store" / ROOT).write_text("{")
+    everything = pushed()
+    assert everything > sent
+    assert pushed() == everything
+    assert hall.caches.verify(CacheRef(url)) == ()
+
+
+def test_a_build_into_a_store_is_refused_before_it_begins(tmp_path: Path, cache: Path) -> None:
+    hall, url, other = open_hall(tmp_path), f"file://{tmp_path}/store", f"file://{tmp_path}/sources"
+    hall.push_cache(str(cache), url)
+    for force, place, reason in ((False, url, "a cache is there already"), (True, other, "not the folder of a store")):
+        with pytest.raises(UsageError, match=reason):
+            hall.build_cache(str(tmp_path / "not there"), place, force=force)
+
+
 def test_who_has_opened_a_cache_goes_on_when_it_is_replaced_and_a_hall_notices(
     tmp_path: Path, shop: Shop, cache: Path
 ) -> None:

@@ -31,6 +31,7 @@ from contexthall.system.processes import ParallelTask, Report
 if TYPE_CHECKING:
     from distributed import Actor, Client, Future
 
+_CERTIFICATES = "Dask's own configuration names them: distributed.comm.tls, ca-file and client's cert and key"
 _ALONE = threading.Lock()
 """A worker may have several threads, but does one task at a time, as a process does."""
 
@@ -96,16 +97,17 @@ class Cluster:
             raise _missing() from None
         _quieten()
         # A client that cannot connect leaves a thread behind, so what can be seen beforehand is.
-        if self.url.startswith("tls:") and Security().get_connection_args("client").get("ssl_context") is None:
-            hint = "Dask's own configuration names them: distributed.comm.tls, ca-file and client's cert and key"
-            raise UsageError(f"{self.url} needs certificates", hint=hint)
+        if self.url.startswith("tls:"):
+            _check_certificates(self.url, Security().get_connection_args)
         seconds, (host, _, port) = limits.CLUSTER_CONNECT_SECONDS, self.url.partition("://")[2].rpartition(":")
+        listens = False
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=seconds).close()
+            listens = True
             client = Client(self.url, timeout=seconds, set_as_default=False, direct_to_workers=True)
             address = client.sync(client.scheduler.identity, callback_timeout=seconds)["address"]
         except (OSError, TimeoutError, ValueError, RuntimeError):
-            raise self.gone() from None
+            raise self._unheard() if listens else self.gone() from None
         try:
             parse_scheduler(address)  # one that listens everywhere is open too, by whatever name it is spoken to
         except UsageError:
@@ -117,6 +119,14 @@ class Cluster:
         """Return the error of a scheduler that does not answer."""
         hint = "is it running? `context cluster up` starts one on this machine"
         return DiskError(f"no scheduler answers at {self.url}", hint=hint)
+
+    def _unheard(self) -> DiskError:
+        """Return the error of something that listens, and is no scheduler, or none that trusts us and is trusted."""
+        gone = self.gone()
+        if self.url.startswith("tls:"):
+            hint = f"something listens there: are its certificates and yours of one authority? {_CERTIFICATES}"
+            return DiskError(gone.detail, hint=hint)
+        return gone
 
     def without_workers(self) -> DiskError:
         """Return the error of a scheduler that has nobody to do anything."""
@@ -172,6 +182,16 @@ class _Outcomes:
             raise
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever went wrong on a worker
             return _fault(error, self._cluster)
+
+
+def _check_certificates(url: str, connection_args: Callable[[str], dict[str, Any]]) -> None:
+    """Refuse to speak over TLS without certificates, or with some that cannot be read."""
+    try:
+        context = connection_args("client").get("ssl_context")
+    except (OSError, ValueError) as error:  # one of TLS is an OSError too
+        raise UsageError(f"the certificates for {url} cannot be read: {error}", hint=_CERTIFICATES) from None
+    if context is None:
+        raise UsageError(f"{url} needs certificates", hint=_CERTIFICATES)
 
 
 def _fault(error: BaseException, cluster: Cluster) -> HallError:

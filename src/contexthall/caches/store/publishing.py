@@ -29,7 +29,7 @@ from contexthall.caches.store.ranges import read_root
 from contexthall.caches.store.root import PACKS, ROOT, PackedFile, Root, StoredPart
 from contexthall.caches.store.stored_index import CHECKSUM_BYTES, IndexHead, document_in, expanded
 from contexthall.core import limits
-from contexthall.core.errors import CacheInvalidError, DiskError, PathMissingError, UsageError
+from contexthall.core.errors import CacheInvalidError, CacheMissingError, DiskError, PathMissingError, UsageError
 from contexthall.system.disk import Directory, Disk, File
 from contexthall.system.objects import ObjectRange, Objects
 
@@ -42,7 +42,7 @@ class Published(NamedTuple):
     cache_version: str
     document_count: int
     bytes: int
-    """So many were sent or received: what a store has already is not sent again, unless by force."""
+    """So many were sent or received: what a store has already is not sent again, unless to mend it."""
 
 
 class _PackedPart(NamedTuple):
@@ -57,9 +57,8 @@ def push(disk: Disk, cache: Directory, objects: Objects, work: str, *, force: bo
     """Put a cache into a store; one that is there is replaced only by `force`."""
     manifest = read_part(cache, MANIFEST)
     listing = _listing(cache, manifest)
-    if not force and objects.size(ROOT) is not None:
-        raise UsageError(f"a cache is there already: {objects.url}", hint="replace it with --force")
-    done = 0
+    check_free(objects, force=force)
+    done, mends = 0, force and _is_there(objects, cache, manifest)
 
     def on_page() -> None:
         nonlocal done
@@ -69,7 +68,7 @@ def push(disk: Disk, cache: Directory, objects: Objects, work: str, *, force: bo
     sent, parts, sums = 0, list[StoredPart](), list[dict[str, int]]()
     with working_directory(disk, work) as folder:
         for each in packed(folder, cache, manifest, on_page):
-            sent += _send(objects, each, force=force)
+            sent += _send(objects, each, mends=mends)
             parts.append(each.part)
             sums.append(each.sums)
     root = _root(manifest, listing, parts, sums)
@@ -78,6 +77,23 @@ def push(disk: Disk, cache: Directory, objects: Objects, work: str, *, force: bo
     elif not objects.create(ROOT, root.to_bytes()):
         raise UsageError(f"somebody put a cache there meanwhile: {objects.url}", hint="replace it with --force")
     return Published(root.cache_version, root.document_count, sent + len(root.to_bytes()))
+
+
+def check_free(objects: Objects, *, force: bool) -> None:
+    """Refuse a place where a cache is, unless it is to be replaced."""
+    if not force and objects.size(ROOT) is not None:
+        raise UsageError(f"a cache is there already: {objects.url}", hint="replace it with --force")
+
+
+def _is_there(objects: Objects, cache: Directory, manifest: bytes) -> bool:
+    """Return whether this very cache is there, or one that cannot be read: who puts it there again wants it mended."""
+    try:
+        there = [part.key for part in read_root(objects).parts]
+    except CacheMissingError:
+        return False
+    except CacheInvalidError:
+        return True
+    return there == [hashlib.sha256(part.manifest).hexdigest() for part in parts_of(cache, manifest)]
 
 
 def check_folder(disk: Disk, path: str) -> None:
@@ -220,10 +236,10 @@ def _fetch(objects: Objects, part: StoredPart, folder: Directory) -> int:
     return part.size
 
 
-def _send(objects: Objects, each: _PackedPart, *, force: bool) -> int:
+def _send(objects: Objects, each: _PackedPart, *, mends: bool) -> int:
     """Put a pack into a store that does not have it, or may have it damaged; return how many bytes that took."""
     part, file = each.part, each.file
-    if not force and objects.size(part.object) == part.size:
+    if not mends and objects.size(part.object) == part.size:
         return 0
     size = limits.STORE_PIECE_BYTES
     objects.put(part.object, (file.read_at(at, size) for at in range(0, part.size, size)))

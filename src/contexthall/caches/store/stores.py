@@ -4,7 +4,7 @@ import os.path
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from contexthall.caches.model.inspection import Inspection
@@ -120,12 +120,19 @@ class Stores:
         except CacheInvalidError as error:
             return (error.detail,)
 
+    def check_target(self, url: str, *, force: bool) -> None:
+        """Refuse to put a cache where one is, unless by `force`, or into a folder that holds something else."""
+        from contexthall.caches.store import publishing  # noqa: PLC0415
+
+        self._check_folder(url)
+        with suppress(PathMissingError):  # a folder that is made when something is put there
+            publishing.check_free(self._connect(url, self._environment), force=force)
+
     def push(self, cache: Directory, url: str, *, force: bool, progress: "Progress") -> "Published":
         """Put a cache of this machine at a URL."""
         from contexthall.caches.store import publishing  # noqa: PLC0415
 
-        if (path := file_path(url)) is not None:
-            publishing.check_folder(self._disk, path)
+        self._check_folder(url)
         objects = self._connect(url, self._environment, make=True)
         return publishing.push(self._disk, cache, objects, self._work, force=force, progress=progress)
 
@@ -134,6 +141,12 @@ class Stores:
         from contexthall.caches.store import publishing  # noqa: PLC0415
 
         return publishing.pull(self._disk, self._objects(url), target, force=force, progress=progress)
+
+    def _check_folder(self, url: str) -> None:
+        from contexthall.caches.store import publishing  # noqa: PLC0415
+
+        if (path := file_path(url)) is not None:
+            publishing.check_folder(self._disk, path)
 
     def traffic(self) -> tuple[int, int]:
         """Return how many requests were made for answers, and how many bytes came."""

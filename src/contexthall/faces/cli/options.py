@@ -94,7 +94,7 @@ _GUILD_PIN = click.option(
     shell_complete=completed_by("members"),
 )
 
-CLUSTER = click.option("--cluster", metavar="URL", help="A Dask scheduler, whose workers do it: tcp://HOST:8786.")
+CLUSTER = click.option("--cluster", metavar="URL", help="A Dask scheduler, whose workers do it: tls://HOST:8786.")
 PROFILE = click.option("--profile", metavar="NAME", help="Offer only what a profile of your settings has.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
