@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from tests.caches.making import CREATED_AT, library_of, write_sources
 from tests.caches.test_refreshing import bytes_of, later
 from tests.faults.scale import scaled
 
-from contexthall.caches.build.builder import CacheBuilder, Refreshed
+from contexthall.caches.build.builder import CacheBuilder, Refreshed, borders, halves
+from contexthall.caches.build.sources import SourceFile
 from contexthall.caches.library import CacheRef
-from contexthall.caches.model.shards import shard_of
+from contexthall.caches.model.shards import by_shard, shard_of
 from contexthall.caches.query.opening import index_doubts, open_cache
 from contexthall.caches.query.question import Question, ReplyFormat
 from contexthall.caches.query.scorers import SCORERS, SECTIONS
@@ -149,8 +151,43 @@ def test_a_large_build_in_two_processes_is_that_of_one(tmp_path: Path, shards: i
     write_sources(tmp_path / "sources", {**PAGES, **texts})
     cache, whole = build(tmp_path, "sharded", shards), build(tmp_path, "one", 1)
     assert all_answers(cache) == all_answers(whole)
-    assert len(list(cache.glob("*/segment-*.bin"))) <= shards + 1
+    assert len(list(cache.glob("*/segment-*.bin"))) == shards
     assert verified(cache) == ()
+
+
+def test_a_build_writes_the_same_bytes_whatever_the_number_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_sources(tmp_path / "sources", PAGES | {f"p{n}.md": f"Page {n}\n" for n in range(40)})
+    monkeypatch.setattr("contexthall.caches.build.builder._WORTH_SHARING", 2)
+    built = []
+    for processes in (1, 2, 5, 8):
+        monkeypatch.setattr("contexthall.caches.build.builder.most_workers", lambda most=processes: most)
+        built.append(bytes_of(build(tmp_path, f"by{processes}", 5)))
+    assert built == [built[0]] * 4
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cut"), [([1] * 6, 3), ([0] * 6, 3), ([90, 1, 1, 1, 1, 1], 1), ([1, 1, 1, 1, 1, 90], 5), ([0, 0], 1)]
+)
+def test_a_build_is_cut_where_half_of_the_bytes_are(
+    sizes: list[int], cut: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [SourceFile(f"{n}.md", f"{n}.md", f"/{n}.md", size=size) for n, size in enumerate(sizes)]
+    monkeypatch.setattr("contexthall.caches.build.builder._WORTH_SHARING", 2)
+    assert halves(sources) == [0, cut, len(sizes)]
+    assert halves(sources[:1]) == [0, 1]
+
+
+def test_shards_are_shared_whole_among_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contexthall.caches.build.builder._WORTH_SHARING", 2)
+    found = [SourceFile(f"{n}.md", f"{n}.md", f"/{n}.md") for n in range(50)]
+    sources = [source for some in by_shard(found, 7) for source in some]
+    for processes in (1, 2, 3, 7, 20):
+        edges = borders(sources, 7, processes)
+        assert (edges[0], edges[-1], len(edges)) == (0, 50, min(7, processes) + 1)
+        shards = [{shard_of(each.id, 7) for each in sources[start:end]} for start, end in pairwise(edges)]
+        assert sum(map(len, shards)) == 7
 
 
 def test_a_refresh_makes_only_what_changed(tmp_path: Path, sharded: Path) -> None:

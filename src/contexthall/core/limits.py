@@ -127,6 +127,8 @@ SEGMENT_WORDS: Final = 500_000
 """Different ones, but for those of the last page: each is kept while a segment is counted."""
 SHARDS: Final = 64
 """Of a cache: each that is asked keeps at least one file open, and is looked into for every word."""
+BUILD_PROCESSES: Final = 8
+"""For the shards of a cache, where there are so many cores: each keeps a segment in memory."""
 KEPT_LISTED_DOCUMENTS: Final = 10_000
 """What an index says of documents, for the next query."""
 KEPT_DOCUMENTS_BYTES: Final = 32 << 20

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
+from contexthall.core import limits
 from contexthall.core.errors import DiskError, HallError, InternalError
 
 Report: TypeAlias = Callable[[int], None]
@@ -23,6 +24,12 @@ ParallelTask: TypeAlias = Callable[[Report], Any]
 
 _LENGTH = struct.Struct("<Q")
 _T = TypeVar("_T")
+
+
+def most_workers() -> int:
+    """Return how many processes one command shares its work among: one a core that it may use, and two at least."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(max(2, cores), limits.BUILD_PROCESSES)
 
 
 def run_parallel(tasks: Sequence[ParallelTask], report: Report) -> list[Any]:

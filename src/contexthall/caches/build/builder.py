@@ -8,9 +8,10 @@ import hashlib
 import os
 import time
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import accumulate, combinations, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -46,13 +47,14 @@ from contexthall.caches.model.format import (
     index_json,
     manifest_json,
 )
+from contexthall.caches.model.shards import by_shard
 from contexthall.caches.model.source_record import SourceRecord
 from contexthall.caches.query.cache_files import read_part
 from contexthall.caches.query.scorers import SCORERS, CacheFormat, SectionFormat
 from contexthall.core.errors import UsageError
 from contexthall.system import kernel
 from contexthall.system.disk import TEMPORARY_PREFIX, Directory, Disk
-from contexthall.system.processes import Report, run_parallel
+from contexthall.system.processes import Report, most_workers, run_parallel
 
 if TYPE_CHECKING:
     from contexthall.caches.build.embedding import SectionEmbedder
@@ -196,7 +198,7 @@ class CacheBuilder(NamedTuple):
                 encodings=filled.encodings,
                 warnings=order.packages.warnings if order.packages else (),
             )
-        shares = _in_shares(partial(compile_share, task, task.scorer), order.files, progress)
+        shares = _in_parallel(partial(compile_share, task, task.scorer), order.files, halves(order.files), progress)
         listed, manifest = _write_manifest(task, cache, order.files, shares, self.created_at)
         _write_postings(cache, manifest, listed, shares, task.staging)
         return Built(len(listed), cache_version(listed, task.scorer))
@@ -206,7 +208,8 @@ class CacheBuilder(NamedTuple):
     ) -> list[list[SectionShare]]:
         """Compile files of format 2: here, or on the workers of a cluster."""
         if self.cluster is None:
-            return _in_shares(partial(compile_sections, task), files, progress)
+            edges = halves(files) if task.shards == 1 else borders(files, task.shards, most_workers())
+            return _in_parallel(partial(compile_sections, task), files, edges, progress)
         from contexthall.caches.build.cluster_shares import compile_on_cluster  # noqa: PLC0415 - few have a cluster
 
         return compile_on_cluster(self.cluster, task, files, _reporting(progress, len(files)))
@@ -294,18 +297,32 @@ def _write_manifest(
     return listed, manifest
 
 
-def _in_shares(
+def halves(sources: Sequence[SourceFile]) -> list[int]:
+    """Return where to cut sources for two processes: where half of their bytes are; nowhere if they are few."""
+    if len(sources) < _WORTH_SHARING:
+        return [0, len(sources)]
+    before = list(accumulate(source.size + 1 for source in sources))
+    return [0, min(bisect_right(before, before[-1] // 2) or 1, len(sources) - 1), len(sources)]
+
+
+def borders(sources: Sequence[SourceFile], shards: int, processes: int) -> list[int]:
+    """Return where to cut sources for so many processes: between shards, so that no machine writes other segments."""
+    ends = [0, *accumulate(map(len, by_shard(sources, shards)))]
+    parts = min(shards, processes) if len(sources) >= _WORTH_SHARING else 1
+    return [ends[shards * part // parts] for part in range(parts + 1)]
+
+
+def _in_parallel(
     compile_some: Callable[[Sequence[SourceFile], int, Report], Compiled],
     sources: Sequence[SourceFile],
+    edges: Sequence[int],
     progress: Progress | None,
 ) -> list[Compiled]:
-    """Compile the sources, in two processes if there are many."""
-    half = len(sources) // 2 if len(sources) >= _WORTH_SHARING else 0
-    edges = [(0, half), (half, len(sources))] if half else [(0, len(sources))]
-    if half:
+    """Compile the sources between each two edges in a process of its own."""
+    if len(edges) > 2:  # noqa: PLR2004 - between two edges is one part
         kernel.give_back_large_memory()
     report = _reporting(progress, len(sources))
-    return run_parallel([partial(compile_some, sources[start:end], start) for start, end in edges], report)
+    return run_parallel([partial(compile_some, sources[start:end], start) for start, end in pairwise(edges)], report)
 
 
 def _reporting(progress: Progress | None, total: int) -> Report:
