@@ -39,7 +39,8 @@ from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import Event, MCPManager, discover_guild_members
 from contexthall.guild.servers.connection import Connector
 from contexthall.guild.servers.transport import decoded
-from contexthall.protocol.messages import Response
+from contexthall.protocol.client import ClientEffect, ClientRole, Ready
+from contexthall.protocol.messages import Message, Response
 from contexthall.system.disk import Disk
 
 pytestmark = pytest.mark.anyio
@@ -236,6 +237,25 @@ async def test_whatever_else_goes_wrong_with_a_start_is_told_at_once(
         async with asyncio.timeout(5):
             assert (await failure(manager)).detail == "the server could not be reached: OSError"
         assert await is_well(manager)
+
+
+async def test_a_start_that_is_given_up_as_the_server_answers_leaves_no_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def receive(role: ClientRole, message: Message) -> Iterator[ClientEffect]:
+        for effect in understood(role, message):
+            yield effect
+            if isinstance(effect, Ready):
+                start.cancel()
+
+    understood = ClientRole.receive
+    monkeypatch.setattr(ClientRole, "receive", receive)
+    make_member(tmp_path / "guild", "bad", "--record", str(tmp_path / "record"))
+    member, memory = discover_guild_members(str(tmp_path / "guild"))["bad"], Memory(Disk(), str(tmp_path / "state"))
+    start = asyncio.create_task(Connector(version="1", environment=os.environ, log_of=memory.log_of).spawn(member))
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    assert [is_alive(pid) for pid in pids(tmp_path / "record")] == [False]
 
 
 async def test_a_server_that_prints_rubbish_between_its_answers_is_understood(tmp_path: Path) -> None:
