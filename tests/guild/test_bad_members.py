@@ -859,6 +859,16 @@ async def test_a_caller_that_does_not_listen_to_progress_gets_its_answer(tmp_pat
         assert len(steps) == 1
 
 
+async def test_a_value_that_was_printed_in_two_colours_is_not_quoted_of_a_call_that_hangs(tmp_path: Path) -> None:
+    say = r'printf "${TOKEN%-*}\033[0m-${TOKEN#*-}\n" >&2'
+    hangs = "while read -r b; do :; done"
+    launch = {"env": {"TOKEN": "${OUTER}"}, "toolTimeoutSeconds": 0.5}
+    make_script(tmp_path / "guild", f"read -r a; {say}; {SAY_HELLO}; {hangs}", **launch)
+    async with opened(tmp_path, OUTER="s3cret-V4lue") as manager:
+        error = await failure(manager)
+    assert error.sentence == "the server did not answer tools/call within 0.5 s (its last words: ${OUTER})"
+
+
 # What is too much to read, and who asks too much:
 
 

@@ -121,7 +121,7 @@ class Transport:
 
     def evidence(self) -> str:
         """Quote what the server said, for people."""
-        said = self._log.last_line()
+        said = self.redactor.text(self._log.last_line())  # a value may have been cut in two by a colour
         if said.startswith(f"{LAUNCHER}: "):
             return f"its command is {self._manifest.launch.command}"
         quotes = [f"it printed {self._rubbish!r}, which is no message"] if self._rubbish else []
