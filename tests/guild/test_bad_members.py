@@ -886,6 +886,9 @@ ID_INSIDE = b'{"a":{"id":66},"b":%b,"c":{"d":1,"id":77}}'
         (b'{"error":%b,"id":7,"jsonrpc":"2.0"}', 7),
         (b'{"jsonrpc":"2.0","error":%b}', None),
         (b'{"jsonrpc":"2.0","id":"x","error":%b}', None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"roots/list","params":%b}', None),
+        (b'{ "id": 7, "jsonrpc": "2.0", "method": "roots/list", "params":%b}', None),
+        (b'{"jsonrpc":"2.0","method":"roots/list","params":%b,"id":7}', None),
     ],
 )
 @pytest.mark.parametrize("is_long", [False, True], ids=["dense", "long"])

@@ -26,6 +26,7 @@ from contexthall.protocol.client import NOT_READ, ClientRole, ClientState
 from contexthall.protocol.messages import INTERNAL_ERROR, Message, Response, UnreadMessageError, read_unparsed
 
 _SHELL_CODES = {127: "its command was not found", 126: "its command cannot be executed"}
+_IS_REQUEST = re.compile(rb'\s*\{\s*(?:"(?:jsonrpc|id)"\s*:[^,{]*,\s*)*"method"')
 # Where an answer that is not read has its own number, and not one of something in it.
 _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*[,}]')
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
@@ -204,7 +205,8 @@ def decoded(line: bytes) -> Message | None:
 
 def _in_place_of(line: bytes, reason: str) -> Unanswered | None:
     """Return what stands in the place of an answer that is too much to read, so that nobody waits for it."""
-    found = _FIRST_ID.match(line[: limits.RUBBISH_QUOTE_BYTES]) or _LAST_ID.search(line[-limits.RUBBISH_QUOTE_BYTES :])
+    start, end = line[: limits.RUBBISH_QUOTE_BYTES], line[-limits.RUBBISH_QUOTE_BYTES :]
+    found = None if _IS_REQUEST.match(start) else _FIRST_ID.match(start) or _LAST_ID.search(end)
     return None if found is None else Unanswered(int(found[1]), failure=MemberError(reason))
 
 
