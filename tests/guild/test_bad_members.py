@@ -5,9 +5,11 @@ Real servers in processes of their own, through a real manager and connector; at
 
 import asyncio
 import gc
+import importlib
 import json
 import os
 import shutil
+import sys
 import threading
 import tracemalloc
 from argparse import Namespace
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from tests.guild.making import is_alive, kinds, make_http_member, make_member, read_cache, tool, write_cache
+from tests.guild.making import ZOO, is_alive, kinds, make_http_member, make_member, read_cache, tool, write_cache
 from tests.guild.zoo.http_member import SESSION, Handler
 from tests.processes import (
     HANDSHAKE_2025,
@@ -223,6 +225,18 @@ async def test_a_server_that_cannot_be_started_is_an_error_in_a_sentence(
         error = await failure(manager)
         assert error.detail == sentence
         assert await is_well(manager)
+
+
+async def test_nobody_who_listens_in_the_place_of_a_server_that_ended_is_spoken_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importlib.import_module("contexthall.guild.servers.http_wire")  # the first time it takes long
+    monkeypatch.setattr(limits, "KNOCK_SECONDS", 1.0)  # by then somebody else has the port
+    monkeypatch.setattr(limits, "CONNECTION_GRACE_SECONDS", 30.0)
+    server = [sys.executable, str(ZOO / "http_member.py"), "--port", "${PORT}"]
+    make_http_member(tmp_path / "guild", "bad", command="/bin/sh", args=["-c", '"$@" & exit 5', "sh", *server])
+    async with opened(tmp_path) as manager:
+        assert (await failure(manager)).detail == "the server ended with exit code 5 before it answered initialize"
 
 
 async def test_whatever_else_goes_wrong_with_a_start_is_told_at_once(

@@ -217,7 +217,7 @@ def _free_port() -> int:
 
 
 async def _knock(process: MemberProcess, port: int) -> None:
-    """Knock until somebody opens, or nobody can any more; the time to start is bounded elsewhere."""
+    """Knock until somebody opens, ConnectionError if nobody can any more; the time to start is bounded elsewhere."""
     while not process.ended.done():
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -226,3 +226,4 @@ async def _knock(process: MemberProcess, port: int) -> None:
         else:
             writer.close()
             return
+    raise ConnectionError  # whoever listens there from now on is somebody else
