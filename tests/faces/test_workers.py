@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import weakref
 from functools import partial
 
 import pytest
@@ -84,3 +85,16 @@ async def test_an_error_in_a_thread_is_told_to_whoever_waits() -> None:
 
     with pytest.raises(LookupError, match="no such thing"):
         await Workers(60.0).run(fail)
+
+
+async def test_what_a_call_brought_and_took_is_held_by_nobody_afterwards() -> None:
+    class Large:
+        """As an argument and as a result."""
+
+    workers, large = Workers(60.0), Large()
+    seen = weakref.ref(large)
+    await workers.run(partial(lambda it: it, large))
+    del large
+    async with asyncio.timeout(50):
+        while seen() is not None:
+            await asyncio.sleep(0.01)

@@ -5,9 +5,11 @@ Real servers in processes of their own, through a real manager and connector; at
 
 import asyncio
 import gc
+import importlib
 import json
 import os
 import shutil
+import sys
 import threading
 import tracemalloc
 from argparse import Namespace
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from tests.guild.making import is_alive, kinds, make_http_member, make_member, read_cache, tool, write_cache
+from tests.guild.making import ZOO, is_alive, kinds, make_http_member, make_member, read_cache, tool, write_cache
 from tests.guild.zoo.http_member import SESSION, Handler
 from tests.processes import (
     HANDSHAKE_2025,
@@ -39,7 +41,8 @@ from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import Event, MCPManager, discover_guild_members
 from contexthall.guild.servers.connection import Connector
 from contexthall.guild.servers.transport import decoded
-from contexthall.protocol.messages import Response
+from contexthall.protocol.client import ClientEffect, ClientRole, Ready
+from contexthall.protocol.messages import Message, Response
 from contexthall.system.disk import Disk
 
 pytestmark = pytest.mark.anyio
@@ -224,6 +227,18 @@ async def test_a_server_that_cannot_be_started_is_an_error_in_a_sentence(
         assert await is_well(manager)
 
 
+async def test_nobody_who_listens_in_the_place_of_a_server_that_ended_is_spoken_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importlib.import_module("contexthall.guild.servers.http_wire")  # the first time it takes long
+    monkeypatch.setattr(limits, "KNOCK_SECONDS", 1.0)  # by then somebody else has the port
+    monkeypatch.setattr(limits, "CONNECTION_GRACE_SECONDS", 30.0)
+    server = [sys.executable, str(ZOO / "http_member.py"), "--port", "${PORT}"]
+    make_http_member(tmp_path / "guild", "bad", command="/bin/sh", args=["-c", '"$@" & exit 5', "sh", *server])
+    async with opened(tmp_path) as manager:
+        assert (await failure(manager)).detail == "the server ended with exit code 5 before it answered initialize"
+
+
 async def test_whatever_else_goes_wrong_with_a_start_is_told_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +251,25 @@ async def test_whatever_else_goes_wrong_with_a_start_is_told_at_once(
         async with asyncio.timeout(5):
             assert (await failure(manager)).detail == "the server could not be reached: OSError"
         assert await is_well(manager)
+
+
+async def test_a_start_that_is_given_up_as_the_server_answers_leaves_no_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def receive(role: ClientRole, message: Message) -> Iterator[ClientEffect]:
+        for effect in understood(role, message):
+            yield effect
+            if isinstance(effect, Ready):
+                start.cancel()
+
+    understood = ClientRole.receive
+    monkeypatch.setattr(ClientRole, "receive", receive)
+    make_member(tmp_path / "guild", "bad", "--record", str(tmp_path / "record"))
+    member, memory = discover_guild_members(str(tmp_path / "guild"))["bad"], Memory(Disk(), str(tmp_path / "state"))
+    start = asyncio.create_task(Connector(version="1", environment=os.environ, log_of=memory.log_of).spawn(member))
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    assert [is_alive(pid) for pid in pids(tmp_path / "record")] == [False]
 
 
 async def test_a_server_that_prints_rubbish_between_its_answers_is_understood(tmp_path: Path) -> None:
@@ -839,6 +873,16 @@ async def test_a_caller_that_does_not_listen_to_progress_gets_its_answer(tmp_pat
         assert len(steps) == 1
 
 
+async def test_a_value_that_was_printed_in_two_colours_is_not_quoted_of_a_call_that_hangs(tmp_path: Path) -> None:
+    say = r'printf "${TOKEN%-*}\033[0m-${TOKEN#*-}\n" >&2'
+    hangs = "while read -r b; do :; done"
+    launch = {"env": {"TOKEN": "${OUTER}"}, "toolTimeoutSeconds": 0.5}
+    make_script(tmp_path / "guild", f"read -r a; {say}; {SAY_HELLO}; {hangs}", **launch)
+    async with opened(tmp_path, OUTER="s3cret-V4lue") as manager:
+        error = await failure(manager)
+    assert error.sentence == "the server did not answer tools/call within 0.5 s (its last words: ${OUTER})"
+
+
 # What is too much to read, and who asks too much:
 
 
@@ -856,6 +900,9 @@ ID_INSIDE = b'{"a":{"id":66},"b":%b,"c":{"d":1,"id":77}}'
         (b'{"error":%b,"id":7,"jsonrpc":"2.0"}', 7),
         (b'{"jsonrpc":"2.0","error":%b}', None),
         (b'{"jsonrpc":"2.0","id":"x","error":%b}', None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"roots/list","params":%b}', None),
+        (b'{ "id": 7, "jsonrpc": "2.0", "method": "roots/list", "params":%b}', None),
+        (b'{"jsonrpc":"2.0","method":"roots/list","params":%b,"id":7}', None),
     ],
 )
 @pytest.mark.parametrize("is_long", [False, True], ids=["dense", "long"])

@@ -243,3 +243,22 @@ def test_what_a_server_started_is_asked_to_end_as_well(tmp_path: Path) -> None:
 
     asyncio.run(work())
     assert (tmp_path / "asked").read_text() == "asked\n"
+
+
+def test_a_server_is_waited_for_even_if_it_gets_no_time_to_end_by_itself(tmp_path: Path) -> None:
+    async def work() -> None:
+        reaper = OrphanReaper()
+        process = await MemberProcess.start(
+            ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 0.02; done"],
+            directory=str(tmp_path),
+            environment={"PATH": os.environ["PATH"]},
+            reaper=reaper,
+            on_stderr=lambda _words: None,
+        )
+        stop = asyncio.create_task(process.stop())
+        await asyncio.sleep(0)
+        stop.cancel()
+        await asyncio.wait([stop])
+        assert process.ended.result() == -signal.SIGKILL
+
+    asyncio.run(work())

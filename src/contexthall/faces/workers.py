@@ -64,8 +64,6 @@ class Workers:
         self._is_looking = False
         self._next: list[Job] = []
         """What has come since the last hand-over."""
-        self._newest: Job
-        """The last that was handed over: once it has begun, all have."""
         self._jobs: _Queue = SimpleQueue()
         self._results = _Results()
 
@@ -101,7 +99,6 @@ class Workers:
     def _hand_over(self) -> None:
         """Give the threads what has come; a call that is not done in a moment gets its deadline."""
         jobs, self._next = self._next, []
-        self._newest = jobs[-1]
         has_slow = bool(self._results.slow)
         self._results.expect(jobs, are_waited_for=not has_slow)
         for job in jobs:
@@ -112,7 +109,7 @@ class Workers:
             if not job.is_over:
                 job.end_within(self._timeout_seconds)
         if len(self._results.awaited) > self._threads:
-            self._start_thread_later(self._newest)
+            self._start_thread_later(jobs[-1])
 
     def _start_thread(self) -> None:
         self._threads += 1
@@ -128,8 +125,9 @@ class Workers:
         self._is_looking = False
         if not job.has_begun:
             self._start_thread()
-        if not self._newest.has_begun:
-            self._start_thread_later(self._newest)
+        waiting = next((each for each in self._results.awaited if not each.has_begun), None)
+        if waiting is not None:
+            self._start_thread_later(waiting)
 
     def __del__(self) -> None:
         for _ in range(self._threads):

@@ -90,10 +90,11 @@ class Connection:
 
     async def open(self, seconds: float) -> None:
         """Wait until the server can be asked, so many seconds at most; MemberError if it cannot."""
+        late: object = True  # and so it stays for a caller who is cancelled, even at the moment of the answer
         try:
-            await asyncio.wait([self._ready], timeout=seconds)
+            _, late = await asyncio.wait([self._ready], timeout=seconds)
         finally:
-            if not self._ready.done():
+            if late:
                 self.in_haste = True
                 await self.stop(f"the server did not answer initialize within {seconds:g} s, its startTimeoutSeconds")
         if self._why is not None:

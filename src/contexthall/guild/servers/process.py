@@ -191,9 +191,9 @@ class MemberProcess(asyncio.SubprocessProtocol):
             if self._parent_pipe >= 0:
                 os.close(self._parent_pipe)
                 self._parent_pipe = -1
-        await self.ends_within(limits.KILL_SECONDS)
-        if self._transport is not None:
-            self._transport.close()
+            await self.ends_within(limits.KILL_SECONDS)
+            if self._transport is not None:
+                self._transport.close()
 
     async def ends_within(self, seconds: float) -> bool:
         """Return whether it ends within that time."""

@@ -26,6 +26,7 @@ from contexthall.protocol.client import NOT_READ, ClientRole, ClientState
 from contexthall.protocol.messages import INTERNAL_ERROR, Message, Response, UnreadMessageError, read_unparsed
 
 _SHELL_CODES = {127: "its command was not found", 126: "its command cannot be executed"}
+_IS_REQUEST = re.compile(rb'\s*\{\s*(?:"(?:jsonrpc|id)"\s*:[^,{]*,\s*)*"method"')
 # Where an answer that is not read has its own number, and not one of something in it.
 _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*[,}]')
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
@@ -121,7 +122,7 @@ class Transport:
 
     def evidence(self) -> str:
         """Quote what the server said, for people."""
-        said = self._log.last_line()
+        said = self.redactor.text(self._log.last_line())  # a value may have been cut in two by a colour
         if said.startswith(f"{LAUNCHER}: "):
             return f"its command is {self._manifest.launch.command}"
         quotes = [f"it printed {self._rubbish!r}, which is no message"] if self._rubbish else []
@@ -204,7 +205,8 @@ def decoded(line: bytes) -> Message | None:
 
 def _in_place_of(line: bytes, reason: str) -> Unanswered | None:
     """Return what stands in the place of an answer that is too much to read, so that nobody waits for it."""
-    found = _FIRST_ID.match(line[: limits.RUBBISH_QUOTE_BYTES]) or _LAST_ID.search(line[-limits.RUBBISH_QUOTE_BYTES :])
+    start, end = line[: limits.RUBBISH_QUOTE_BYTES], line[-limits.RUBBISH_QUOTE_BYTES :]
+    found = None if _IS_REQUEST.match(start) else _FIRST_ID.match(start) or _LAST_ID.search(end)
     return None if found is None else Unanswered(int(found[1]), failure=MemberError(reason))
 
 
@@ -215,7 +217,7 @@ def _free_port() -> int:
 
 
 async def _knock(process: MemberProcess, port: int) -> None:
-    """Knock until somebody opens, or nobody can any more; the time to start is bounded elsewhere."""
+    """Knock until somebody opens, ConnectionError if nobody can any more; the time to start is bounded elsewhere."""
     while not process.ended.done():
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -224,3 +226,4 @@ async def _knock(process: MemberProcess, port: int) -> None:
         else:
             writer.close()
             return
+    raise ConnectionError  # whoever listens there from now on is somebody else
