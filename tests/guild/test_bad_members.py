@@ -603,6 +603,27 @@ async def test_an_http_server_may_answer_with_one_long_event(tmp_path: Path) -> 
                 assert result["content"][0]["text"] == "x" * length
 
 
+class PageHandler(SessionHandler):
+    """The same, whose answer to a call is a page; a stream for changes it refuses."""
+
+    def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+        self.is_call = b'"tools/call"' in self.rfile.peek()  # type: ignore[attr-defined]
+        super().do_POST()
+
+    def send_header(self, keyword: str, value: str) -> None:
+        is_page = keyword == "Content-Type" and self.is_call
+        super().send_header(keyword, "text/html" if is_page else value)
+
+    is_call = False
+
+
+async def test_the_status_that_is_told_is_of_an_answer_and_not_of_the_stream_for_changes(tmp_path: Path) -> None:
+    with listening(kind=PageHandler) as (port, _server):
+        make_url_member(tmp_path / "guild", port)
+        async with opened(tmp_path) as manager:
+            assert (await failure(manager, "echo")).detail == "the server gave no MCP answer over HTTP"
+
+
 # What a server is given, and what it gives:
 
 

@@ -47,7 +47,7 @@ class HttpWire:
     def __init__(self, role: ClientRole) -> None:
         self._role = role
         self._status = 0
-        """The status of the last HTTP answer that was none of success."""
+        """Of the last answer to a message that was no success; a stream for changes may be refused."""
         self._streams: Any = None
 
     @asynccontextmanager
@@ -93,7 +93,7 @@ class HttpWire:
         return decoded(spell(said.model_dump(by_alias=True, exclude_unset=True)))
 
     async def _note_response(self, response: httpx2.Response) -> None:
-        if response.status_code >= _FIRST_BAD_STATUS:
+        if response.status_code >= _FIRST_BAD_STATUS and response.request.method == "POST":
             self._status = response.status_code
         if not response.headers.get("content-type", "").startswith("text/event-stream"):  # whose events are bounded
             response.stream = _BoundedBody(response)
