@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import select
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -169,3 +170,15 @@ async def test_what_is_sent_after_the_end_is_not_written() -> None:
         await asyncio.sleep(0)
         assert os.get_blocking(far)
         assert not _has_bytes(near)
+
+
+async def test_what_was_written_is_held_no_longer() -> None:
+    line, drained = b"x" * 1000, asyncio.Event()
+    with _pipe() as (near, far):
+        writer = PipeWriter(far, on_drained=drained.set, on_gone=lambda: None)
+        references = sys.getrefcount(line)
+        with writer.open():
+            writer.send(line)
+            await asyncio.wait_for(drained.wait(), 50)
+            assert _has_bytes(near)
+            assert sys.getrefcount(line) == references

@@ -132,7 +132,7 @@ class PipeWriter:
             except OSError:  # the client is gone
                 self._on_gone()
                 return
-            self._rest = self._rest[written:]
+            self._rest = self._rest[written:] or memoryview(b"")  # an empty slice would keep all that was written
             self.unwritten -= written
         self._on_drained()
 
