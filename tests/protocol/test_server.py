@@ -8,10 +8,10 @@ from tests.protocol.conversations import ENVELOPE, request
 
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject
+from contexthall.protocol.current import CLIENT_KEY
 from contexthall.protocol.messages import Response, RpcError, notification_line, read
 from contexthall.protocol.peer import Send
 from contexthall.protocol.server import (
-    BOTH,
     Call,
     Cancellable,
     Effect,
@@ -20,6 +20,7 @@ from contexthall.protocol.server import (
     OnDone,
     Report,
     ServerRole,
+    Service,
     Stop,
 )
 
@@ -35,12 +36,12 @@ def _wait(_call: Call, _report: Report, _on_done: OnDone) -> Cancellable:
     raise AssertionError("nobody has started it")
 
 
-DOUBLE = Method(name="toy/double", eras=BOTH, handle=_double, params={"number": int})
-WAIT = Method(name="toy/wait", eras=frozenset({Era.HANDSHAKE}), start=_wait)
+DOUBLE = Method("toy/double", Era.BOTH, _double, params={"number": int})
+WAIT = Method("toy/wait", Era.HANDSHAKE, start=_wait)
 
 
 def role_of(*methods: Method) -> ServerRole:
-    return ServerRole(methods, {"name": "toy", "version": "1"}, lambda _client: "Do it.")
+    return ServerRole(Service(methods, {"name": "toy", "version": "1"}, lambda _client: "Do it."))
 
 
 def told(role: ServerRole, line: bytes) -> list[Effect]:
@@ -148,10 +149,19 @@ def test_an_answer_to_a_question_never_asked_is_ignored() -> None:
 
 
 def test_a_result_in_bytes_gets_its_stamp_and_keeps_every_other_byte() -> None:
-    role = role_of(Method(name="toy/raw", eras=BOTH, start=_wait))
+    role = role_of(Method("toy/raw", Era.BOTH, start=_wait))
     (effect,) = told(role, request("toy/raw", {"_meta": ENVELOPE}))
     assert isinstance(effect, Call)
     line = role.finish(effect, b'{"a": [1e999, 1.0],"_meta": {"x":1},"resultType":"odd"}')
     assert b'"a":[1e999, 1.0]' in line
     result = json.loads(line)["result"]
     assert (result["resultType"], result["_meta"]["x"]) == ("complete", 1)
+
+
+@pytest.mark.parametrize(
+    "odd", [{"clientInfo": "y"}, {"_meta": {CLIENT_KEY: ["y"]}}, {"_meta": {CLIENT_KEY: {"name": 5}}}]
+)
+def test_a_client_is_called_as_its_handshake_said_whatever_else_a_request_says(odd: JsonObject) -> None:
+    (effect,) = told(initialized(WAIT), request("toy/wait", odd))
+    assert isinstance(effect, Call)
+    assert effect.client == "x"

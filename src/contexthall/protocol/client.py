@@ -11,27 +11,12 @@ from typing import Any, NamedTuple, TypeAlias
 from contexthall.core import limits, wire
 from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import MemberError
-from contexthall.protocol import current, handshake
-from contexthall.protocol.messages import (
-    INTERNAL_ERROR,
-    METHOD_NOT_FOUND,
-    UNSUPPORTED_VERSION,
-    Message,
-    Notification,
-    Request,
-    Response,
-    RpcError,
-    error_line,
-    notification_line,
-    parse,
-    result_line,
-    spell,
-    top_level,
-)
+from contexthall.protocol import current, handshake, messages
+from contexthall.protocol.messages import Message, Notification, Request, Response, RpcError
 from contexthall.protocol.peer import Peer, Progressed, Send
 
 NOT_READ = "the server's answer was not read: "
-_NO_HANDSHAKE = {METHOD_NOT_FOUND, UNSUPPORTED_VERSION}
+_NO_HANDSHAKE = {messages.METHOD_NOT_FOUND, messages.UNSUPPORTED_VERSION}
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 _COMPLETE = b'"complete"'
 
@@ -105,18 +90,19 @@ class ClientRole(Peer):
 
     def _answer(self, request: Request) -> bytes:
         if request.method == "ping":
-            return result_line(request.id, {})
-        return error_line(request.id, RpcError(METHOD_NOT_FOUND, "Method not found", request.method).error)
+            return messages.result_line(request.id, {})
+        refusal = RpcError(messages.METHOD_NOT_FOUND, "Method not found", request.method)
+        return messages.error_line(request.id, refusal.error)
 
     def _checked(self, response: Response) -> Response:
         """Return an answer, but for one that wants more of its client than the hall can give."""
         if not self._meta or response.error is not None:
             return response
-        kind = bytes(top_level(response.result).get("resultType", _COMPLETE))
+        kind = bytes(messages.top_level(response.result).get("resultType", _COMPLETE))
         if kind == _COMPLETE:
             return response
         message = f"the server's answer is of the type {kind.decode()[:100]}, which the hall cannot pass on yet"
-        return Response(response.id, error={"code": INTERNAL_ERROR, "message": message})
+        return Response(response.id, error={"code": messages.INTERNAL_ERROR, "message": message})
 
     # How a connection opens:
 
@@ -143,7 +129,7 @@ class ClientRole(Peer):
 
     def _greet(self, tools: object) -> Iterator[Send]:
         if not self._meta:
-            yield Send(notification_line("notifications/initialized"))
+            yield Send(messages.notification_line("notifications/initialized"))
         elif isinstance(tools, Mapping) and tools.get("listChanged") is True:
             self._listening, line = self.ask("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
             yield Send(line)
@@ -178,7 +164,7 @@ class ToolPages:
         if not isinstance(offered, list):
             raise MemberError("the server answered tools/list without a list of tools")
         self.tools += offered
-        self._size += len(spell(offered))
+        self._size += len(messages.spell(offered))
         if self._size > limits.TOOLS_CACHE_BYTES:
             raise MemberError(f"the definitions of its tools come to more than {limits.TOOLS_CACHE_BYTES} bytes")
         if not cursor:
@@ -197,7 +183,7 @@ def parsed_result(result: bytes) -> dict[str, Any]:
     if wire.has_too_many_values(result, limits.MEMBER_MESSAGE_VALUES):
         raise MemberError(f"{NOT_READ}it holds more than {limits.MEMBER_MESSAGE_VALUES} values")
     try:
-        value = parse(result)
+        value = messages.parse(result)
     except ValueError as error:
         raise MemberError(f"{NOT_READ}{error}") from None
     return value if isinstance(value, dict) else {}

@@ -4,7 +4,7 @@ import msgspec
 
 from contexthall.core.catalog import JsonObject
 from contexthall.protocol import messages
-from contexthall.protocol.messages import Result, RpcError
+from contexthall.protocol.messages import Request, Result, RpcError
 from contexthall.protocol.shapes import Shape
 
 VERSION = "2026-07-28"
@@ -15,14 +15,9 @@ SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 
 ENVELOPE: Shape = {"_meta": {CAPABILITIES_KEY: dict, f"{CLIENT_KEY}?": {"name": str, "version": str}}}
-LISTEN: Shape = {
-    "notifications": {
-        "toolsListChanged?": bool,
-        "promptsListChanged?": bool,
-        "resourcesListChanged?": bool,
-        "resourceSubscriptions?": list,
-    }
-}
+_LIST_CHANGES = dict.fromkeys(("toolsListChanged?", "promptsListChanged?", "resourcesListChanged?"), bool)
+_KINDS = {**_LIST_CHANGES, "resourceSubscriptions?": list}
+LISTEN: Shape = {"notifications": _KINDS}
 
 # Clients are told when the list changes, so they may keep it meanwhile.
 _CACHE_HINT = {"ttlMs": 60_000, "cacheScope": "private"}
@@ -63,7 +58,7 @@ def discovery(capabilities: JsonObject, instructions: str) -> JsonObject:
     return {"supportedVersions": [VERSION], "capabilities": capabilities, "instructions": instructions}
 
 
-def stamped(result: Result, server: JsonObject, *, is_cacheable: bool) -> Result:
+def stamped(result: Result, server: JsonObject, *, is_cacheable: bool = False) -> Result:
     """Return a result with what every result has in this era; one in bytes is not parsed below its top level."""
     more = {"resultType": "complete", **(_CACHE_HINT if is_cacheable else {})}
     if not isinstance(result, bytes):
@@ -74,6 +69,7 @@ def stamped(result: Result, server: JsonObject, *, is_cacheable: bool) -> Result
     return messages.spell({**top, **more, "_meta": msgspec.Raw(messages.spell(stamp))})
 
 
-def honoured(wanted: JsonObject) -> JsonObject:
-    """Return what of a subscription is honoured: whatever is asked for, though not all of it ever happens."""
-    return {kind: value for kind, value in wanted.items() if f"{kind}?" in LISTEN["notifications"] and value}
+def subscription(request: Request) -> tuple[JsonObject, JsonObject]:
+    """Return what names a subscription, and what is honoured: all that is asked for, though not all ever happens."""
+    wanted = {kind: value for kind, value in request.params["notifications"].items() if f"{kind}?" in _KINDS and value}
+    return {"_meta": {SUBSCRIPTION_KEY: request.id}}, wanted

@@ -156,14 +156,6 @@ def error_line(request_id: Id | None, error: JsonObject) -> bytes:
     return spell({"jsonrpc": _VERSION, "id": request_id, "error": error}) + b"\n"
 
 
-def cancelled_id(message: Message) -> Id | None:
-    """Return the id of the request that a message cancels, if it does."""
-    if not isinstance(message, Notification) or message.method != "notifications/cancelled":
-        return None
-    request_id = message.params.get("requestId")
-    return request_id if is_id(request_id) else None
-
-
 def is_id(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 

@@ -5,14 +5,13 @@ other side gets a ticket, because several may share an id. What is remembered is
 go out; the clock and the connection belong to whoever drives this.
 """
 
-import math
-from collections.abc import Mapping
+import sys
 from itertools import count
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, TypeGuard, cast
 
 from contexthall.core.catalog import JsonObject
 from contexthall.protocol import messages
-from contexthall.protocol.messages import Id, Request, Response, Result, RpcError
+from contexthall.protocol.messages import Request, Response, Result, RpcError
 
 PROGRESS_TOKEN = "progressToken"  # noqa: S105 - the protocol's own word
 
@@ -59,9 +58,10 @@ class Peer:
         """Return whether a request waits for its answer."""
         return ticket in self._theirs
 
-    def cancel(self, request_id: Id) -> tuple[int, ...]:
-        """Forget the requests of that id; return their tickets, whose answers nobody wants any more."""
-        tickets = tuple(ticket for ticket, request in self._theirs.items() if request.id == request_id)
+    def cancel(self, request_id: object) -> tuple[int, ...]:
+        """Forget the requests of that id, of which "7" is another than 7; return their tickets."""
+        key = type(request_id), request_id
+        tickets = tuple(ticket for ticket, request in self._theirs.items() if (type(request.id), request.id) == key)
         for ticket in tickets:
             del self._theirs[ticket]
         return tickets
@@ -80,15 +80,12 @@ class Peer:
     def report(self, ticket: int, progress: float, total: float | None, message: str | None) -> bytes:
         """Return the line that tells how far a request has come; none if nobody asked for that."""
         request = self._theirs.get(ticket)
-        meta = request.params.get("_meta") if request is not None else None
-        token = meta.get(PROGRESS_TOKEN) if isinstance(meta, Mapping) else None
+        token = (request.params.get("_meta") or {}).get(PROGRESS_TOKEN) if request is not None else None
         if not messages.is_id(token):
             return b""
-        told: dict[str, Any] = {PROGRESS_TOKEN: token, "progress": progress}
-        told |= {} if total is None else {"total": total}
-        return messages.notification_line(
-            "notifications/progress", told | ({} if message is None else {"message": message})
-        )
+        told = {PROGRESS_TOKEN: token, "progress": progress, "total": total, "message": message}
+        known = {key: value for key, value in told.items() if value is not None}
+        return messages.notification_line("notifications/progress", known)
 
     # Requests of ours:
 
@@ -122,18 +119,13 @@ class Peer:
     def progressed(self, params: JsonObject) -> Progressed | None:
         """Understand what is said of the progress of an open request of ours; None if it is not, or makes no sense."""
         token, progress, total, message = (params.get(key) for key in (PROGRESS_TOKEN, "progress", "total", "message"))
-        if isinstance(token, bool) or not isinstance(token, int) or token not in self._ours:
+        if not isinstance(token, int) or isinstance(token, bool) or token not in self._ours:
             return None
         if not _is_number(progress) or not (total is None or _is_number(total)):
             return None
-        return Progressed(token, cast("float", progress), total, message if isinstance(message, str) else None)
+        return Progressed(token, progress, total, message if isinstance(message, str) else None)
 
 
-def _is_number(value: Any) -> bool:  # noqa: ANN401 - whatever another server said
+def _is_number(value: object) -> TypeGuard[float]:
     """Return whether a value is a number that everybody can read."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:
-        return False
+    return type(value) in {int, float} and abs(cast("float", value)) <= sys.float_info.max

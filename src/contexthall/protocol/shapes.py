@@ -8,6 +8,7 @@ from contexthall.protocol.messages import INVALID_PARAMS, RpcError
 Shape: TypeAlias = Mapping[str, Any]
 """A key maps to a type, several, or the shape of an object; one that ends in `?` may be missing or null."""
 
+ANY: Shape = {}
 REQUEST: Shape = {"_meta?": {"progressToken?": (str, int)}}
 
 _NAMES = {str: "a string", int: "an integer", bool: "true or false", dict: "an object", list: "a list"}

@@ -12,7 +12,7 @@ from contexthall.core.errors import UnknownToolError
 from contexthall.core.tracing import traced
 from contexthall.faces.workers import Workers
 from contexthall.protocol.messages import INTERNAL_ERROR, INVALID_PARAMS, Result, RpcError
-from contexthall.protocol.server import BOTH, Call, Cancellable, Era, Method, OnDone, Report, ServerRole
+from contexthall.protocol.server import Call, Cancellable, Era, Method, OnDone, Report, ServerRole, Service
 
 logger = logging.getLogger(__name__)
 
@@ -35,15 +35,14 @@ class HallServer:
         self.catalog = catalog
         self.workers = Workers(tool_timeout_seconds)
         self._may_read = caller.may_read
-        self._info = {"name": NAME, "title": "Context Hall", "version": version}
-        self._methods = (
-            Method(name="tools/list", eras=BOTH, handle=self._list_tools, params={"cursor?": str}, is_cacheable=True),
-            Method(name="tools/call", eras=BOTH, start=self._start_call, params={"name": str, "arguments?": dict}),
-        )
+        listing = Method("tools/list", Era.BOTH, self._list_tools, params={"cursor?": str}, is_cacheable=True)
+        calling = Method("tools/call", Era.BOTH, start=self._start_call, params={"name": str, "arguments?": dict})
+        info = {"name": NAME, "title": "Context Hall", "version": version}
+        self._service = Service((listing, calling), info, self._instructions)
 
     def role(self, era: Era | None = None) -> ServerRole:
         """Return the server's side of a new connection."""
-        return ServerRole(self._methods, self._info, self._instructions, era=era)
+        return ServerRole(self._service, era)
 
     def input_schema(self, tool: object) -> JsonObject:
         """Return the schema of the arguments of a tool; of one that is not known, any arguments will do."""
@@ -69,8 +68,7 @@ class HallServer:
 
     def _start_call(self, call: Call, report: Report, on_done: OnDone) -> Cancellable:
         """Begin a call: in a thread if the tool is a plain function, which needs no task, else in a task."""
-        client = call.client or call.server.client
-        caller = Caller(may_read=self._may_read, progress=report, client=client, takes_raw=True)
+        caller = Caller(may_read=self._may_read, progress=report, client=call.client, takes_raw=True)
         asked = call.params["name"], call.params.get("arguments") or {}, caller
         if (plain := self.catalog.plain_call(*asked)) is not None:
             return self.workers.start(plain.run, partial(_conclude, plain, on_done))
