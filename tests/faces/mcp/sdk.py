@@ -12,9 +12,9 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 
-from contexthall.faces.mcp.pipes import Pipes
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.stdio import StdioConnection
+from contexthall.system.pipes import Pipes, PipeTransport
 
 Era: TypeAlias = Literal["legacy", "auto"]
 ERAS: tuple[Era, ...] = ("legacy", "auto")
@@ -52,7 +52,8 @@ async def piped(server: HallServer) -> AsyncIterator[Any]:
             for descriptor in (incoming, to_hall, outgoing):
                 stack.callback(os.close, descriptor)
             stack.callback(reading.close)
-            connection = StdioConnection(server, Pipes(incoming, outgoing))
+            connection = StdioConnection(server)
+            stack.enter_context(PipeTransport(Pipes(incoming, outgoing), connection))
             async with anyio.create_task_group() as tasks:
                 for work in (connection.run, read, write):
                     tasks.start_soon(work)

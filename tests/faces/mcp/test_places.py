@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import select
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -14,10 +13,10 @@ from tests.waiting import until
 
 from contexthall.core import limits
 from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, Tool, ToolResult
-from contexthall.faces.mcp.pipes import Pipes, PipeWriter
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.stdio import StdioConnection
 from contexthall.protocol.messages import notification_line, request_line
+from contexthall.system.pipes import Pipes, PipeTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -72,14 +71,15 @@ async def connected() -> AsyncIterator[Waiting]:
         tool = Tool(name="wait", title="", description="", input_schema={"type": "object"}, run=waiting.wait)
         catalog = Catalog([Capability("test", tools=[tool])])
         server = HallServer(catalog, Caller(may_read=lambda _path, _home: True), version="1")
-        connection = StdioConnection(server, Pipes(incoming, outgoing))
-        serving = asyncio.create_task(connection.run())
-        offer = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-        os.write(to_hall, request_line("hello", "initialize", offer))
-        await until(lambda: waiting.answered() == ["hello"])
-        yield waiting
-        connection.end()
-        await serving
+        connection = StdioConnection(server)
+        with PipeTransport(Pipes(incoming, outgoing), connection):
+            serving = asyncio.create_task(connection.run())
+            offer = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+            os.write(to_hall, request_line("hello", "initialize", offer))
+            await until(lambda: waiting.answered() == ["hello"])
+            yield waiting
+            connection.end()
+            await serving
 
 
 @contextmanager
@@ -160,25 +160,3 @@ async def test_once_too_many_bytes_wait_nothing_more_is_read_until_a_call_ends(m
         waiting.may_end.set()
         await until(lambda: len(waiting.answered()) == 1 + CALLS + 10 + 1)
         assert waiting.begun == [*range(CALLS + 10)]
-
-
-async def test_what_is_sent_after_the_end_is_not_written() -> None:
-    with _pipe() as (near, far):
-        writer = PipeWriter(far, on_drained=lambda: None, on_gone=lambda: None)
-        with writer.open():
-            writer.send(b"late")
-        await asyncio.sleep(0)
-        assert os.get_blocking(far)
-        assert not _has_bytes(near)
-
-
-async def test_what_was_written_is_held_no_longer() -> None:
-    line, drained = b"x" * 1000, asyncio.Event()
-    with _pipe() as (near, far):
-        writer = PipeWriter(far, on_drained=drained.set, on_gone=lambda: None)
-        references = sys.getrefcount(line)
-        with writer.open():
-            writer.send(line)
-            await asyncio.wait_for(drained.wait(), 50)
-            assert _has_bytes(near)
-            assert sys.getrefcount(line) == references

@@ -254,8 +254,9 @@ ODD_SERVER = textwrap.dedent("""
     import sys, time
     import anyio
     from contexthall.core.catalog import Caller, Capability, Catalog, Tool, ToolResult
-    from contexthall.faces.mcp import pipes, stdio
     from contexthall.faces.mcp.server import HallServer
+    from contexthall.faces.serve.stdio import serve_pipes
+    from contexthall.system.pipes import claim_standard_streams
     import os
 
     def noisy(arguments, caller):
@@ -282,7 +283,7 @@ ODD_SERVER = textwrap.dedent("""
              for run in (noisy, slow, endless, half, large)]
     caller = Caller(may_read=lambda path, home: True)
     server = HallServer(Catalog([Capability("odd", tools=tools)]), caller, version="1", tool_timeout_seconds=1)
-    anyio.run(stdio.serve, server, pipes.claim_standard_streams())
+    anyio.run(serve_pipes, server, claim_standard_streams())
     sys.stdout.flush()
     os._exit(0)
 """)

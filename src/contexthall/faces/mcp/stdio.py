@@ -1,50 +1,34 @@
 """How does the hall speak over standard input and output?
 
 Every line that is no message is answered, and the next one still works. At end of file the calls under way are answered
-first. SIGTERM, SIGINT and a client that is gone end the server. Nothing but messages reaches the client.
+first. A client that is gone ends the server.
 
 Memory is bounded: so many calls are under way, others wait for a place, and nothing more is read once too many bytes
 wait or the client has not taken its answers. What is no call, a `ping` or a cancellation, does not wait for a place.
 """
 
 import asyncio
-import signal
 from collections import deque
-from contextlib import suppress
 from functools import partial
+from typing import cast
 
 from contexthall.core import limits
 from contexthall.core.lines import LineSplitter
-from contexthall.faces.mcp.pipes import PipeReader, Pipes, PipeWriter
 from contexthall.faces.mcp.server import HallServer
 from contexthall.protocol.messages import MalformedMessageError, Result, RpcError, error_line, read
 from contexthall.protocol.peer import Send
 from contexthall.protocol.server import Call, Cancellable, Stop
 
-_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # What a call that waits costs beside the bytes of its line.
 _CALL_COST = 1000
 
 
-async def serve(server: HallServer, pipes: Pipes) -> None:
-    """Serve one client until it is gone, or SIGTERM or SIGINT comes; those after it are ignored."""
-    connection, loop = StdioConnection(server, pipes), asyncio.get_running_loop()
-
-    def end(*_: object) -> None:
-        for number in _ENDING_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        with suppress(RuntimeError):  # the loop has ended already
-            loop.call_soon_threadsafe(connection.end)
-
-    for number in _ENDING_SIGNALS:
-        signal.signal(number, end)
-    await connection.run()
-
-
-class StdioConnection:
+class StdioConnection(asyncio.Protocol):
     """A client, and what it asked for."""
 
-    def __init__(self, server: HallServer, pipes: Pipes) -> None:
+    _transport: asyncio.Transport
+
+    def __init__(self, server: HallServer) -> None:
         self._server = server
         self._role = server.role()
         self._splitter = LineSplitter()
@@ -54,36 +38,47 @@ class StdioConnection:
         """Calls that wait for a place, each with what it costs meanwhile."""
         self._waiting_bytes = 0
         self._calls: dict[int, Cancellable] = {}
-        self._has_changed = False
-        self._has_ended = False
-        self._reader = PipeReader(pipes.incoming, self._read)
-        self._writer = PipeWriter(pipes.outgoing, self._go_on, self.end)
+        self._has_changed = self._has_ended = False
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._deadline: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Serve until the input has ended and everything is answered, or `end` is called."""
         unsubscribe = self._server.catalog.changed.subscribe(self._announce)
-        with self._writer.open():
-            self._reader.resume()
-            try:
-                await self._over
-            finally:
-                unsubscribe()
-                self._reader.pause()
-                await self._cancel_calls()
+        try:
+            await self._over
+        finally:
+            unsubscribe()
+            self._transport.pause_reading()
+            await self._cancel_calls()
 
     def end(self) -> None:
         """End at once."""
         if not self._over.done():
             self._over.set_result(None)
 
-    # What comes in:
+    # Callbacks of the transport:
 
-    def _read(self, chunk: bytes) -> None:
-        self._lines.extend(self._splitter.feed(chunk) if chunk else self._splitter.finish())
-        self._has_ended = not chunk
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._lines.extend(self._splitter.feed(data))
         self._go_on()
+
+    def eof_received(self) -> None:
+        self._lines.extend(self._splitter.finish())
+        self._has_ended = True
+        self._go_on()
+
+    def resume_writing(self) -> None:
+        self._go_on()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.end()
+
+    # What comes in:
 
     def _go_on(self) -> None:
         """Go on with what waits, as far as there is room; once the input has ended and nothing waits, it is over."""
@@ -97,15 +92,15 @@ class StdioConnection:
         if self._has_ended:
             self._end_if_settled()
         elif self._lines:
-            self._reader.pause()
+            self._transport.pause_reading()
         else:
-            self._reader.resume()
-        if self._has_changed and not self._writer.unwritten:
+            self._transport.resume_reading()
+        if self._has_changed:
             self._announce()
 
     def _is_taken(self) -> bool:
         """Return whether the client takes its answers."""
-        return self._writer.unwritten < limits.UNWRITTEN_BYTES
+        return self._transport.get_write_buffer_size() < limits.UNWRITTEN_BYTES
 
     def _has_place(self) -> bool:
         return len(self._calls) < limits.REQUESTS_UNDER_WAY and self._is_taken()
@@ -114,12 +109,12 @@ class StdioConnection:
         try:
             message = read(line)
         except MalformedMessageError as error:
-            self._writer.send(error_line(error.request_id, error.error))
+            self._transport.write(error_line(error.request_id, error.error))
             return
         for effect in self._role.receive(message):
             match effect:
                 case Send(answer):
-                    self._writer.send(answer)
+                    self._transport.write(answer)
                 case Call():
                     size = len(line or b"") + _CALL_COST
                     self._waiting.append((effect, size))
@@ -139,30 +134,27 @@ class StdioConnection:
 
     def _conclude(self, call: Call, outcome: Result | RpcError) -> None:
         self._calls.pop(call.ticket, None)
-        if line := self._role.finish(call, outcome):
-            self._writer.send(line)
+        self._transport.write(self._role.finish(call, outcome))
 
     async def _report(self, call: Call, progress: float, total: float | None, message: str | None) -> None:
         """Tell how far a call has come, unless the client is behind with reading."""
-        if self._is_taken() and (line := self._role.report(call.ticket, progress, total, message)):
-            self._writer.send(line)
+        if self._is_taken():
+            self._transport.write(self._role.report(call.ticket, progress, total, message))
 
     def _announce(self) -> None:
         """Tell the client that the list has changed; changes that come while something is being written are one."""
-        self._has_changed = bool(self._writer.unwritten)
+        self._has_changed = self._transport.get_write_buffer_size() > 0
         if not self._has_changed:
-            for line in self._role.announce():
-                self._writer.send(line)
+            self._transport.writelines(self._role.announce())
 
     # The end:
 
     def _end_if_settled(self) -> None:
         """End if nothing is left to answer; else wait for it, from now on, but not for ever."""
-        for line in self._role.end_subscriptions():
-            self._writer.send(line)
+        self._transport.writelines(self._role.end_subscriptions())
         if self._deadline is not None:
             self._deadline.cancel()
-        if self._lines or self._role.open_tickets or self._writer.unwritten:
+        if self._lines or self._role.open_tickets or self._transport.get_write_buffer_size():
             self._deadline = asyncio.get_running_loop().call_later(limits.DRAIN_SECONDS, self.end)
         else:
             self.end()
