@@ -112,22 +112,18 @@ class ClientRole(Peer):
             self._meta = current.envelope(self._info)
             self._opening, line = self.ask("server/discover", {})
             yield Send(line)
-            return
-        answer = _object(response)
-        reason = self._objection(response, answer)
-        if reason:
+        elif reason := self._objection(response, answer := _object(response)):
             self.state = ClientState.REFUSED
             yield Refused(reason)
-            return
-        self.version = current.VERSION if self._meta else str(answer["protocolVersion"])
-        capabilities = answer.get("capabilities")
-        offered = capabilities if isinstance(capabilities, Mapping) else {"tools": {}}
-        self.offers_tools = "tools" in offered
-        self.state = ClientState.OPEN
-        yield from self._greet(offered.get("tools"))
-        yield Ready()
+        else:
+            self.state = ClientState.OPEN
+            self.version = current.VERSION if self._meta else str(answer["protocolVersion"])
+            yield from self._greet(answer.get("capabilities"))
+            yield Ready()
 
-    def _greet(self, tools: object) -> Iterator[Send]:
+    def _greet(self, capabilities: object) -> Iterator[Send]:
+        offered = capabilities if isinstance(capabilities, Mapping) else {"tools": {}}
+        self.offers_tools, tools = "tools" in offered, offered.get("tools")
         if not self._meta:
             yield Send(messages.notification_line("notifications/initialized"))
         elif isinstance(tools, Mapping) and tools.get("listChanged") is True:
