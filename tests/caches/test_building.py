@@ -94,7 +94,7 @@ def test_one_and_two_workers_build_the_same_bytes(tmp_path: Path, monkeypatch: p
         f"{number}.md": " ".join(dice.choices(["the", "a", "é", *map(str, range(300))], k=40)) for number in range(520)
     }
     two = tree(build_cache(tmp_path, corpus, name="two"))
-    monkeypatch.setattr("contexthall.caches.build.builder._WORTH_SHARING", 10**9)
+    monkeypatch.setattr("contexthall.caches.build.cuts._WORTH_SHARING", 10**9)
     one = tree(build_cache(tmp_path, corpus, name="one"))
     monkeypatch.setattr("contexthall.core.limits.BUILD_POSTINGS", 500)
     many_runs = tree(build_cache(tmp_path, corpus, name="many"))

@@ -25,7 +25,7 @@ from tests.waiting import wait_until
 
 from contexthall.caches.build.builder import CacheBuilder
 from contexthall.caches.build.choices import choose_builder
-from contexthall.caches.build.cluster_shares import cut
+from contexthall.caches.build.cuts import for_workers
 from contexthall.caches.build.sources import SourceFile
 from contexthall.caches.cluster.cluster_sections import ClusterSections
 from contexthall.caches.cluster.shard_holder import ShardHolder
@@ -137,9 +137,9 @@ def test_files_that_cannot_be_converted_are_told_as_they_are_here(tmp_path: Path
 
 def test_shares_are_the_shards_or_parts_of_them_where_there_are_more_workers() -> None:
     files = [SourceFile(f"{n}.md", f"{n}.md", f"/{n}.md") for n in range(30)]
-    assert [len(some) for _, some, _ in cut(files, 1, 2)] == [15, 15]
-    assert [shard for shard, *_ in cut(files, 3, 2)] == [0, 1, 2]
-    shares = cut(sorted(files, key=lambda file: shard_of(file.id, 2)), 2, 3)
+    assert [len(some) for _, some, _ in for_workers(files, 1, 2)] == [15, 15]
+    assert [shard for shard, *_ in for_workers(files, 3, 2)] == [0, 1, 2]
+    shares = for_workers(sorted(files, key=lambda file: shard_of(file.id, 2)), 2, 3)
     assert [shard for shard, *_ in shares] == [0, 0, 1, 1]
     assert [first for *_, first in shares] == [sum(len(some) for _, some, _ in shares[:n]) for n in range(4)]
 

@@ -15,7 +15,8 @@ from tests.caches.making import CREATED_AT, library_of, write_sources
 from tests.caches.test_refreshing import bytes_of, later
 from tests.faults.scale import scaled
 
-from contexthall.caches.build.builder import CacheBuilder, Refreshed, borders, halves
+from contexthall.caches.build.builder import CacheBuilder, Refreshed
+from contexthall.caches.build.cuts import between_shards, halves
 from contexthall.caches.build.sources import SourceFile
 from contexthall.caches.library import CacheRef
 from contexthall.caches.model.shards import by_shard, shard_of
@@ -159,7 +160,7 @@ def test_a_build_writes_the_same_bytes_whatever_the_number_of_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_sources(tmp_path / "sources", PAGES | {f"p{n}.md": f"Page {n}\n" for n in range(40)})
-    monkeypatch.setattr("contexthall.caches.build.builder._WORTH_SHARING", 2)
+    monkeypatch.setattr("contexthall.caches.build.cuts._WORTH_SHARING", 2)
     built = []
     for processes in (1, 2, 5, 8):
         monkeypatch.setattr("contexthall.caches.build.builder.most_workers", lambda most=processes: most)
@@ -174,17 +175,17 @@ def test_a_build_is_cut_where_half_of_the_bytes_are(
     sizes: list[int], cut: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sources = [SourceFile(f"{n}.md", f"{n}.md", f"/{n}.md", size=size) for n, size in enumerate(sizes)]
-    monkeypatch.setattr("contexthall.caches.build.builder._WORTH_SHARING", 2)
+    monkeypatch.setattr("contexthall.caches.build.cuts._WORTH_SHARING", 2)
     assert halves(sources) == [0, cut, len(sizes)]
     assert halves(sources[:1]) == [0, 1]
 
 
 def test_shards_are_shared_whole_among_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contexthall.caches.build.builder._WORTH_SHARING", 2)
+    monkeypatch.setattr("contexthall.caches.build.cuts._WORTH_SHARING", 2)
     found = [SourceFile(f"{n}.md", f"{n}.md", f"/{n}.md") for n in range(50)]
     sources = [source for some in by_shard(found, 7) for source in some]
     for processes in (1, 2, 3, 7, 20):
-        edges = borders(sources, 7, processes)
+        edges = between_shards(sources, 7, processes)
         assert (edges[0], edges[-1], len(edges)) == (0, 50, min(7, processes) + 1)
         shards = [{shard_of(each.id, 7) for each in sources[start:end]} for start, end in pairwise(edges)]
         assert sum(map(len, shards)) == 7

@@ -8,10 +8,9 @@ import hashlib
 import os
 import time
 from array import array
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, combinations, pairwise
+from itertools import combinations, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -25,6 +24,7 @@ from contexthall.caches.build.compiler import (
     merge,
     rename_documents,
 )
+from contexthall.caches.build.cuts import between_shards, halves
 from contexthall.caches.build.package_builder import make_package_sources
 from contexthall.caches.build.package_sources import PackageChoice, PackageSources, recorded_choice
 from contexthall.caches.build.reuse import OldCache
@@ -47,7 +47,6 @@ from contexthall.caches.model.format import (
     index_json,
     manifest_json,
 )
-from contexthall.caches.model.shards import by_shard
 from contexthall.caches.model.source_record import SourceRecord
 from contexthall.caches.query.cache_files import read_part
 from contexthall.caches.query.scorers import SCORERS, CacheFormat, SectionFormat
@@ -62,8 +61,6 @@ if TYPE_CHECKING:
 
 Compiled = TypeVar("Compiled")
 Progress = Callable[[int, int], None]
-
-_WORTH_SHARING = 500
 
 
 class Built(NamedTuple):
@@ -208,7 +205,7 @@ class CacheBuilder(NamedTuple):
     ) -> list[list[SectionShare]]:
         """Compile files of format 2: here, or on the workers of a cluster."""
         if self.cluster is None:
-            edges = halves(files) if task.shards == 1 else borders(files, task.shards, most_workers())
+            edges = halves(files) if task.shards == 1 else between_shards(files, task.shards, most_workers())
             return _in_parallel(partial(compile_sections, task), files, edges, progress)
         from contexthall.caches.build.cluster_shares import compile_on_cluster  # noqa: PLC0415 - few have a cluster
 
@@ -295,21 +292,6 @@ def _write_manifest(
     cache.write(MANIFEST, manifest)
     cache.write(INDEX, index_json(listed))
     return listed, manifest
-
-
-def halves(sources: Sequence[SourceFile]) -> list[int]:
-    """Return where to cut sources for two processes: where half of their bytes are; nowhere if they are few."""
-    if len(sources) < _WORTH_SHARING:
-        return [0, len(sources)]
-    before = list(accumulate(source.size + 1 for source in sources))
-    return [0, min(bisect_right(before, before[-1] // 2) or 1, len(sources) - 1), len(sources)]
-
-
-def borders(sources: Sequence[SourceFile], shards: int, processes: int) -> list[int]:
-    """Return where to cut sources for so many processes: between shards, so that no machine writes other segments."""
-    ends = [0, *accumulate(map(len, by_shard(sources, shards)))]
-    parts = min(shards, processes) if len(sources) >= _WORTH_SHARING else 1
-    return [ends[shards * part // parts] for part in range(parts + 1)]
 
 
 def _in_parallel(

@@ -13,13 +13,13 @@ from uuid import uuid4
 
 from contexthall.caches.build.compiler import BuildTask
 from contexthall.caches.build.convert.registry import KREUZBERG, converter_of
+from contexthall.caches.build.cuts import for_workers
 from contexthall.caches.build.section_compiler import SectionShare, compile_sections
 from contexthall.caches.build.sources import SourceFile
 from contexthall.caches.build.staging import NEW, RUN_PREFIX
 from contexthall.caches.index.segment_list import segment_file
 from contexthall.caches.model.document import file_stem
 from contexthall.caches.model.format import DOCUMENTS
-from contexthall.caches.model.shards import by_shard
 from contexthall.caches.query.scorers import CacheFormat
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, PathMissingError, UsageError
@@ -54,7 +54,7 @@ def compile_on_cluster(
     task.disk.make_directory(folder)
     order = [
         DistantShare(folder, shard, some, first, task.scorer, task.is_strict)
-        for shard, some, first in cut(sources, task.shards, len(cluster.workers()))
+        for shard, some, first in for_workers(sources, task.shards, len(cluster.workers()))
     ]
     try:
         written: list[WrittenShare] = cluster.run([partial(_compile, each) for each in order], report)
@@ -66,16 +66,6 @@ def compile_on_cluster(
         [_take_over(task, each.folder, each.share, taken[each.share.shard], share.first)]
         for share, each in zip(order, written, strict=True)
     ]
-
-
-def cut(sources: Sequence[SourceFile], shards: int, workers: int) -> list[tuple[int, Sequence[SourceFile], int]]:
-    """Return the shares: shards, and parts of them if there are more workers; with the number of their first file."""
-    parts, first, shares = max(1, -(-workers // shards)), 0, list[tuple[int, Sequence[SourceFile], int]]()
-    for shard, some in enumerate(by_shard(sources, shards)):
-        step = -(-len(some) // parts) or 1
-        shares += [(shard, some[at : at + step], first + at) for at in range(0, len(some), step)]
-        first += len(some)
-    return shares
 
 
 def _compile(share: DistantShare, report: Report) -> WrittenShare:

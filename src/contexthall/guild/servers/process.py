@@ -8,7 +8,6 @@ orphan reaper kills them once the hall has ended, and servers whose watcher was 
 
 import asyncio
 import os
-import select
 import signal
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from contextlib import suppress
 
 from contexthall.core import limits
 from contexthall.core.lines import LineSplitter
+from contexthall.system.pipes import has_no_reader
 
 OnStderr = Callable[[bytes], None]
 
@@ -61,7 +61,7 @@ class OrphanReaper:
 
     def ensure_running(self) -> None:
         """Start the reaper unless it runs; OSError if it cannot be started."""
-        if self._parent_pipe < 0 or _has_no_reader(self._parent_pipe):
+        if self._parent_pipe < 0 or has_no_reader(self._parent_pipe):
             self._close()
             far_end, self._parent_pipe = os.pipe()
             try:
@@ -77,13 +77,6 @@ class OrphanReaper:
 
     def __del__(self) -> None:
         self._close()
-
-
-def _has_no_reader(pipe: int) -> bool:
-    """Return whether no process reads from a pipe any more."""
-    poll = select.poll()
-    poll.register(pipe, 0)
-    return bool(poll.poll(0))
 
 
 def _start_detached(command: tuple[str, ...], standard_input: int) -> None:
