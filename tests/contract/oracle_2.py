@@ -238,11 +238,11 @@ def heading_text(text: str, *, atx: bool = False) -> str:
     """Reduce what stands between the markers."""
     # silent: which formats this is for. Closing `#` only where CommonMark has them (ATX), the rest for every format.
     # silent: the order. Closing `#`, one `{…}`, closing `#` once more: `# A {#a} #` and `# A # {#a}` are both A.
-    # silent: what may stand in braces. `{#id}` without blanks (so `{#each x}` stays), `{:…}` anything but braces;
-    # a blank before them is not required.
+    # silent: what may stand in braces. `{#id}` with blanks around the id alone (`{ #id }` is how MkDocs has it, and
+    # `{#each x}` stays), `{:…}` anything but braces; a blank before them is not required.
     # silent: blanks include the line ends in a Setext heading of several lines.
     text = _without_closing(text) if atx else text
-    without = re.sub(r"[ \t]*\{(?:#[^{}\s]+|:[^{}]*)\}[ \t]*$", "", text)
+    without = re.sub(r"[ \t]*\{(?:[ \t]*#[^{}\s]+[ \t]*|:[^{}]*)\}[ \t]*$", "", text)
     if atx and without != text:
         without = _without_closing(without)
     return re.sub(r"[ \t\n]+", " ", _without_links(without)).strip(" ")

@@ -144,6 +144,7 @@ def test_a_text_has_its_tokens(text: str, expected: list[str]) -> None:
         ("a.md", "a\n\f\n===\n", [(1, "a \f")]),
         ("a.md", "#\u00a0no\n", [(0, "")]),
         ("a.md", "A\u2028# no\r# B\r\n", [(0, ""), (1, "B")]),
+        ("a.md", "# A { #a }\n## B{\t#b} #\n## C { #c .d }\n", [(1, "A"), (2, "B"), (2, "C { #c .d }")]),
         ("a.md", "# Use {#each x}\n# C#\n", [(1, "Use {#each x}"), (1, "C#")]),
         ("a.md", "---\na: 1\n---\n# A\n", [(1, "A")]),
         ("a.md", "---\n\na: 1\n---\n# A\n", [(0, ""), (2, "a: 1"), (1, "A")]),

@@ -20,7 +20,7 @@ WHITE = " \t\f\v\r\n"
 # A line that may begin or end something: a heading, a fence, HTML, the underline of a heading.
 _MATTERS = re.compile(r"^ {0,3}(?:(#)|(`{3,})[^`\n]*$|(~{3,})|<[A-Za-z/!?]|(=+|-+)[ \t]*$)", re.MULTILINE)
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?")
-_ATTRIBUTES = re.compile(r"\{(?:#[^{}\s]+|:[^{}]*)\}[ \t]*$")
+_ATTRIBUTES = re.compile(r"\{(?:[ \t]*#[^{}\s]+[ \t]*|:[^{}]*)\}[ \t]*$")
 _LINK = re.compile(r"\[([^\[\]]*)\]\((?:[^()]|\([^()]*\))*\)")
 _BLANKS = re.compile(r"[ \t\r\n]+")
 
