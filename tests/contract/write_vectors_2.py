@@ -46,7 +46,7 @@ PAGES: dict[str, tuple[str, str | list[tuple[str, int]]]] = {
     "HTML hides a heading": ("a.md", "<div>\n# no\n</div>\n\n# A\n"),
     "heading text": (
         "a.md",
-        "# A # {#a} #\n# B {: .c}\n# D { #d }\n# E{\t#e} #\n# Use {#each x}\n# C#\n#  x \t y \n#\n# *e* `c` [a [b](c)](d(e))\n",
+        "# A # {#a} #\n# B {: .c}\n# D{ #d\t} #\n# Use {#each x}\n# C#\n#  x \t y \n#\n# *e* `c` [a [b](c)](d(e))\n",
     ),
     "Setext of several lines": ("a.md", "One\ntwo\n===\ntext\n"),
     "front matter": ("a.md", "---\ntitle: The  Title\n---\n\n# H\ntext\n"),

@@ -4,10 +4,12 @@ Also the one place where errors become a message, a hint and an exit code.
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from shlex import quote
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 EXIT_USAGE = 1
+_EXTRA = re.compile(r"Got unexpected extra argument \((.+)\)")
+_TAKES_DIRECTORY = {"--path", "--sources"}
 EXIT_INTERRUPTED = 130
 
 START = "Start here"
@@ -183,12 +187,22 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _with_our_option(error: click.ClickException) -> click.ClickException:
-    """Return the error; of an option that is another program's name for one of ours, the error that says so."""
-    same = load("meant").SAME_OPTIONS if isinstance(error, click.NoSuchOption) else {}
-    if isinstance(error, click.NoSuchOption) and error.option_name in same:
-        ours = same[error.option_name]
+    """Return the error; with our option where one of another program was typed, or a directory without one."""
+    if isinstance(error, click.NoSuchOption) and (ours := load("meant").SAME_OPTIONS.get(error.option_name)):
         return click.UsageError(f"No such option {error.option_name!r}. Did you mean {ours!r}?", error.ctx)
+    extra = _EXTRA.fullmatch(error.message)
+    if extra and isinstance(error, click.UsageError) and error.ctx and _is_directory(extra[1]):
+        known = {option for parameter in error.ctx.command.params for option in parameter.opts}
+        for option in _TAKES_DIRECTORY & known:
+            return click.UsageError(f"{error.message}. Did you mean `{option} {quote(extra[1])}`?", error.ctx)
     return error
+
+
+def _is_directory(path: str) -> bool:
+    try:
+        return bool(import_module("contexthall.system.disk").Disk().kind(path) == "directory")
+    except HallError:
+        return False
 
 
 def _caches_to_name(error: click.ClickException) -> list[str]:
