@@ -415,7 +415,7 @@ def are_all_there(family: Family) -> bool:
 
 
 def runaways(family: Family) -> list[int]:
-    return [each for each in family.find("sleep 600") if arguments_of(each)[0] == b"sleep"]
+    return [each for each in family.find("sleep 600") if arguments_of(each)[:1] == [b"sleep"]]
 
 
 def call_of(name: str, identifier: int = 1) -> dict[str, Any]:

@@ -14,12 +14,13 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, HallError, InternalError
 
-Report: TypeAlias = Callable[[int], None]
+Report: TypeAlias = Callable[[Any], None]
+"""Tells whoever waits for a task what is done: how much more of it, or what has been made so far."""
 ParallelTask: TypeAlias = Callable[[Report], Any]
 
 _LENGTH = struct.Struct("<Q")
@@ -70,13 +71,21 @@ def _listen(workers: "Sequence[_Worker]", report: Report) -> None:
                 if key.fd not in listened_to:
                     continue
                 message = key.data.receive()
-                if isinstance(message, int):
+                if not isinstance(message, _End):
                     report(message)
                     continue
+                key.data.result, key.data.error = message
                 place = workers.index(key.data)
                 for worker in workers[place:] if key.data.error is not None else [key.data]:
                     if worker.pipe in listened_to:
                         selector.unregister(worker.pipe)
+
+
+class _End(NamedTuple):
+    """The last message of a worker."""
+
+    result: Any = None
+    error: HallError | None = None
 
 
 class _Worker:
@@ -97,16 +106,9 @@ class _Worker:
         self.result: Any = None
         self.error: HallError | None = None
 
-    def receive(self) -> int | None:
-        """Take one report: how much more is done, or None for the end."""
-        message = pickle.loads(self._read(*_LENGTH.unpack(self._read(_LENGTH.size))))  # noqa: S301 - our own child's
-        if isinstance(message, int):
-            return message
-        if isinstance(message, HallError):
-            self.error = message
-        else:
-            (self.result,) = message
-        return None
+    def receive(self) -> Any:  # noqa: ANN401 - whatever the task reports
+        """Take one message: a report, or the end."""
+        return pickle.loads(self._read(*_LENGTH.unpack(self._read(_LENGTH.size))))  # noqa: S301 - our own child's
 
     def end(self) -> None:
         """Wait for the process, which has no reason left to live."""
@@ -115,14 +117,14 @@ class _Worker:
             os.kill(self.process, signal.SIGKILL)
             os.waitpid(self.process, 0)
 
-    def _read(self, length: int) -> bytes:
+    def _read(self, length: int) -> bytearray:
         data = bytearray()
         while len(data) < length:
             chunk = os.read(self.pipe, length - len(data))
             if not chunk:  # perhaps in the middle of a report
                 raise InternalError("a worker died")
             data += chunk
-        return bytes(data)
+        return data
 
 
 def _ask_for(resource: Callable[[], _T], use: str) -> _T:
@@ -145,20 +147,21 @@ def end_with_parent(parent_pipe: int) -> None:
 def _work(task: ParallelTask, pipe: int, parent_death_pipe: tuple[int, int]) -> NoReturn:
     def send(message: object) -> None:
         data = pickle.dumps(message)
-        rest = memoryview(_LENGTH.pack(len(data)) + data)
-        while rest:
-            rest = rest[os.write(pipe, rest) :]
+        for part in (_LENGTH.pack(len(data)), data):
+            rest = memoryview(part)
+            while rest:
+                rest = rest[os.write(pipe, rest) :]
 
     try:
         parent_pipe, parents_end = parent_death_pipe
         os.close(parents_end)
         end_with_parent(parent_pipe)
         try:
-            send((task(send),))
+            send(_End(task(send)))
         except HallError as error:
-            send(error)
+            send(_End(error=error))
         except Exception as error:  # noqa: BLE001 - a mistake of ours, which the parent tells as if it were its own
-            send(InternalError(repr(error)))
+            send(_End(error=InternalError(repr(error))))
     except BaseException:  # noqa: BLE001 - the parent is gone, or sees that we are
         os._exit(1)
     os._exit(0)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate, count
+from itertools import accumulate
 from typing import Literal, TypeAlias, TypeVar
 
 from contexthall.contexts.answers import Outcome
@@ -42,7 +42,7 @@ from contexthall.contexts.scan.directories import ROOT, ScannedDirectory, is_rep
 from contexthall.contexts.scan.unread import unread_files
 from contexthall.core.errors import ContextError, DiskError, HallError, UsageError
 from contexthall.core.paths import shown
-from contexthall.system.processes import run_parallel
+from contexthall.system.processes import Report, run_parallel
 
 __all__ = ["DraftProgress", "Order", "draft_again", "draft_all", "draft_missing"]
 
@@ -366,23 +366,22 @@ def _share(
     scopes: Sequence[str], act: Callable[[str], Result], progress: DraftProgress | None = None
 ) -> dict[str, tuple[Result | None, str]]:
     """Attempt something for every directory, in two processes if there are many."""
-    done = count(1)
+    found: dict[str, tuple[Result | None, str]] = {}
+
+    def take(attempt: tuple[str, tuple[Result | None, str]]) -> None:
+        found.update([attempt])
+        if progress is not None:
+            progress(len(found), len(scopes))
+
     workers = _WORKERS if len(scopes) >= _WORTH_SHARING else 1
-    shares = [scopes[number::workers] for number in range(workers)]
-    tasks = [partial(_do_share, share, act) for share in shares]
-    found = run_parallel(tasks, lambda _one: progress(next(done), len(scopes)) if progress else None)
-    results = {scope: result for share in zip(shares, found, strict=True) for scope, result in zip(*share, strict=True)}
-    return {scope: results[scope] for scope in scopes}
+    run_parallel([partial(_do_share, scopes[number::workers], act) for number in range(workers)], take)
+    return {scope: found[scope] for scope in scopes}
 
 
-def _do_share(
-    scopes: Sequence[str], act: Callable[[str], Result], report: Callable[[int], None]
-) -> list[tuple[Result | None, str]]:
-    results = []
+def _do_share(scopes: Sequence[str], act: Callable[[str], Result], report: Report) -> None:
+    """Report each attempt as it is made, so that nothing is held here."""
     for scope in scopes:
-        results.append(_attempt(partial(act, scope)))
-        report(1)
-    return results
+        report((scope, _attempt(partial(act, scope))))
 
 
 def _attempt(act: Callable[[], Result]) -> tuple[Result | None, str]:
