@@ -137,6 +137,18 @@ def test_a_subscription_that_is_cancelled_hears_nothing() -> None:
     assert role.announce() == []
 
 
+def test_of_what_a_subscription_wants_what_is_known_is_honoured() -> None:
+    wanted = {"promptsListChanged": True, "toolsListChanged": False, "dinner": True}
+    acknowledged = answer(role_of(), request("subscriptions/listen", {**LISTEN, "notifications": wanted}, "s"))
+    assert acknowledged["params"]["notifications"] == {"promptsListChanged": True}
+
+
+def test_where_nothing_is_remembered_a_handshake_is_a_method_that_is_not_there() -> None:
+    role = ServerRole(Service([], {"name": "toy", "version": "1"}, str), Era.CURRENT)
+    assert answer(role, request("initialize", {**OFFER, "_meta": ENVELOPE}))["error"]["code"] == -32601
+    assert answer(role_of(), request("ping", {"_meta": ENVELOPE}))["error"]["code"] == -32601
+
+
 def test_so_many_subscriptions_are_enough() -> None:
     role = role_of()
     for number in range(limits.SUBSCRIPTIONS):
@@ -159,7 +171,13 @@ def test_a_result_in_bytes_gets_its_stamp_and_keeps_every_other_byte() -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", [{"clientInfo": "y"}, {"_meta": {CLIENT_KEY: ["y"]}}, {"_meta": {CLIENT_KEY: {"name": 5}}}]
+    "odd",
+    [
+        {"clientInfo": "y"},
+        {"_meta": {CLIENT_KEY: ["y"]}},
+        {"_meta": {CLIENT_KEY: {"name": 5}}},
+        {"_meta": {CLIENT_KEY: {"name": ""}}},
+    ],
 )
 def test_a_client_is_called_as_its_handshake_said_whatever_else_a_request_says(odd: JsonObject) -> None:
     (effect,) = told(initialized(WAIT), request("toy/wait", odd))

@@ -20,12 +20,14 @@ class Told(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.received = b""
+        self.ends = 0
         self.has_ended, self.is_drained, self.is_lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     def data_received(self, data: bytes) -> None:
         self.received += data
 
     def eof_received(self) -> None:
+        self.ends += 1
         self.has_ended.set()
 
     def resume_writing(self) -> None:
@@ -66,8 +68,33 @@ async def test_what_is_read_and_its_end_are_told_of_a_pipe_a_file_and_the_null_d
             told = Told()
             with PipeTransport(Pipes(incoming, outgoing), told):
                 await held(told.has_ended)
+                await asyncio.sleep(0.01)
             os.close(incoming)
-            assert told.received == said
+            assert (told.received, told.ends) == (said, 1)
+
+
+async def test_what_comes_after_it_was_left_is_not_read() -> None:
+    told = Told()
+    with pipe() as (incoming, far), pipe() as (_, outgoing):
+        with PipeTransport(Pipes(incoming, outgoing), told):
+            pass
+        os.write(far, b"a word")
+        await asyncio.sleep(0.01)
+        assert told.received == b""
+        assert has_bytes(incoming)
+
+
+async def test_a_transport_that_cannot_be_entered_leaves_the_mode_alone() -> None:
+    class Unwilling(Told):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            del transport
+            raise OSError
+
+    with pipe() as (incoming, _), pipe() as (_, outgoing):
+        with pytest.raises(OSError), PipeTransport(Pipes(incoming, outgoing), Unwilling()):  # noqa: PT011 - its own
+            pass
+        asyncio.get_running_loop().remove_reader(outgoing)
+        assert os.get_blocking(outgoing)
 
 
 async def test_what_is_paused_is_not_read_until_it_is_resumed() -> None:
@@ -110,14 +137,17 @@ async def test_what_was_written_is_held_no_longer() -> None:
             assert sys.getrefcount(line) == references
 
 
-async def test_nothing_is_nothing_to_write() -> None:
+async def test_nothing_is_nothing_to_write_and_is_not_kept() -> None:
     told = Told()
     with pipe() as (_, far), pipe() as (incoming, _):
         transport = PipeTransport(Pipes(incoming, far), told)
         with transport:
             transport.writelines([])
+            for _ in range(1000):
+                transport.write(b"")
             await asyncio.sleep(0.01)
             assert not told.is_drained.is_set()
+            assert transport._lines == []
 
 
 async def test_a_reader_that_is_gone_is_noticed_though_nothing_is_written() -> None:

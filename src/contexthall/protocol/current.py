@@ -15,8 +15,12 @@ SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 
 ENVELOPE: Shape = {"_meta": {CAPABILITIES_KEY: dict, f"{CLIENT_KEY}?": {"name": str, "version": str}}}
-_LIST_CHANGES = dict.fromkeys(("toolsListChanged?", "promptsListChanged?", "resourcesListChanged?"), bool)
-_KINDS = {**_LIST_CHANGES, "resourceSubscriptions?": list}
+_KINDS = {
+    "toolsListChanged?": bool,
+    "promptsListChanged?": bool,
+    "resourcesListChanged?": bool,
+    "resourceSubscriptions?": list,
+}
 LISTEN: Shape = {"notifications": _KINDS}
 
 # Clients are told when the list changes, so they may keep it meanwhile.

@@ -59,9 +59,9 @@ class Peer:
         return ticket in self._theirs
 
     def cancel(self, request_id: object) -> tuple[int, ...]:
-        """Forget the requests of that id, of which "7" is another than 7; return their tickets."""
-        key = type(request_id), request_id
-        tickets = tuple(ticket for ticket, request in self._theirs.items() if (type(request.id), request.id) == key)
+        """Forget the requests of that id; return their tickets. What is no id, `true` or 1.0, is nobody's."""
+        is_id = messages.is_id(request_id)
+        tickets = tuple(ticket for ticket, request in self._theirs.items() if is_id and request.id == request_id)
         for ticket in tickets:
             del self._theirs[ticket]
         return tickets

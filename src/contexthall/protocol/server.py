@@ -77,7 +77,7 @@ class Call(NamedTuple):
     def client(self) -> str:
         """The name of the client, as the envelope has it, or the handshake had."""
         match self.params:
-            case {"_meta": {current.CLIENT_KEY: {"name": str(name)}}}:
+            case {"_meta": {current.CLIENT_KEY: {"name": str(name)}}} if name:
                 return name
         return self.server.client
 

@@ -1,6 +1,6 @@
 """How are the two descriptors of a pipe read and written, whatever they are, without holding anybody up?
 
-The mode of what is read is left alone, because others may share it; of what is written it is put back at the end.
+The mode of what is read is left alone, because others may share it; what is written blocks again at the end.
 """
 
 import asyncio
@@ -43,7 +43,8 @@ class PipeTransport(asyncio.Transport):
     """Carries bytes for an `asyncio.Protocol` while it is entered; asyncio's own takes neither files nor shared modes.
 
     Lines are written in their order, those of one turn of the event loop together, as soon as the other side takes
-    them. `resume_writing` is called when all are written, `connection_lost` if the other side is gone.
+    them. `resume_writing` is called whenever all are written, `connection_lost` if the other side is gone, perhaps more
+    than once. It is closed by leaving it, and in no other way.
     """
 
     def __init__(self, pipes: Pipes, protocol: asyncio.Protocol) -> None:
@@ -63,12 +64,12 @@ class PipeTransport(asyncio.Transport):
 
     def __enter__(self) -> None:
         self._is_open = True
-        if not self._keeps_mode:
-            os.set_blocking(self._outgoing, False)
         if self._is_pipe:  # which can be read from, where it is written to, at its end alone
             self._loop.add_reader(self._outgoing, self._look)
         self._protocol.connection_made(self)
         self.resume_reading()
+        if not self._keeps_mode:  # last, because it is undone only after all went well
+            os.set_blocking(self._outgoing, False)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._is_open = False
@@ -115,7 +116,9 @@ class PipeTransport(asyncio.Transport):
         return self._unwritten
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if data and not self._unwritten:
+        if not data:
+            return
+        if not self._unwritten:
             self._loop.call_soon(self._write)
         self._lines.append(bytes(data))
         self._unwritten += len(data)

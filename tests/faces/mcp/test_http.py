@@ -268,6 +268,16 @@ def test_a_signal_ends_the_hall_and_whoever_only_listens(tmp_path: Path, number:
     assert "stopped" in journal.read_text()
 
 
+def test_signals_that_keep_coming_do_not_spoil_the_end(tmp_path: Path) -> None:
+    with HttpHall(cwd=tmp_path) as hall:
+        while hall.process.poll() is None:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                hall.process.send_signal(number)
+            time.sleep(0.0005)
+        assert hall.process.wait() == 0
+    assert "Traceback" not in hall.said.decode()
+
+
 def test_a_call_under_way_is_answered_before_the_hall_ends(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     write_cache(make_member(tmp_path / "guild", "zoo", "--record", str(journal), "--call-delay", "0.5"), tool("echo"))

@@ -32,6 +32,7 @@ class Waiting:
         self._received = b""
         self.running = 0
         self.begun: list[Any] = []
+        self.change: Callable[[], None] = lambda: None
         self.may_end = asyncio.Event()
 
     async def wait(self, arguments: JsonObject, _caller: Caller) -> ToolResult:
@@ -55,9 +56,16 @@ class Waiting:
         os.write(self._to_hall, notification_line("notifications/cancelled", {"requestId": number}))
 
     def answered(self) -> list[Any]:
+        return [each.get("id") for each in self._read()]
+
+    def heard(self) -> list[str]:
+        """What the hall said by itself."""
+        return [each["method"] for each in self._read() if "method" in each]
+
+    def _read(self) -> list[Any]:
         while _has_bytes(self._from_hall):
             self._received += os.read(self._from_hall, 1 << 16)
-        return [json.loads(line).get("id") for line in self._received.split(b"\n") if line]
+        return [json.loads(line) for line in self._received.split(b"\n")[:-1]]
 
 
 def _has_bytes(descriptor: int) -> bool:
@@ -70,6 +78,7 @@ async def connected() -> AsyncIterator[Waiting]:
         waiting = Waiting(to_hall, from_hall)
         tool = Tool(name="wait", title="", description="", input_schema={"type": "object"}, run=waiting.wait)
         catalog = Catalog([Capability("test", tools=[tool])])
+        waiting.change = catalog.changed.send
         server = HallServer(catalog, Caller(may_read=lambda _path, _home: True), version="1")
         connection = StdioConnection(server)
         with PipeTransport(Pipes(incoming, outgoing), connection):
@@ -160,3 +169,18 @@ async def test_once_too_many_bytes_wait_nothing_more_is_read_until_a_call_ends(m
         waiting.may_end.set()
         await until(lambda: len(waiting.answered()) == 1 + CALLS + 10 + 1)
         assert waiting.begun == [*range(CALLS + 10)]
+
+
+async def test_changes_while_the_client_does_not_read_are_told_as_one_once_it_does() -> None:
+    async with connected() as waiting:
+        os.write(waiting._to_hall, notification_line("notifications/initialized"))
+        pings = range(4000)  # whose answers are more than a pipe holds
+        for number in pings:
+            waiting.ping(number)
+            await asyncio.sleep(0)
+        for _ in range(3):
+            waiting.change()
+            await asyncio.sleep(0.01)
+        await until(lambda: waiting.heard() != [])
+        await until(lambda: len(waiting.answered()) == len(pings) + 2)
+        assert waiting.heard() == ["notifications/tools/list_changed"]

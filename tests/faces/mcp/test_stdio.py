@@ -379,12 +379,15 @@ def test_a_signal_ends_it_at_once_even_with_a_call_in_flight_and_a_client_that_d
         assert b"Traceback" not in server.errors_so_far()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signals_that_keep_coming_do_not_spoil_the_end(project: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    "numbers", [(signal.SIGTERM,), (signal.SIGINT,), (signal.SIGINT, signal.SIGTERM)], ids=lambda each: each[-1].name
+)
+def test_signals_that_keep_coming_do_not_spoil_the_end(project: Path, numbers: tuple[signal.Signals, ...]) -> None:
     with RawServer(cwd=project) as server:
         server.initialize()
         while server.process.poll() is None:
-            server.process.send_signal(number)
+            for number in numbers:
+                server.process.send_signal(number)
             time.sleep(0.0005)
         assert server.wait() == 0
         assert server.errors_so_far() == b""

@@ -1,9 +1,7 @@
 """`context serve` without `--http`: one agent over standard input and output."""
 
 import asyncio
-import signal
 import sys
-from contextlib import suppress
 
 from contexthall import __version__
 from contexthall.faces.cli.output import say
@@ -14,8 +12,7 @@ from contexthall.faces.serve.refreshing import refreshing_caches
 from contexthall.hall import Hall
 from contexthall.system.journal import JournalMode
 from contexthall.system.pipes import Pipes, PipeTransport, claim_standard_streams
-
-_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+from contexthall.system.signals import told_of_signals
 
 
 def serve_stdio(hall: Hall, journal: JournalMode = "brief", profile: str | None = None) -> None:
@@ -38,15 +35,6 @@ async def _run_stdio(hall: Hall, server: HallServer, pipes: Pipes) -> None:
 
 async def serve_pipes(server: HallServer, pipes: Pipes) -> None:
     """Serve one client until it is gone, or SIGTERM or SIGINT comes; those after it are ignored."""
-    connection, loop = StdioConnection(server), asyncio.get_running_loop()
-
-    def end(*_: object) -> None:
-        for number in _ENDING_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        with suppress(RuntimeError):  # the loop has ended already
-            loop.call_soon_threadsafe(connection.end)
-
-    for number in _ENDING_SIGNALS:
-        signal.signal(number, end)
-    with PipeTransport(pipes, connection):
+    connection = StdioConnection(server)
+    with told_of_signals(connection.end), PipeTransport(pipes, connection):
         await connection.run()

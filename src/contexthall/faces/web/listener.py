@@ -6,7 +6,6 @@ only listens, gives calls under way a moment, and ends.
 
 import asyncio
 import errno
-import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from contexthall.core.errors import UsageError
 from contexthall.faces.web.address import HINT, Address
 from contexthall.faces.web.connections import BoundedConnection
 from contexthall.faces.web.neighbour import hall_at
+from contexthall.system.signals import told_of_signals
 
 _REASONS = {
     errno.EADDRINUSE: "something else listens there",
@@ -71,7 +71,6 @@ async def listen(
     With `drain_seconds`, the first signal only calls `on_drain`; the hall ends so much later, or at the next signal.
     """
     server = _HttpServer(app, on_ready)
-    loop = asyncio.get_running_loop()
 
     def end() -> None:
         server.should_exit = True
@@ -79,13 +78,15 @@ async def listen(
 
     def drain() -> None:
         on_drain()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, end)
-        loop.call_later(drain_seconds, end)
+        asyncio.get_running_loop().call_later(drain_seconds, end)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, drain if drain_seconds else end)
-    await server.serve(sockets=[bound])
+    first = iter([drain] if drain_seconds else [])
+
+    def go_on() -> None:
+        next(first, end)()
+
+    with told_of_signals(go_on):
+        await server.serve(sockets=[bound])
 
 
 class _HttpServer(uvicorn.Server):
