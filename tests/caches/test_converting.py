@@ -57,6 +57,15 @@ def test_pages_of_every_generator_become_the_markdown_beside_them(page: str) -> 
     assert converter.convert((VECTORS / page).read_bytes()).text == (VECTORS / f"{page}.expected").read_text()
 
 
+@pytest.mark.parametrize("begun", ['{% extends "base.html" %}', "\n {{ content }}", "{#- who -#}<p>", "<%= yield %>"])
+def test_a_template_of_pages_is_no_page(begun: str) -> None:
+    converter = converter_of("overrides/main.html")
+    assert converter is not None
+    with pytest.raises(ConversionError, match="it is a template of pages, and no page"):
+        converter.convert(f"{begun}<p>text</p>".encode())
+    assert converter.convert(b"<p>{{ this is shown }}</p>").text == "{{ this is shown }}\n"
+
+
 @given(
     st.lists(st.sampled_from([*(f"<{tag}>" for tag in TAGS), *(f"</{tag}>" for tag in TAGS), "x", " ", "<!--", "&lt;"]))
 )

@@ -4,6 +4,7 @@ Another converter is one more entry. Its version changes whenever it makes somet
 a cache knows that a page must be made again.
 """
 
+import re
 from collections.abc import Callable
 from functools import cache, partial
 from typing import NamedTuple
@@ -13,6 +14,9 @@ from contexthall.caches.build.convert.encoding import decode
 from contexthall.caches.build.convert.failure import ConversionError
 from contexthall.core import limits
 from contexthall.core.text import lower
+
+_TEMPLATE = re.compile(r"\s*(?:\{[%{#]|<%)")
+"""How HTML begins that Jinja, Django, Liquid, Handlebars or ERB makes pages of."""
 
 
 class Converted(NamedTuple):
@@ -54,6 +58,8 @@ def _html(data: bytes) -> Converted:
     from contexthall.caches.build.convert.html import html_to_markdown  # noqa: PLC0415 - whoever judges needs none
 
     text, encoding = decode(data)
+    if _TEMPLATE.match(text):
+        raise ConversionError("it is a template of pages, and no page")
     return Converted(html_to_markdown(text), encoding)
 
 
@@ -69,7 +75,7 @@ KREUZBERG = "kreuzberg"
 TEXT = Converter("text", "1", _as_it_is)
 PACKAGE_PAGE = TEXT._replace(name="package")
 """Of pages that were made of a package; its version changes whenever others are made of the same package."""
-HTML = Converter("html", "3", _html, limits.HTML_BYTES)
+HTML = Converter("html", "4", _html, limits.HTML_BYTES)
 NOTEBOOK = Converter("notebook", "1", _notebook, limits.NOTEBOOK_BYTES)
 
 _BY_ENDING: dict[str, Converter] = {
