@@ -88,7 +88,8 @@ def bound_by_permissions(tmp_path: Path) -> Iterator[None]:
         if not directory.stat().st_mode & 0o001:
             directory.chmod(0o711)
     # Which somebody else might not be allowed to load, and nobody could use from then on.
-    codecs.lookup("utf-8-sig")
+    for encoding in ("utf-8-sig", "utf-32-le"):
+        codecs.lookup(encoding)
     for module in ("concurrent.futures.thread", "ctypes"):
         import_module(module)
     os.chown(tmp_path, NOBODY, NOBODY)

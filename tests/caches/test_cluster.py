@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import dask
 import pytest
@@ -23,6 +23,7 @@ from tests.caches.test_shards import PAGES
 from tests.processes import CONTEXT, RawServer, free_port, run_context
 from tests.waiting import wait_until
 
+from contexthall.caches.build import cluster_shares
 from contexthall.caches.build.builder import CacheBuilder
 from contexthall.caches.build.choices import choose_builder
 from contexthall.caches.build.cuts import for_workers
@@ -216,6 +217,26 @@ def test_workers_that_do_not_see_the_place_of_the_cache_are_told_with_their_addr
     with pytest.raises(DiskError, match=r"the worker tcp://127.0.0.1:\d+ .* does not see") as caught:
         build(tmp_path, "hidden", 2, elsewhere)
     assert "shared disk" in caught.value.hint
+
+
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_a_worker_that_may_not_read_a_source_is_told_instead_of_leaving_it_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Here(Cluster):
+        def __init__(self) -> None: ...
+
+        def workers(self) -> list[str]:
+            return ["here"]
+
+        def run(self, tasks: Sequence[Callable[..., Any]], report: object) -> list[Any]:
+            return [task(report) for task in tasks]
+
+    monkeypatch.setattr(cluster_shares, "worker_name", lambda: "the worker here")
+    sources = write_sources(tmp_path / "sources", PAGES)
+    next(iter(sources.rglob("*.md"))).chmod(0)
+    with pytest.raises(DiskError, match=r"the worker here may not read .*\.md"):
+        build(tmp_path, "there", 2, Here())
 
 
 def _hiding(folder: Path, cluster: Cluster) -> Cluster:

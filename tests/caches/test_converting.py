@@ -1,7 +1,11 @@
 """What becomes of HTML, notebooks and text in other encodings."""
 
+import errno
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +22,7 @@ from contexthall.caches.build.selection import Choice
 from contexthall.caches.model.headings import headings_of
 from contexthall.caches.query.scorers import SECTIONS
 from contexthall.core import limits
-from contexthall.core.errors import SourcesError
+from contexthall.core.errors import DiskError, SourcesError
 from contexthall.system.disk import Disk
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "convert"
@@ -274,6 +278,42 @@ def test_a_strict_build_fails_and_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(SourcesError, match=r"b\.ipynb cannot be converted: it is not JSON"):
         compile_pages(tmp_path, FILES, strict=True)
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_file_whose_name_is_not_utf_8_is_left_out_and_named(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.md")
+    assert dict(compile_pages(tmp_path, {**FILES, name: b"# Hours"}).failures)[name] == "its name is not UTF-8"
+    library = library_of(tmp_path)
+    assert library.resolve(library.find("cache"), "hours", 4000).ids == ()
+    with pytest.raises(SourcesError, match="caf\ufffd\\.md cannot be converted: its name is not UTF-8"):
+        compile_pages(tmp_path / "sources", {name: b"# Hours"}, strict=True)
+
+
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_a_file_that_may_not_be_read_is_left_out_and_named(tmp_path: Path) -> None:
+    sources = write_sources(tmp_path / "sources", {"locked.md": "# Keys", "locked/a.md": "# Locks"})
+    (sources / "locked.md").chmod(0)
+    (sources / "linked.md").symlink_to("locked/a.md")
+    (sources / "locked").chmod(0)
+    choice = Choice(exclude=("/locked",))
+    built = CacheBuilder(Disk(), CREATED_AT, scorer=SECTIONS).build(str(sources), str(tmp_path / "c"), choice=choice)
+    (sources / "locked").chmod(0o755)
+    reason = "it may not be read: Permission denied"
+    assert dict(built.failures) == {"linked.md": reason, "locked.md": reason}
+
+
+def test_a_disk_that_fails_costs_no_page(tmp_path: Path) -> None:
+    sources, failing = write_sources(tmp_path / "sources", {"a.md": "# Keys"}), [errno.EACCES, 0, errno.EIO]
+
+    def perform(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        if call is os.open and str(arguments[0]).endswith("a.md") and (number := failing.pop(0)):
+            raise OSError(number, os.strerror(number))
+        return call(*arguments, **options)
+
+    builder = CacheBuilder(Disk(perform), CREATED_AT, scorer=SECTIONS)
+    assert builder.build(str(sources), str(tmp_path / "cache")).document_count == 1  # a refusal that passes
+    with pytest.raises(DiskError, match=r"a\.md: Input/output error"):
+        builder.build(str(sources), str(tmp_path / "cache"), force=True)
 
 
 def test_a_page_that_is_too_large_is_not_converted() -> None:

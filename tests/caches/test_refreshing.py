@@ -119,6 +119,7 @@ EDITS: dict[str, Callable[[Path], object]] = {
     "blank now": lambda sources: (sources / "a.md").write_text(""),
     "a twin, with the same content": lambda sources: (sources / "0.md").write_text(PAGES["a.md"]),
     "not to be converted any more": lambda sources: (sources / "n.ipynb").write_text("{"),
+    "of a name that is not UTF-8": lambda sources: (sources / os.fsdecode(b"caf\xe9.md")).write_text("# New"),
     "swapped": lambda sources: [
         (sources / "a.md").write_text(PAGES["b/b.md"]),
         (sources / "b" / "b.md").write_text(PAGES["a.md"]),
@@ -136,7 +137,23 @@ def test_a_refreshed_cache_is_that_of_a_whole_build(edit: str, tmp_path: Path) -
     assert refresh(cache).built is None
 
 
-NAMES = st.sampled_from(["a.md", "b.md", "c/a.md", "c/d/e.md", "f.txt", "g.rst", "h.html"])
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_a_page_goes_with_the_permission_to_read_it_and_comes_back_with_it(tmp_path: Path) -> None:
+    write_sources(tmp_path / "sources", PAGES)
+    cache, page = build(tmp_path), tmp_path / "sources" / "a.md"
+    page.chmod(0)
+    refreshed = refresh(cache)
+    assert refreshed.changes.modified == ("a.md",)
+    assert refreshed.built is not None
+    assert list(refreshed.built.failures) == ["a.md"]
+    assert_whole(cache)
+    assert refresh(cache).built is None
+    page.chmod(0o644)
+    assert refresh(cache).changes.modified == ("a.md",)
+    assert_whole(cache)
+
+
+NAMES = st.sampled_from([os.fsdecode(b"caf\xe9.md"), "a.md", "b.md", "c/a.md", "c/d/e.md", "f.txt", "g.rst", "h.html"])
 TEXTS = st.lists(
     st.sampled_from(["red ", "apple\n", "# Head\n\n", "## More\n", "plain", "<h2>Part</h2>", "\n\n"]), max_size=6
 ).map("".join)

@@ -35,6 +35,8 @@ class CacheReport(NamedTuple):
     """The files that were added, removed and modified, by kind."""
     reason: str = ""
     """Why it is not known what became of the sources."""
+    left_out: Mapping[str, str] = MappingProxyType({})
+    """The files of the sources that became no page, and why."""
 
 
 def _report_on_entry(entry: "CacheEntry", report: Callable[[str], CacheReport]) -> CacheReport:
@@ -53,7 +55,9 @@ def report_on(disk: Disk, cache: Directory, may_read: Callable[[str], bool]) -> 
         raise CacheInvalidError("its manifest cannot be read")
     report = CacheReport(head.cache_version, head.document_count, head.created_at)
     try:
-        report = report._replace(sources=tuple(_places(read_record(cache), cache.path)))
+        record = read_record(cache)
+        left_out = {file.source: file.failure for file in record.files if file.failure}
+        report = report._replace(sources=tuple(_places(record, cache.path)), left_out=left_out)
         changes = SourceJudge(disk, cache, may_read).find_changes()
     except HallError as error:
         return report._replace(reason=error.detail.removeprefix(f"{cache.path} ") or error.message)

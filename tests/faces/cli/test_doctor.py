@@ -425,6 +425,19 @@ def test_a_cache_whose_sources_changed_or_are_gone_is_a_note_with_what_to_type(p
     assert finding(asked(), "caches", "docs")["mark"] == "ok"
 
 
+def test_sources_that_are_left_out_or_hide_others_are_named_with_their_folder(project: Path, asked: Asked) -> None:
+    name = os.fsdecode(b"docs/bad\xe9.md")
+    write_files(project, {"docs/a.md": "# A\n", name: "# Bad\n"})
+    assert run(["build", "--sources", "docs", "--cache", ".context/caches/docs"]) == 0
+    told = finding(asked(), "caches", "docs")
+    assert (told["mark"], told["facts"]["state"]) == ("note", "fresh")
+    assert told["found"].endswith(f"; left out of {project}/docs: bad\ufffd.md (its name is not UTF-8)")
+    write_files(project, {"docs/A.md": "# A\n"})
+    told = finding(asked(), "caches", "docs")
+    assert told["found"].endswith("; A.md and a.md have the same id, a.md")
+    assert told["type"] == "context refresh docs"
+
+
 def test_what_a_killed_build_left_and_what_is_no_cache_are_notes(project: Path, asked: Asked) -> None:
     (project / ".context" / "caches" / ".contexthall-notes").mkdir()
     (project / ".context" / "caches" / "empty").mkdir()

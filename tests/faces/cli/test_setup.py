@@ -404,6 +404,20 @@ def test_one_clients_broken_file_hides_nothing_else(typed: Typed, tmp_path: Path
     assert (shop / ".cursor" / "mcp.json").exists()
 
 
+def test_a_file_that_cannot_be_named_hides_no_other(typed: Typed, shop: Path) -> None:
+    (shop / "docs" / os.fsdecode(b"bad\xe9.md")).write_text("# Bad")
+    code, _, err = typed("setup", "--yes", "--only", "caches")
+    assert (code, "built docs: 2 documents\n" in err) == (0, True)
+    assert "warning: bad\ufffd.md is left out: its name is not UTF-8\n" in err
+
+
+def test_what_fails_is_told_once(typed: Typed, shop: Path) -> None:
+    for name in ("a.md", "A.md"):
+        (shop / "docs" / name).write_text("# Twins")
+    code, _, err = typed("setup", "--yes", "--only", "caches")
+    assert (code, err.count("error[usage]"), err.count("have the same id")) == (1, 1, 1)
+
+
 def test_in_an_empty_directory_only_agents_are_connected(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

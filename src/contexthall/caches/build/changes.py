@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from contexthall.caches.build.convert.failure import ConversionError
 from contexthall.caches.build.selection import Choice, FoundSources, SourceFolder, select
-from contexthall.caches.build.sources import SourceFile
+from contexthall.caches.build.sources import SourceFile, read_source
 from contexthall.caches.model.format import SOURCES
 from contexthall.caches.model.source_record import RecordedFile, SourceRecord
 from contexthall.caches.query.bm25f import BUILD_CONFIG
@@ -106,8 +107,17 @@ def changes_since(
 def _is_unchanged(disk: Disk, file: SourceFile, recorded: RecordedFile, seen: Mapping[str, SourceFile]) -> bool:
     if file.converter.label != recorded.converter or file.size != recorded.size:
         return False
-    if recorded.stamp == file.stamp or file.size > file.converter.most_bytes:
+    if file.size > file.converter.most_bytes:
         return True  # what is too large becomes no page, whatever it says, and is never read
-    if seen.get(file.source) == file:
+    # What may not be read has no hash: somebody else may be allowed to.
+    if recorded.sha256 and (recorded.stamp == file.stamp or seen.get(file.source) == file):
         return True
-    return hashlib.sha256(disk.read(file.path, follow=True)).hexdigest() == recorded.sha256
+    return _digest(disk, file) == recorded.sha256
+
+
+def _digest(disk: Disk, file: SourceFile) -> str:
+    """Return the SHA-256 of a file as it is recorded: none of one that may not be read."""
+    try:
+        return hashlib.sha256(read_source(disk, file)).hexdigest()
+    except ConversionError:
+        return ""

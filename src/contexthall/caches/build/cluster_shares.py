@@ -78,6 +78,7 @@ def _compile(share: DistantShare, report: Report) -> WrittenShare:
     with disk.enter(folder) as staging:
         task = BuildTask(disk, staging, share.scorer, share.is_strict)
         (compiled,) = compile_sections(task, share.sources, share.first, report)
+    _check_all_read(compiled, share.sources)
     return WrittenShare(folder, compiled._replace(shard=share.shard))
 
 
@@ -96,6 +97,14 @@ def _check(disk: Disk, share: DistantShare) -> None:
     except PathMissingError:
         hint = "workers need the sources at the same path as this machine: a shared disk"
         raise DiskError(f"{worker_name()} does not see {share.sources[0].path}", hint=hint) from None
+
+
+def _check_all_read(compiled: SectionShare, sources: Sequence[SourceFile]) -> None:
+    """Refuse a share with files that this worker may not read: it is another user, perhaps, and all others may."""
+    for source in sources:
+        if source.source not in compiled.digests and source.size <= source.converter.most_bytes:
+            hint = "let every worker read the sources, or leave the file out with --exclude"
+            raise DiskError(f"{worker_name()} may not read {source.path}", hint=hint)
 
 
 def _stop(disk: Disk, folder: str) -> None:

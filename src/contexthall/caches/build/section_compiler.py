@@ -9,7 +9,7 @@ from contexthall.caches.build.compiler import BuildTask, WrittenDocument, write_
 from contexthall.caches.build.convert.documents import reading_documents
 from contexthall.caches.build.convert.failure import ConversionError
 from contexthall.caches.build.convert.registry import PACKAGE_PAGE
-from contexthall.caches.build.sources import SourceFile
+from contexthall.caches.build.sources import SourceFile, read_source
 from contexthall.caches.build.staging import NEW
 from contexthall.caches.index.segment_builder import SegmentBuilder
 from contexthall.caches.index.segment_list import segment_file
@@ -19,6 +19,7 @@ from contexthall.caches.model.sections import split
 from contexthall.caches.model.shards import shard_of
 from contexthall.core import limits
 from contexthall.core.errors import CacheInvalidError, SourcesError
+from contexthall.core.paths import shown
 from contexthall.system.disk import Directory
 from contexthall.system.processes import Report
 
@@ -102,13 +103,13 @@ def _read_page(task: BuildTask, source: SourceFile, share: SectionShare) -> str 
     converter = source.converter
     try:
         converter.check_size(source.size)
-        data = task.disk.read(source.path, follow=True)
+        data = read_source(task.disk, source)
         share.digests[source.source] = hashlib.sha256(data).hexdigest()
         page = converter.convert(data)
     except ConversionError as error:
         if task.is_strict:
             hint = "convert it by hand, leave it out with --exclude, or build without --strict"
-            raise SourcesError(f"{source.source} cannot be converted: {error}", hint=hint) from None
+            raise SourcesError(f"{shown(source.source)} cannot be converted: {error}", hint=hint) from None
         share.failures[source.source] = str(error)
         return None
     if page.encoding:

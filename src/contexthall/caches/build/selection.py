@@ -12,7 +12,7 @@ from typing import NamedTuple
 from contexthall.caches.build.convert.registry import TEXT, converter_of, ending_of, is_missing
 from contexthall.caches.build.sources import SourceFile, checked, source_file
 from contexthall.core import limits
-from contexthall.core.errors import PathMissingError, UsageError
+from contexthall.core.errors import DiskError, PathMissingError, UsageError
 from contexthall.core.generated import VIRTUAL_ENVIRONMENT, is_generated
 from contexthall.core.ignore import Level, Rules, is_ignored, parse_rules
 from contexthall.system.disk import Disk, Seen
@@ -122,7 +122,7 @@ class _Walk:
         while waiting:
             folder = waiting.pop()
             self.walked.append(folder.place.rstrip("/") or "/")
-            seen = self._disk.survey(folder.place).seen
+            seen = self._survey(folder.place)
             names = {each.name for each in seen}
             if folder.below and VIRTUAL_ENVIRONMENT in names and not self._everything:
                 self.passed_over[GENERATED] += 1
@@ -137,6 +137,15 @@ class _Walk:
                     waiting.append(_Folder(below, f"{path}/", levels, self._is_included(path, each, folder)))
                 elif file := self._file(source, path, each, folder):
                     yield file
+
+    def _survey(self, place: str) -> Sequence[Seen]:
+        """Look at a folder. One that may not be read fails the build: nobody knows how many pages it would cost."""
+        try:
+            return self._disk.survey(place).seen
+        except DiskError as error:
+            if isinstance(error.__cause__, PermissionError):
+                error.hint = "let it be read, or leave it out with --exclude"
+            raise
 
     def _file(self, source: SourceFolder, path: str, seen: Seen, folder: _Folder) -> SourceFile | None:
         """Return a file that is wanted and can be converted."""
@@ -189,6 +198,10 @@ class _Walk:
             kind, size, stamp = self._disk.look(path)
         except PathMissingError:
             return None
+        except DiskError as error:
+            if not isinstance(error.__cause__, PermissionError):
+                raise
+            return Seen(os.path.basename(path), "file", 0, ())  # reading it will say that it may not be read
         return Seen(os.path.basename(path), kind, size, stamp[1:])
 
     def _rules_above(self, folder: str) -> tuple[str, tuple[Level, ...]]:

@@ -7,9 +7,10 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from contexthall.caches.build.convert.registry import TEXT, Converter
+from contexthall.caches.build.convert.failure import ConversionError
+from contexthall.caches.build.convert.registry import TEXT, UNNAMEABLE, Converter
 from contexthall.caches.model.document import identify
-from contexthall.core.errors import SourcesError
+from contexthall.core.errors import DiskError, SourcesError
 from contexthall.core.paths import shown
 from contexthall.system.disk import Disk, Entry
 
@@ -34,17 +35,39 @@ class SourceFile(NamedTuple):
 
 def find_sources(disk: Disk, folder: str, globs: Sequence[str]) -> list[SourceFile]:
     """Return the files whose name (or path, for a glob with a slash) matches, by ascending id."""
-    return checked(source_file(os.path.join(folder, path), path) for path in _walk(disk, folder, globs))
+    found = [source_file(os.path.join(folder, path), path) for path in _walk(disk, folder, globs)]
+    for file in found:
+        if file.converter is UNNAMEABLE:
+            raise SourcesError(f"the name of {shown(file.source)} is not UTF-8", hint="rename it")
+    return checked(found)
 
 
-def source_file(path: str, source: str, *seen: Any) -> SourceFile:  # noqa: ANN401 - what else is known of it
+def source_file(path: str, source: str, folder: str = "", converter: Converter = TEXT, *seen: Any) -> SourceFile:  # noqa: ANN401 - what else is known of it
     """Return the file at `path`, which documents know as `source`."""
     try:
         text = source if source.isascii() else os.fsencode(source).decode("utf-8")
     except UnicodeDecodeError:
-        raise SourcesError(f"the name of {shown(source)} is not UTF-8", hint="rename it") from None
+        escaped = os.fsencode(source).decode("utf-8", "backslashreplace")
+        return SourceFile(escaped, source, path, folder, UNNAMEABLE, *seen)
     identity = identify(text)
-    return SourceFile(text if identity == text else identity, text, path, *seen)  # of most, one string less in memory
+    # Of most, one string less in memory.
+    return SourceFile(text if identity == text else identity, text, path, folder, converter, *seen)
+
+
+def read_source(disk: Disk, file: SourceFile) -> bytes:
+    """Return what a file holds; ConversionError if its permissions forbid that.
+
+    Those belong to the file, as its name does. Any other failure is the disk's, and must not cost a page.
+    """
+    reason = ""
+    for _ in range(2):  # a refusal that passes is the disk's, too
+        try:
+            return disk.read(file.path, follow=True)
+        except DiskError as error:
+            if not isinstance(error.__cause__, PermissionError):
+                raise
+            reason = error.cause
+    raise ConversionError(f"it may not be read: {reason}")
 
 
 def checked(files: Iterable[SourceFile]) -> list[SourceFile]:

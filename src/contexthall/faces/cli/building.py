@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from contexthall.core import limits
+from contexthall.core.paths import shown
 from contexthall.faces.cli.output import counted
 
 _ALL, _EXTRA = "; --all takes them", ": pip install 'contexthall[formats]'"
@@ -20,10 +21,10 @@ def what_was_odd(
     if encodings:
         named = _some([f"{name} ({encoding})" for name, encoding in encodings.items()])
         yield f"converted to UTF-8: {named}"
-    shown = list(failures.items())[: limits.BUILD_LINES]
-    for name, reason in shown:
-        yield f"warning: {name} is left out: {reason}"
-    if more := len(failures) - len(shown):
+    first = list(failures.items())[: limits.BUILD_LINES]
+    for name, reason in first:
+        yield f"warning: {shown(name)} is left out: {reason}"
+    if more := len(failures) - len(first):
         yield f"warning: {counted(more, 'more file')} left out; --strict stops at the first"
 
 

@@ -17,6 +17,7 @@ from contexthall.clients.register import CLIENTS, NAME, Client, ImportedServer, 
 from contexthall.config.settings import user_directory
 from contexthall.core import limits
 from contexthall.core.errors import HallError, UsageError
+from contexthall.faces.cli.building import what_was_odd
 from contexthall.faces.cli.connect import hook_command, serving_command
 from contexthall.faces.cli.importing import written
 from contexthall.faces.cli.options import HallChoice, setup_options
@@ -263,8 +264,13 @@ def _do(choice: HallChoice, hall: Hall, plan: SetupPlan) -> None:
     if question := _question(hall, plan):
         say(on_one_line(f"try it: `{command} ask {question}{here}`, or ask your agent the same"))
     say(on_one_line(f"undo all of it: `{command} setup --undo{here}`"))
+    _end(failures)
+
+
+def _end(failures: Sequence[HallError]) -> None:
+    """Leave with the exit code of the first failure, all of which have been told."""
     if failures:
-        raise failures[0]
+        click.get_current_context().exit(failures[0].exit_code)
 
 
 def _files_in_project(hall: Hall, plan: SetupPlan) -> Iterator[str]:
@@ -297,6 +303,7 @@ def _build(hall: Hall, plan: SetupPlan) -> Iterator[str | HallError]:
                     progress=bar.show,
                 )
             yield f"built {folder.cache}: {counted(built.document_count, 'document')}"
+            yield from what_was_odd({}, built.encodings, built.failures)
         except HallError as error:
             yield error
 
@@ -402,8 +409,9 @@ def _undo(hall: Hall, *, dry_run: bool) -> None:
     for each in undone:
         if each.kept:
             say(on_one_line(f"kept {each.path}: {each.kept}"))
-    failures += [each.error for each in undone if each.error]
+    for refused in filter(None, (each.error for each in undone)):
+        failures.append(refused)
+        print_error(refused)
     say(f"took back {counted(sum(not each.kept for each in undone), 'change')}")
-    if failures:  # the journal stays, so that the same command can try again
-        raise failures[0]
+    _end(failures)  # the journal stays, so that the same command can try again
     journal.forget()

@@ -54,6 +54,10 @@ def _as_it_is(data: bytes) -> Converted:
     return Converted(*decode(data))
 
 
+def _unnameable(_data: bytes) -> Converted:
+    raise ConversionError("its name is not UTF-8")
+
+
 def _html(data: bytes) -> Converted:
     from contexthall.caches.build.convert.html import html_to_markdown  # noqa: PLC0415 - whoever judges needs none
 
@@ -75,6 +79,8 @@ KREUZBERG = "kreuzberg"
 TEXT = Converter("text", "1", _as_it_is)
 PACKAGE_PAGE = TEXT._replace(name="package")
 """Of pages that were made of a package; its version changes whenever others are made of the same package."""
+UNNAMEABLE = Converter("unnameable", "1", _unnameable)
+"""Of files that no id can name, whatever they hold."""
 HTML = Converter("html", "4", _html, limits.HTML_BYTES)
 NOTEBOOK = Converter("notebook", "1", _notebook, limits.NOTEBOOK_BYTES)
 

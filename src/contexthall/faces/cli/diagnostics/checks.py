@@ -18,7 +18,7 @@ from contexthall.config.settings import SETTINGS_FILE
 from contexthall.config.settings_files import Source
 from contexthall.core import limits
 from contexthall.core.errors import HallError
-from contexthall.core.paths import absolute
+from contexthall.core.paths import absolute, shown
 from contexthall.faces.cli.cache_report import what_changed
 from contexthall.faces.cli.diagnostics.environment import check_command, check_installation, check_port, requirements
 from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, editing, run_check
@@ -176,13 +176,20 @@ class Checks(NamedTuple):
             yield self._sources(library.report(directory), DoctorFinding("ok", name, text, building, facts))
 
     def _sources(self, report: "CacheReport", sound: DoctorFinding) -> DoctorFinding:
-        """Return the finding about a sound cache: a note if its sources changed, or are gone."""
+        """Return the finding about a sound cache: a note if its sources changed, are gone, or not all are in it."""
         facts = {**sound.facts, "index": "used", "state": report.freshness.state, "changed": report.freshness.changed}
+        refreshing = self.command_hint("refresh", sound.subject, about=("path", "cache_root"))
         if changed := what_changed(report):
-            refreshing = self.command_hint("refresh", sound.subject, about=("path", "cache_root"))
             return sound._replace(mark="note", found=f"{sound.found}; {changed}", remedy=refreshing, facts=facts)
         if report.reason and report.sources:
-            return sound._replace(mark="note", found=f"{sound.found}; {report.reason}", facts=facts)
+            are_there = all(self.hall.machine.look_at(path).is_there for _, path in report.sources)
+            remedy = refreshing if are_there else sound.remedy
+            return sound._replace(mark="note", found=f"{sound.found}; {report.reason}", remedy=remedy, facts=facts)
+        if report.left_out:
+            places = ", ".join(path for _, path in report.sources)
+            named = first_few([f"{shown(name)} ({reason})" for name, reason in report.left_out.items()])
+            text = f"{sound.found}; left out of {places}: {named}"
+            return sound._replace(mark="note", found=text, remedy="", facts=facts)
         return sound._replace(remedy="", facts=facts)
 
     def _building(self, name: str, *more: str) -> str:
