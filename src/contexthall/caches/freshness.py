@@ -59,6 +59,11 @@ class SourceJudge:
         """The last one."""
         return self._verdict
 
+    @property
+    def has_looked_in_vain(self) -> bool:
+        """Whether the sources that are recorded were looked at, and it is not known what became of them."""
+        return self._due_at > 0 and self._verdict == UNKNOWN and "_record" in self.__dict__
+
     def state(self) -> SourcesState:
         """Return the verdict: a new one if it is due, and found in time."""
         with self._turn:

@@ -4,6 +4,7 @@ import os.path
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property, wraps
+from itertools import compress
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from contexthall.caches.cache_root import CacheEntry as CacheEntry  # noqa: PLC0414 - for the faces
@@ -158,9 +159,10 @@ class Library(CacheRoot):
         opened = {cache: self._open(cache) for cache in caches}
         names = [_name(cache) for cache in opened]
         reply = ask_all(names, list(opened.values()), Question(query, budget, "text"))
-        states = map(self._judges.freshness, opened.values())
-        stale = tuple(name for name, each in zip(names, states, strict=True) if each.state == "stale")
-        return reply._replace(stale=stale)
+        states = [self._judges.freshness(each).state for each in opened.values()]
+        stale = tuple(name for name, state in zip(names, states, strict=True) if state == "stale")
+        in_vain = map(self._judges.has_looked_in_vain, opened.values())
+        return reply._replace(stale=stale, unknown=tuple(compress(names, in_vain)))
 
     @_retried_if_replaced
     def explain(

@@ -35,6 +35,11 @@ class SourceJudges:
             return UNKNOWN
         return self.of(opened).state()
 
+    def has_looked_in_vain(self, opened: AnyCache) -> bool:
+        """Return whether the sources of a cache cannot be judged; not so if they only were not in time, or are none."""
+        judge = self._judges.get(opened)
+        return judge is not None and judge.has_looked_in_vain
+
     def last_verdict(self, opened: AnyCache) -> SourcesState:
         """Return what the last answer from a cache said of its sources."""
         judge = self._judges.get(opened)

@@ -68,6 +68,19 @@ def test_ask_says_which_caches_are_stale(
     assert ("Never on Fridays" in out, "stale" in err) == (True, False)
 
 
+def test_ask_says_which_caches_cannot_be_compared_with_their_sources(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "guides").rename(tmp_path / "elsewhere")
+    out, err = printed(capfd, "ask", "When to push?")
+    assert "wait for the green light" in out
+    assert err.splitlines()[-1] == "unknown whether still true: guides; to see why, type: context refresh"
+    _, err = printed(capfd, "refresh", code=1)
+    assert "the sources are not there any more" in err
+    (tmp_path / ".context" / "caches" / "guides" / "sources.json").unlink()  # as in a cache that was pulled
+    assert "unknown" not in printed(capfd, "ask", "When to push?")[1]
+
+
 def test_ask_without_a_cache_says_how_to_build_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
     out, err = printed(capfd, "ask", "anything", "--cache-root", "empty", code=4)

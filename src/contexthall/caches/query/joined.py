@@ -37,6 +37,8 @@ class JoinedReply(NamedTuple):
     """The embedders of these caches that did not count, because not all caches name the same one."""
     stale: tuple[str, ...] = ()
     """The caches whose sources have changed since."""
+    unknown: tuple[str, ...] = ()
+    """The caches whose sources cannot be looked at."""
 
 
 def ask_all(names: Sequence[str], opened: Sequence[OpenCache | OpenSections], question: Question) -> JoinedReply:

@@ -68,8 +68,11 @@ def ask(words: tuple[str, ...], names: tuple[str, ...], budget: str, hall: HallC
     say(_summary(reply, tokens))
     if not reply.sections:
         say(on_one_line(_what_to_do(reply, tokens, [*names, *here][0])))
+    refreshing = shlex.join(("context", "refresh", *names))
     if reply.stale:
-        say(on_one_line(f"stale: {', '.join(reply.stale)}; type: {shlex.join(('context', 'refresh', *names))}"))
+        say(on_one_line(f"stale: {', '.join(reply.stale)}; type: {refreshing}"))
+    if reply.unknown:
+        say(on_one_line(f"unknown whether still true: {', '.join(reply.unknown)}; to see why, type: {refreshing}"))
 
 
 @click.command(
