@@ -86,6 +86,8 @@ def test_every_key_reaches_its_field() -> None:
 def test_the_environment_is_text_and_an_empty_variable_is_not_set() -> None:
     assert resolved(environment={"CONTEXT_TOOL_TIMEOUT_SECS": "0.5"}).tool_timeout_seconds == 0.5
     assert not resolved(environment={"CONTEXT_CACHE_ROOT": ""}).cache_root_is_named
+    default = resolved().cache_root
+    assert not resolved(flags={"cache_root": default}).cache_root_is_named  # as `context connect` writes it
 
 
 def test_toolsets_can_be_typed_with_commas() -> None:

@@ -81,7 +81,7 @@ def resolve(
     own = [_flags(flags, working_directory), _environment(environment, working_directory)]
     sources = [*((source, True) for source in own), *((_file(file), file.trusted) for file in files)]
     naming = [is_trusted for source, is_trusted in sources if "cache_root" in source]
-    chosen: dict[str, Any] = {"cache_root_is_named": bool(naming), "cache_root_is_trusted": naming[:1] == [True]}
+    chosen: dict[str, Any] = {"cache_root_is_trusted": naming[:1] == [True]}
     for source, _ in sources:
         chosen = source | chosen
     defaults = {
@@ -89,7 +89,12 @@ def resolve(
         "user_cache": user_directory(environment, "XDG_CACHE_HOME", ".cache"),
         "user_state": user_directory(environment, "XDG_STATE_HOME", ".local/state"),
     }
-    return Settings(working_directory=working_directory, project_root=project_root, **(defaults | chosen))
+    chosen = defaults | chosen
+    # Whoever names the default, as `context connect` does, need not have it there.
+    is_named = chosen["cache_root"] != defaults["cache_root"]
+    return Settings(
+        working_directory=working_directory, project_root=project_root, cache_root_is_named=is_named, **chosen
+    )
 
 
 def user_directory(environment: Mapping[str, str], variable: str, below_home: str) -> str:
