@@ -35,6 +35,15 @@ def test_in_text_form_an_unknown_cache_is_answered_with_those_that_are_there(too
     assert answer(tmp_path, tool, asked) == MISSING
 
 
+@pytest.mark.parametrize("tool", CALLS)
+def test_in_text_form_a_call_without_a_cache_is_answered_with_those_that_are_there(tool: str, tmp_path: Path) -> None:
+    build_cache(tmp_path, {"a.md": "a"}, name="notes")
+    assert answer(tmp_path, tool, {**CALLS[tool], "format": "text"}) == "Missing argument 'cache'\ncaches: notes\n"
+    assert answer(tmp_path, tool, CALLS[tool]) == "Missing argument 'cache'"
+    wrong = answer(tmp_path, tool, {**CALLS[tool], "cache": 5, "format": "text"})
+    assert wrong == "Invalid argument 'cache': 5 is not of type 'string'"
+
+
 def test_where_there_is_no_cache_none_is_named(tmp_path: Path) -> None:
     asked = {"cache": "handbook", "query": "keys", "format": "text"}
     assert answer(tmp_path, "context.resolve", asked) == MISSING

@@ -133,11 +133,13 @@ class _Asking(NamedTuple):
             given = answer(cache, budget=int(arguments.get("budget", DEFAULT_BUDGET)), reply=form)
             return replace(ToolResult.of_text(given.text), ids=given.ids)
         except CacheMissingError as error:
-            error.more = self._names() if form == "text" else ""
+            error.more = self.names(arguments)
             raise
 
-    def _names(self) -> str:
-        """Return a line that names the caches that are there; nothing if there are none."""
+    def names(self, arguments: JsonObject) -> str:
+        """Return a line that names the caches that are there, in text form; nothing if there are none."""
+        if arguments.get("format", self.reply) != "text":
+            return ""
         with suppress(DiskError):
             names = [on_one_line(cache.path) for cache in self.library.list_caches() if cache.has_manifest]
             more = ["…"] if len(names) > limits.CACHES_NAMED else []
@@ -161,6 +163,7 @@ def _resolve_tool(asking: _Asking) -> Tool:
         input_schema=RESOLVE_INPUT,
         annotations=READ_ONLY,
         refusals={"query": InvalidQueryError, "budget": InvalidBudgetError},
+        choices={"cache": asking.names},
         accept=budget_as_number,
         run=run,
     )
@@ -182,6 +185,7 @@ def _read_tool(asking: _Asking) -> Tool:
         input_schema=READ_INPUT,
         annotations=READ_ONLY,
         refusals={"budget": InvalidBudgetError},
+        choices={"cache": asking.names},
         accept=budget_as_number,
         run=run,
     )
@@ -203,6 +207,7 @@ def _outline_tool(asking: _Asking) -> Tool:
         input_schema=OUTLINE_INPUT,
         annotations=READ_ONLY,
         refusals={"budget": InvalidBudgetError},
+        choices={"cache": asking.names},
         accept=budget_as_number,
         run=run,
     )

@@ -133,6 +133,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     annotations: JsonObject = {}
     refusals: Mapping[str, type[HallError]] = {}
     """The coded error that a fault in an argument deserves, in the order in which arguments are judged."""
+    choices: Mapping[str, Callable[[JsonObject], str]] = {}
+    """What is told besides of an argument that is missing: lines that name what it could be, by the other arguments."""
     failure: type[HallError] = InternalError
     """What is told when the tool runs out of time or fails in a way that nobody foresaw."""
     accept: Callable[[JsonObject], JsonObject] = lambda arguments: arguments
@@ -395,7 +397,11 @@ class Catalog:
             # A longer text means nothing, and to work on it would take for ever.
             if argument in blamed or (isinstance(value, str) and len(value) > limits.QUERY_CHARACTERS):
                 return ToolResult.of_error(error())
-        return ToolResult.of_text(complaint, is_error=True) if complaint else None
+        if not complaint:
+            return None
+        missing = [argument for argument in tool.choices if argument in blamed and argument not in arguments]
+        lines = "".join(tool.choices[argument](arguments) for argument in missing)
+        return ToolResult.of_text("\n".join(filter(None, (complaint, lines))), is_error=True)
 
 
 @lru_cache
