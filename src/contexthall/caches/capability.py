@@ -12,7 +12,13 @@ from contexthall.caches.model.items import on_one_line
 from contexthall.caches.query.question import ReplyFormat
 from contexthall.core import limits
 from contexthall.core.catalog import READ_ONLY, Caller, Capability, JsonObject, Tool, ToolResult, budget_as_number
-from contexthall.core.errors import CacheMissingError, DiskError, InvalidBudgetError, InvalidQueryError
+from contexthall.core.errors import (
+    CacheMissingError,
+    DiskError,
+    DocumentMissingError,
+    InvalidBudgetError,
+    InvalidQueryError,
+)
 from contexthall.core.paths import native
 from contexthall.core.tokens import LARGEST_BUDGET
 
@@ -135,6 +141,9 @@ class _Asking(NamedTuple):
         except CacheMissingError as error:
             error.more = self.names(arguments)
             raise
+        except DocumentMissingError as error:
+            error.more = _near(error) if form == "text" else ""
+            raise
 
     def names(self, arguments: JsonObject) -> str:
         """Return a line that names the caches that are there, in text form; nothing if there are none."""
@@ -145,6 +154,14 @@ class _Asking(NamedTuple):
             more = ["…"] if len(names) > limits.CACHES_NAMED else []
             return f"caches: {', '.join(names[: limits.CACHES_NAMED] + more)}\n" if names else ""
         return ""
+
+
+def _near(error: DocumentMissingError) -> str:
+    """Return a line that names the ids that may be meant; nothing if there are none."""
+    from contexthall.core.nearest import nearest  # noqa: PLC0415 - only if something was mistyped
+
+    found = nearest(error.unknown, error.known)
+    return f"near: {', '.join(map(on_one_line, found))}\n" if found else ""
 
 
 def _resolve_tool(asking: _Asking) -> Tool:

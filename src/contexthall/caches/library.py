@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 from contexthall.caches.cache_root import CacheEntry as CacheEntry  # noqa: PLC0414 - for the faces
 from contexthall.caches.cache_root import CacheRef as CacheRef  # noqa: PLC0414
 from contexthall.caches.cache_root import CacheRoot
-from contexthall.caches.model.document import Document
+from contexthall.caches.model.document import Document, identify
 from contexthall.caches.model.format import MANIFEST, SOURCES
 from contexthall.caches.model.inspection import Inspection, inspect
 from contexthall.caches.query.cache_files import read_part
@@ -23,6 +23,7 @@ from contexthall.core.errors import (
     CacheInvalidError,
     CacheMissingError,
     DiskError,
+    DocumentMissingError,
     InvalidBudgetError,
     InvalidQueryError,
 )
@@ -170,7 +171,7 @@ class Library(CacheRoot):
     ) -> "Explanation | SectionExplanation":
         """Return where a document or section stands in a query's order, and why."""
         opened, question = self._ask(cache, query, budget, reply)
-        return opened.explain(question, document_id)
+        return _in_any_case(lambda wanted: opened.explain(question, wanted), document_id)
 
     @_retried_if_replaced
     def places(
@@ -199,7 +200,7 @@ class Library(CacheRoot):
     ) -> "Reading":
         """Return a section with its neighbours, or a page from the section `start` on, as far as the budget goes."""
         opened, question = self._ask(cache, document_id, budget, reply)
-        return opened.read(question, neighbours, start)
+        return _in_any_case(lambda wanted: opened.read(question._replace(query=wanted), neighbours, start), document_id)
 
     @_retried_if_replaced
     def outline(
@@ -214,7 +215,9 @@ class Library(CacheRoot):
     ) -> "Outline":
         """Return the headings of pages, from the page `start` on, as far as the budget goes."""
         opened, question = self._ask(cache, under or "", budget, reply)
-        return opened.outline(question, under, depth, start)
+        return _in_any_case(
+            lambda wanted: opened.outline(question._replace(query=wanted), under and wanted, depth, start), under or ""
+        )
 
     @_retried_if_replaced
     def document(self, cache: CacheRef, document_id: str) -> SizedDocument:
@@ -337,6 +340,16 @@ class Library(CacheRoot):
         """Refuse what was read from a directory that is not the cache any more."""
         if self.identity(cache) != opened.status().stamp:
             raise CacheMissingError(f"{cache.path} was replaced meanwhile")
+
+
+def _in_any_case(answer: Callable[[str], Answer], wanted: str) -> Answer:
+    """Return the answer about an id, which is in lower case, however it is spelt."""
+    try:
+        return answer(wanted)
+    except DocumentMissingError:
+        if (lower := identify(wanted)) == wanted:
+            raise
+    return answer(lower)
 
 
 def _name(cache: CacheRef) -> str:

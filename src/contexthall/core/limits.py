@@ -593,8 +593,8 @@ DOCTOR_PROBE_SECONDS: Final = 2.0
 """For whatever listens on the hall's port to answer."""
 DOCTOR_PROBE_BYTES: Final = 1 << 16
 """Of that answer; a hall's is short."""
-NAMED_PAGES_TOKENS: Final = 40_000
-"""Of the list of pages among which one is looked for that was mistyped: some two thousand pages."""
+NAMES_COMPARED: Final = 2_000
+"""Of all names, in their spelling, with one that is not there: of more, only those that end like it."""
 SETUP_CACHES: Final = 6
 """That `context setup` proposes, of the folders with most documents: an agent has to choose among them."""
 SETUP_OUTLINE_TOKENS: Final = 50_000

@@ -142,6 +142,21 @@ def test_a_page_is_asked_for_by_its_name(command: str, capfd: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
+    "asked", [["read", "keys.md#rotat"], ["resolve", "--query", "key", "--why-not", "Keys.md#rotat"]]
+)
+def test_a_section_is_asked_for_by_its_name(asked: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    _, err = printed(capfd, *asked, "--cache", "guides", code=10)
+    assert "hint: did you mean `keys.md#rotate`" in err
+    assert "`context outline --cache guides` lists the pages" in err
+
+
+def test_an_id_may_be_in_any_case(capfd: pytest.CaptureFixture[str]) -> None:
+    for command, wanted in (("read", "keys.md#rotate"), ("read", "keys.md"), ("outline", "keys.md")):
+        asked = [command, "--cache", "guides", "--format", "json"]
+        assert printed(capfd, *asked, wanted.upper()) == printed(capfd, *asked, wanted)
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (["zebra"], "`context outline --cache guides` shows what the documents are about"),

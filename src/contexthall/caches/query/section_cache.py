@@ -163,10 +163,19 @@ class SectionCache(SectionPacking):
         """Return a section and its neighbours, or a page from the section `start` on; the query is an id."""
         found = self._as_section(question.query, neighbours) or self._as_page(question.query, start)
         if found is None:
-            raise DocumentMissingError(question.query)
+            raise self.missing(question.query, start)
         page, record, wanted = found
         text = self._read(page, record)
         return read(question, [self._item(page, record, number, text) for number in wanted], record.ids())
+
+    def missing(self, wanted: str, start: str | None = None) -> DocumentMissingError:
+        """Return the error that nothing has an id, which knows the sections of its page, or else the pages."""
+        page, has_slug, _ = wanted.partition("#")
+        number = self._page_numbers.get(page)
+        if number is not None and (has_slug or start is not None):
+            ids = self.segments.record(number).ids()
+            return DocumentMissingError(start or wanted).about(start or wanted, ids)
+        return DocumentMissingError(wanted).about(page, self._page_numbers)
 
     def _as_section(self, section_id: str, neighbours: int) -> tuple[int, PageRecord, Sequence[int]] | None:
         """Return the page of a section, and the numbers of the section and its neighbours."""

@@ -15,7 +15,6 @@ from contexthall.caches.query.section_cache import SectionCache, Step
 from contexthall.caches.query.section_places import SectionPlace, ignored_words, place_of, unranked
 from contexthall.caches.query.section_ranking import MOST_ORDERED, MOST_PAIRED, SectionRanking
 from contexthall.caches.query.section_score import ScoreParts, TermPart, pair_parts, spelled, term_parts
-from contexthall.core.errors import DocumentMissingError
 from contexthall.core.text import lower
 
 _WHERE = ("the page's title or file name", "its heading", "the headings above it", "its text")
@@ -180,7 +179,7 @@ def explain(cache: SectionCache, question: Question, wanted: str) -> SectionExpl
     """Return why a section, or the best one of a page, stands where it stands."""
     sections = cache.sections_of(wanted)
     if not sections:
-        raise DocumentMissingError(wanted)
+        raise cache.missing(wanted)
     by_words = cache.scorer.rank(question.query)
     ranking = cache.fused(by_words, question.query)
     steps = cache.walk(question, ranking)

@@ -135,9 +135,10 @@ def outline(
 def paths_under(under: str | None, start: str | None, paths: Iterable[str]) -> tuple[list[str], int]:
     """Return the paths of a page or of those in a folder, sorted, and the place of `start` among them."""
     folder = (under or "").rstrip("/")
-    found = sorted(path for path in paths if not folder or path == folder or path.startswith(f"{folder}/"))
+    known = list(paths)
+    found = sorted(path for path in known if not folder or path == folder or path.startswith(f"{folder}/"))
     if (folder and not found) or (start is not None and start not in found):
-        raise DocumentMissingError(start or folder)
+        raise DocumentMissingError(start or folder).about((start or folder).partition("#")[0], known)
     return found, found.index(start) if start is not None else 0
 
 

@@ -33,7 +33,7 @@ class WholeDocuments:
         """Return a document."""
         wanted = question.query
         if wanted not in self._listed or start not in {None, wanted}:
-            raise DocumentMissingError(wanted)
+            raise DocumentMissingError(wanted).about(wanted, self._listed)
         return read(question, [self._item(wanted)], [wanted])
 
     def outline(

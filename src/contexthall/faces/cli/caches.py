@@ -1,6 +1,8 @@
 """`context build`, `resolve`, `verify`, `caches` and `inspect`."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from shlex import quote
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import click
 
 from contexthall.caches.library import DEFAULT_BUDGET, ReplyFormat
-from contexthall.core.errors import CacheInvalidError
+from contexthall.core.errors import CacheInvalidError, DocumentMissingError
 from contexthall.core.wire import compact, indent, pretty
 from contexthall.faces.cli.building import what_was_odd
 from contexthall.faces.cli.cache_report import caches_table, reports_json
@@ -142,13 +144,24 @@ def resolve(cache: str, query: str, budget: str, layout: str, why_not: str | Non
     directory = library.find(cache)
     reply: ReplyFormat = "text" if layout == "text" else "json"
     if why_not is not None:
-        print_lines(library.explain(directory, query, tokens, why_not, reply).sentences(tokens))
+        with naming_outline(cache):
+            print_lines(library.explain(directory, query, tokens, why_not, reply).sentences(tokens))
         return
     text = library.resolve(directory, query, tokens, reply).text
     if layout == "text" and not text.startswith("{"):
         print_data(text)
     else:
         print_json(indent(text) if layout == "pretty" else text)
+
+
+@contextmanager
+def naming_outline(cache: str) -> Iterator[None]:
+    """Have the error about a missing document say how to list those of this cache."""
+    try:
+        yield
+    except DocumentMissingError as error:
+        error.hint = f"`context outline --cache {quote(cache)}` lists the pages"
+        raise
 
 
 @click.command(epilog="\b\nExample:\n  context verify --cache handbook")

@@ -4,9 +4,9 @@ Loaded when something was mistyped, so that no other command pays for it.
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
-_MOST = 3
+from contexthall.core.nearest import nearest as nearest  # noqa: PLC0414 - for the table of commands
+
 SAME = {
     "find": "ask",
     "index": "build",
@@ -32,15 +32,6 @@ SAME_OPTIONS = {
     "-V": "--version",
 }
 """What they call our options."""
-
-
-def nearest(word: str, names: Iterable[str]) -> list[str]:
-    """Return the names that may be meant by a word: those that are spelt alike, that begin with it or contain it."""
-    known = {name.casefold(): name for name in names}
-    folded = word.casefold()
-    alike = get_close_matches(folded, known, _MOST)
-    begun = sorted((name for name in known if folded and folded in name), key=lambda name: not name.startswith(folded))
-    return [known[name] for name in dict.fromkeys([*alike, *begun])][:_MOST]
 
 
 def question(word: str, names: Iterable[str]) -> str:

@@ -2,22 +2,20 @@
 
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from contexthall.caches.library import DEFAULT_BUDGET
-from contexthall.core import limits
-from contexthall.core.errors import CacheMissingError, DocumentMissingError, UsageError
+from contexthall.core.errors import CacheMissingError, UsageError
 from contexthall.core.wire import indent
-from contexthall.faces.cli.caches import BUDGET, CACHE
+from contexthall.faces.cli.caches import BUDGET, CACHE, naming_outline
 from contexthall.faces.cli.options import HallChoice, completed_by, how_to_get_caches, roots_options, whole_number
 from contexthall.faces.cli.output import counted, on_one_line, print_data, print_json, print_styled, say
 
 if TYPE_CHECKING:
-    from contexthall.caches.library import JoinedReply, JoinedSection, Library, Outline, Reading
+    from contexthall.caches.library import JoinedReply, JoinedSection, Outline, Reading
 
 _LAYOUT = click.option(
     "--format",
@@ -97,7 +95,7 @@ def read(
     """
     library = hall.open().caches
     asked = partial(library.read, library.find(cache), document_id, neighbours=neighbours, start=start)
-    with _naming_pages(library, cache, document_id):
+    with naming_outline(cache):
         _print(asked, budget, layout)
 
 
@@ -123,19 +121,8 @@ def outline(
     """
     library = hall.open().caches
     asked = partial(library.outline, library.find(cache), under, depth=depth, start=start)
-    with _naming_pages(library, cache, under or ""):
+    with naming_outline(cache):
         _print(asked, budget, layout)
-
-
-@contextmanager
-def _naming_pages(library: "Library", cache: str, wanted: str) -> Iterator[None]:
-    """Add to the error about a missing document which pages there are."""
-    try:
-        yield
-    except DocumentMissingError as error:
-        pages = library.outline(library.find(cache), depth=0, budget=limits.NAMED_PAGES_TOKENS).pages
-        error.hint = f"`context outline --cache {shlex.quote(cache)}` lists the pages"
-        raise error.about(wanted.partition("#")[0], [each.page for each in pages]) from None
 
 
 def _print(asked: "partial[Reading] | partial[Outline]", budget: str, layout: str) -> None:
