@@ -87,6 +87,19 @@ def test_ask_without_a_cache_says_how_to_build_one(tmp_path: Path, capfd: pytest
     assert (out, "context build" in err) == ("", True)
 
 
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_ask_names_a_cache_that_may_not_be_read(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    closed = tmp_path / "root" / "guides"
+    closed.mkdir(parents=True)
+    closed.chmod(0)
+    _, err = printed(capfd, "ask", "anything", "--cache-root", "root", code=6)
+    closed.chmod(0o755)
+    assert err.startswith(f"error[io_error]: I/O error occurred: {closed}: Permission denied\n")
+
+
 def test_read_prints_a_page_a_section_and_its_neighbours(capfd: pytest.CaptureFixture[str]) -> None:
     text, _ = printed(capfd, "read", "keys.md", "--cache", "guides")
     assert text.startswith("context guides@")
@@ -161,6 +174,8 @@ def test_an_id_may_be_in_any_case(capfd: pytest.CaptureFixture[str]) -> None:
     [
         (["zebra"], "`context outline --cache guides` shows what the documents are about"),
         (["rotate", "--budget", "9"], "nothing fits into 9 tokens: a larger --budget, such as 4000, allows more"),
+        (["rotate " * 3000], "the question alone takes 5,273 tokens: a shorter one leaves room for an answer"),
+        (["how do I"], "its words are too common to be searched for: add one that the answer should have"),
     ],
 )
 def test_ask_without_an_answer_says_what_to_do(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -168,14 +183,28 @@ def test_ask_without_an_answer_says_what_to_do(words: list[str], said: str, capf
     assert (out, err.splitlines()[-1]) == ("", said)
 
 
-def test_an_empty_question_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
-    _, err = printed(capfd, "ask", " ", code=1)
+@pytest.mark.parametrize("question", [" ", "?"])
+def test_an_empty_question_is_refused(question: str, capfd: pytest.CaptureFixture[str]) -> None:
+    _, err = printed(capfd, "ask", question, code=1)
     assert "the question has no words" in err
 
 
 def test_a_budget_for_nothing_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
     out, err = printed(capfd, "read", "keys.md", "--cache", "guides", "--budget", "3", code=3)
     assert (out, err.startswith("error[invalid_budget]")) == ("", True)
+
+
+@pytest.mark.parametrize("asked", [["read", "keys.md"], ["outline", "keys.md"], ["outline"]])
+@pytest.mark.parametrize("layout", ["text", "json"])
+@pytest.mark.parametrize("budget", ["0", "9"])
+def test_a_budget_for_nothing_is_answered_with_one_that_is_enough(
+    asked: list[str], layout: str, budget: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked = [*asked, "--cache", "guides", "--format", layout, "--budget"]
+    _, err = printed(capfd, *asked, budget, code=3)
+    (enough,) = re.findall(r"hint: a budget of (\d+) holds it", err)
+    printed(capfd, *asked, enough)
+    printed(capfd, *asked, str(int(enough) - 1), code=3)
 
 
 def test_why_not_tells_words_page_neighbours_and_budget(capfd: pytest.CaptureFixture[str]) -> None:

@@ -93,14 +93,15 @@ def read(question: Question, wanted: Sequence[Item], ids: Sequence[str]) -> Read
     """Return as many of the wanted sections of a page as fit, in the page's order, which is that of `ids`."""
     bare = Reading(question, (), max(ids, key=_longest, default=None), question.budget)
     given: list[Item] = []
-    size = _size(bare.text)
+    size, unfit = _size(bare.text), 0
     for item in wanted:
         cost = _size(item.json()) + 1 if question.format == "json" else _size(item.text(len(given) + 1))
         if size + cost > BYTES_PER_TOKEN * question.budget:
+            unfit = cost
             break
         size += cost
         given.append(item)
-    _check(question, size, given, wanted)
+    _check(question, size, given, unfit)
     places = {section_id: place for place, section_id in enumerate(ids)}
     shown = sorted(given, key=lambda item: places[item.id])
     after = places[shown[-1].id] + 1 if shown else len(ids)
@@ -118,15 +119,16 @@ def outline(
     """Return as many pages as fit, from `start` on; the scope is what they lie under, and the deepest level."""
     bare = Outline(question, *scope, (), max(paths, key=_longest, default=None), question.budget)
     given: list[OutlinedPage] = []
-    size = _size(bare.text)
+    size, unfit = _size(bare.text), 0
     for path in paths[start:]:
         page = page_of(path)
         cost = _size(_page(bare, page)) + (question.format == "json")
         if size + cost > BYTES_PER_TOKEN * question.budget:
+            unfit = cost
             break
         size += cost
         given.append(page)
-    _check(question, size, given, paths[start:])
+    _check(question, size, given, unfit)
     after = start + len(given)
     following = paths[after] if after < len(paths) else None
     return bare._replace(pages=tuple(given), next=following, tokens_used=_tokens(size))
@@ -142,10 +144,17 @@ def paths_under(under: str | None, start: str | None, paths: Iterable[str]) -> t
     return found, found.index(start) if start is not None else 0
 
 
-def _check(question: Question, size: int, given: Sequence[object], wanted: Sequence[object]) -> None:
-    """Refuse a budget for which not even the first fits."""
-    if size > BYTES_PER_TOKEN * question.budget or (wanted and not given):
-        raise InvalidBudgetError(f"not even the first one fits into {question.budget} tokens", hint="ask with more")
+def _check(question: Question, size: int, given: Sequence[object], unfit: int) -> None:
+    """Refuse a budget for which not even the first fits; `unfit` is what the first one costs that does not."""
+    size += unfit
+    if given or size <= BYTES_PER_TOKEN * question.budget:
+        return
+    enough, digits = _tokens(size), len(str(question.budget))
+    while BYTES_PER_TOKEN * enough < size + 2 * (len(str(enough)) - digits):  # a reply says twice how large it may be
+        enough += 1
+    raise InvalidBudgetError(
+        f"not even the first one fits into {question.budget} tokens", hint=f"a budget of {enough} holds it"
+    )
 
 
 def _longest(text: str) -> int:

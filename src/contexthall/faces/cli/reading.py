@@ -1,5 +1,6 @@
 """`context ask`, `read` and `outline`: what the documents say, for people and scripts."""
 
+import re
 import shlex
 from collections.abc import Iterator
 from functools import partial
@@ -51,15 +52,18 @@ def ask(words: tuple[str, ...], names: tuple[str, ...], budget: str, hall: HallC
     if it has a character that your shell reads, such as `?` or an apostrophe.
     """
     question, opened = " ".join(words), hall.open()
-    if not question.strip():
+    if not re.search(r"\w", question):
         raise UsageError("the question has no words", hint="for example `context ask How do I rotate keys`")
     library = opened.caches
     library.check_query(question)
     tokens = whole_number(budget)
     library.check_budget(tokens)
-    here = [] if names else [entry.path for entry in library.list_caches() if entry.has_manifest]
+    entries = () if names else library.list_caches()
+    here = [entry.path for entry in entries if entry.has_manifest]
     found = [*map(library.find, names), *map(library.locate, here)]
     if not found:
+        for entry in entries:
+            library.inspect(library.locate(entry.path))  # one that cannot be read looks like none
         raise CacheMissingError("there is no cache to ask", hint=how_to_get_caches(opened))
     reply = library.ask(found, question, tokens)
     print_styled(piece for section in reply.sections for piece in _shown(section))
@@ -158,8 +162,13 @@ def _summary(reply: "JoinedReply", budget: int) -> str:
 
 
 def _what_to_do(reply: "JoinedReply", budget: int, cache: str) -> str:
+    if reply.considered and reply.tokens_used > max(budget, DEFAULT_BUDGET):
+        return f"the question alone takes {reply.tokens_used:,} tokens: a shorter one leaves room for an answer"
     if reply.considered:
-        return f"nothing fits into {budget:,} tokens: a larger --budget, such as {DEFAULT_BUDGET}, allows more"
+        larger = DEFAULT_BUDGET if budget < DEFAULT_BUDGET else 2 * budget
+        return f"nothing fits into {budget:,} tokens: a larger --budget, such as {larger}, allows more"
+    if not reply.unmatched:
+        return "its words are too common to be searched for: add one that the answer should have"
     return f"`context outline --cache {shlex.quote(cache)}` shows what the documents are about"
 
 
