@@ -27,7 +27,7 @@ from tests.caches.making import without_times
 from tests.faults.furnished import BUDGETS, LATER, QUERIES
 from tests.processes import NOBODY
 
-from contexthall.caches.build import builder
+from contexthall.caches.build import cuts
 from contexthall.caches.model.format import POSTINGS, SEGMENTS, SOURCES
 from contexthall.contexts.draft import drafting
 from contexthall.contexts.freshness import heads
@@ -223,7 +223,7 @@ def shuffle_listings(seed: int) -> None:
 def share_work(workers: int) -> Callable[[], int]:
     """Let all that can be shared be shared, or nothing; give how many processes were forked for it."""
     worth, fork, forked = (2 if workers > 1 else sys.maxsize), os.fork, [0]
-    for module, name in ((builder, "_WORTH_SHARING"), (drafting, "_WORTH_SHARING"), (heads, "MANY")):
+    for module, name in ((cuts, "_WORTH_SHARING"), (drafting, "_WORTH_SHARING"), (heads, "MANY")):
         assert hasattr(module, name), f"{module.__name__} shares its work in another way by now"
         setattr(module, name, worth)
 

@@ -39,7 +39,7 @@ from tests.faults.failing import (
 )
 from tests.faults.scale import record, sampled, scaled
 
-from contexthall.caches.build import builder
+from contexthall.caches.build import cuts
 from contexthall.caches.build.builder import CacheBuilder
 from contexthall.caches.query.scorers import SECTIONS
 from contexthall.contexts.draft import drafting
@@ -455,7 +455,7 @@ def test_whatever_happens_to_the_workers_the_state_is_the_old_or_the_new_one(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of two forked workers meets the fault at its n-th call; one that dies leaves the master alive."""
-    monkeypatch.setattr(builder, "_WORTH_SHARING", 2)
+    monkeypatch.setattr(cuts, "_WORTH_SHARING", 2)
     monkeypatch.setattr(drafting, "_WORTH_SHARING", 1)
     trial, _ = trial_of(OPERATIONS[name], tmp_path)
     met, most = 0, 200
