@@ -132,12 +132,22 @@ def test_build_says_what_it_passed_over_and_what_was_odd(tmp_path: Path, capfd: 
 
 
 def test_what_a_build_says_of_many_files_is_short(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    write_sources(tmp_path / "docs", {**{f"{n}.k{n}": "" for n in range(14)}, **{f"{n}.ipynb": "" for n in range(13)}})
+    broken = {f"{n}.ipynb": " " * n for n in range(13)}
+    write_sources(tmp_path / "docs", {**{f"{n}.k{n}": "" for n in range(14)}, **broken})
     assert run(["build", "--sources", "docs", "--cache", "cache"]) == 0
     said = capfd.readouterr().err
     assert "4 of 4 other kinds passed over\n" in said
     assert "warning: 3 more files left out; --strict stops at the first\n" in said
     assert said.count("\n") == 10 + 1 + 10 + 1 + 2
+
+
+def test_files_that_are_left_out_for_one_reason_share_a_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_sources(tmp_path / "docs", {"a.md": "# A\n", **{f"t{n:02}.html": "{% if x %}" for n in range(12)}})
+    assert run(["build", "--sources", "docs", "--cache", "cache"]) == 0
+    named = ", ".join(f"t{n:02}.html" for n in range(10))
+    assert capfd.readouterr().err.startswith(
+        f"warning: left out because it is a template of pages, and no page: {named} and 2 more\nbuilt 1 document"
+    )
 
 
 def test_build_names_a_file_whose_headings_are_too_long(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

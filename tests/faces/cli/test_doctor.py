@@ -427,11 +427,12 @@ def test_a_cache_whose_sources_changed_or_are_gone_is_a_note_with_what_to_type(p
 
 def test_sources_that_are_left_out_or_hide_others_are_named_with_their_folder(project: Path, asked: Asked) -> None:
     name = os.fsdecode(b"docs/bad\xe9.md")
-    write_files(project, {"docs/a.md": "# A\n", name: "# Bad\n"})
+    write_files(project, {"docs/a.md": "# A\n", name: "# Bad\n", "docs/t.html": "{{ x }}", "docs/u.html": "{{ y }}"})
     assert run(["build", "--sources", "docs", "--cache", ".context/caches/docs"]) == 0
     told = finding(asked(), "caches", "docs")
     assert (told["mark"], told["facts"]["state"]) == ("note", "fresh")
-    assert told["found"].endswith(f"; left out of {project}/docs: bad\ufffd.md (its name is not UTF-8)")
+    templates = "t.html, u.html (it is a template of pages, and no page)"
+    assert told["found"].endswith(f"; left out of {project}/docs: bad\ufffd.md (its name is not UTF-8), {templates}")
     write_files(project, {"docs/A.md": "# A\n"})
     told = finding(asked(), "caches", "docs")
     assert told["found"].endswith("; A.md and a.md have the same id, a.md")

@@ -21,11 +21,23 @@ def what_was_odd(
     if encodings:
         named = _some([f"{name} ({encoding})" for name, encoding in encodings.items()])
         yield f"converted to UTF-8: {named}"
-    first = list(failures.items())[: limits.BUILD_LINES]
-    for name, reason in first:
-        yield f"warning: {shown(name)} is left out: {reason}"
-    if more := len(failures) - len(first):
+    reasons = left_out(failures)
+    for reason in list(reasons)[: limits.BUILD_LINES]:
+        names = reasons.pop(reason)
+        if len(names) == 1:
+            yield f"warning: {names[0]} is left out: {reason}"
+        else:
+            yield f"warning: left out because {reason}: {_some(names)}"
+    if more := sum(map(len, reasons.values())):
         yield f"warning: {counted(more, 'more file')} left out; --strict stops at the first"
+
+
+def left_out(failures: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the files that became no page by the reason why, in the order in which the reasons come."""
+    reasons: dict[str, list[str]] = {}
+    for name, reason in failures.items():
+        reasons.setdefault(reason, []).append(shown(name))
+    return reasons
 
 
 def _passed_over(kinds: Mapping[str, int]) -> Iterator[str]:

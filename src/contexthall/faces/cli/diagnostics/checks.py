@@ -18,7 +18,8 @@ from contexthall.config.settings import SETTINGS_FILE
 from contexthall.config.settings_files import Source
 from contexthall.core import limits
 from contexthall.core.errors import HallError
-from contexthall.core.paths import absolute, shown
+from contexthall.core.paths import absolute
+from contexthall.faces.cli.building import left_out
 from contexthall.faces.cli.cache_report import what_changed
 from contexthall.faces.cli.diagnostics.environment import check_command, check_installation, check_port, requirements
 from contexthall.faces.cli.diagnostics.findings import DoctorFinding, command, editing, run_check
@@ -187,7 +188,7 @@ class Checks(NamedTuple):
             return sound._replace(mark="note", found=f"{sound.found}; {report.reason}", remedy=remedy, facts=facts)
         if report.left_out:
             places = ", ".join(path for _, path in report.sources)
-            named = first_few([f"{shown(name)} ({reason})" for name, reason in report.left_out.items()])
+            named = first_few([f"{first_few(names)} ({reason})" for reason, names in left_out(report.left_out).items()])
             text = f"{sound.found}; left out of {places}: {named}"
             return sound._replace(mark="note", found=text, remedy="", facts=facts)
         return sound._replace(remedy="", facts=facts)
