@@ -283,7 +283,7 @@ class _Drafting:
                 tidy(self._project.disk, directory)
 
     def _is_outdated(self, scope: str, new: Collection[str]) -> bool:
-        """Return whether a draft lists directories below it that are gone, lacks some, or has `new` ones below it."""
+        """Return whether a draft lists subdirectories that are gone, lacks some, or has `new` ones."""
         try:
             values, below = values_of(self._project, self._directories[scope]), self._below.get(scope, ())
         except ContextError as error:

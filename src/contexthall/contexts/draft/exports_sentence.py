@@ -51,7 +51,7 @@ class Candidate(NamedTuple):
 
 
 def select(exports: Sequence[tuple[str, Export]], mentions: Mapping[str, int]) -> tuple[Candidate, ...]:
-    """Return the candidates among exports with their files; `mentions` counts the other files that have a name."""
+    """Return the candidates among exports, each with its file; `mentions` counts the other files that have a name."""
     found: dict[str, Candidate] = {}
     for file, each in exports:
         if each.name not in found and _is_informative(each):

@@ -78,7 +78,7 @@ class Material(NamedTuple):
     """The first sentence of its README, or its title."""
     package_manager: str
     mentions: Callable[[], Mapping[str, int]] = dict
-    """Returns exported name → how many other files mention it. This and what follows is read on demand."""
+    """Returns exported name → how many other files mention it. What is callable here is read on demand."""
     tests: tuple[str, ...] = ()
     """The files that hold tests, the largest first."""
     titles: Callable[[], Mapping[str, str]] = dict

@@ -69,7 +69,7 @@ class DraftPlan(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """The drafted fields of a directory but for its summary, and the candidates for that."""
+    """The drafted fields of a directory but for its summary, and the statements to choose that from."""
 
     fields: dict[str, Value]
     statements: tuple[Statement, ...]
