@@ -184,9 +184,9 @@ def test_a_project_with_many_contexts_is_read_by_two(tmp_path: Path, monkeypatch
             super().ask_for(directory)
 
         def answers(self) -> Mapping[str, tuple[Seen, Head]]:
-            told = super().answers()
-            answered.update(map(os.path.basename, told))
-            return told
+            found = super().answers()
+            answered.update(map(os.path.basename, found))
+            return found
 
     monkeypatch.setattr("contexthall.contexts.project.SecondReader", Listening)
     later = time.time_ns() + 10**12

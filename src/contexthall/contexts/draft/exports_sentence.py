@@ -35,7 +35,7 @@ _BY_ITSELF = re.compile(r"[()]|[.!?] ")
 _ARTICLE = re.compile(r"(?:An?|The|This|These|All|Some|Any) ")
 
 
-class Candidate(NamedTuple):
+class NotableExport(NamedTuple):
     """An export that a summary may name."""
 
     name: str
@@ -50,20 +50,20 @@ class Candidate(NamedTuple):
         return _SEPARATORS.split(self.name)[-1]
 
 
-def select(exports: Sequence[tuple[str, Export]], mentions: Mapping[str, int]) -> tuple[Candidate, ...]:
-    """Return the candidates among exports, each with its file; `mentions` counts the other files that have a name."""
-    found: dict[str, Candidate] = {}
+def select(exports: Sequence[tuple[str, Export]], mentions: Mapping[str, int]) -> tuple[NotableExport, ...]:
+    """Return the notable ones of exports with their files; `mentions` counts the other files that have a name."""
+    found: dict[str, NotableExport] = {}
     for file, each in exports:
-        if each.name not in found and _is_informative(each):
-            is_type = _TYPE.search(each.signature) is not None
-            found[each.name] = Candidate(each.name, each.doc, each.methods, is_type, mentions.get(each.name, 0), file)
+        name, is_type = each.name, _TYPE.search(each.signature) is not None
+        if name not in found and _is_informative(each):
+            found[name] = NotableExport(name, each.doc, each.methods, is_type, mentions.get(name, 0), file)
     return tuple(found.values())
 
 
 def exports_sentence(
-    exports: Sequence[Candidate], imported: Mapping[str, int] | None = None, users: Sequence[str] = ()
+    exports: Sequence[NotableExport], imported: Mapping[str, int] | None = None, users: Sequence[str] = ()
 ) -> str:
-    """Return a sentence about the top candidates; `imported` counts the files in `users` that import a name."""
+    """Return a sentence about the most important exports; `imported` counts the files in `users` that import a name."""
     if len(exports) == 1:
         return _sentence_about_one(exports[0], users)
     if not any(_SPECIFIC.search(each.name) or usable_sentence(each.doc) for each in exports):
@@ -74,8 +74,8 @@ def exports_sentence(
     return compose("Defines", docs, len(exports), _used_by(users))
 
 
-def _sentence_about_one(export: Candidate, users: Sequence[str]) -> str:
-    """Return a sentence about the only candidate, by its doc comment or its methods; empty if it has neither."""
+def _sentence_about_one(export: NotableExport, users: Sequence[str]) -> str:
+    """Return a sentence about an only export, by its doc comment or its methods; empty if it has neither."""
     if doc := usable_sentence(_without_name(export), is_named=True):
         return f"Defines `{export.name}`: {doc[0].upper()}{doc[1:]}"
     methods = [f"`{name}`" for name in export.methods if is_name(name)][: limits.DRAFT_NAMES]
@@ -87,7 +87,7 @@ def _used_by(users: Sequence[str]) -> str:
     return f"; used by {listed([f'`{each}`' for each in users[:_USERS]], len(users))}" if users else ""
 
 
-def _without_name(export: Candidate) -> str:
+def _without_name(export: NotableExport) -> str:
     """Return a doc comment without the name of its subject, which the sentence has already."""
     first, _, rest = export.doc.partition(" ")
     return rest.removeprefix("is ").removeprefix("are ").lstrip() if first.strip("`[]") == export.last else export.doc
@@ -102,7 +102,7 @@ def _is_informative(export: Export) -> bool:
     return all(map(is_name, parts))
 
 
-def _rank(imported: int, export: Candidate) -> tuple[object, ...]:
+def _rank(imported: int, export: NotableExport) -> tuple[object, ...]:
     """Sort what others import first, then types, then what other files of the directory mention."""
     is_common = _COMMON.fullmatch(export.name) is not None
     return is_common, -imported, not export.is_type, -export.mentions, not export.doc, "." in export.name, export.file

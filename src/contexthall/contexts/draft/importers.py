@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.exports_sentence import Candidate
+from contexthall.contexts.draft.exports_sentence import NotableExport
 from contexthall.contexts.draft.file_roles import is_test, is_test_directory
 from contexthall.contexts.draft.languages.language import ROOT, Layout, SourceOutline
 from contexthall.contexts.draft.languages.table import language_of
@@ -61,7 +61,7 @@ class Importers:
                 for place in each.places:
                     self._by_place.setdefault(place, []).append((scope, each.names))
 
-    def counts(self, scope: str, exports: Iterable[Candidate]) -> dict[str, int]:
+    def counts(self, scope: str, exports: Iterable[NotableExport]) -> dict[str, int]:
         """Return how many files import each of a directory's exports, by its whole name."""
         by_last = {each.last: each.name for each in exports if "." not in each.name}
         taken = Counter(name for _, names in self._by_place.get(scope, ()) for name in names & by_last.keys())

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.exports_sentence import Candidate, aside, compose, exports_sentence, listed, select
+from contexthall.contexts.draft.exports_sentence import NotableExport, aside, compose, exports_sentence, listed, select
 from contexthall.contexts.draft.file_roles import (
     is_configuration,
     is_documentation,
@@ -49,8 +49,8 @@ class Statement(NamedTuple):
 
     text: str
     witness: str
-    exports: tuple[Candidate, ...] = ()
-    """The candidates of a statement about exports: it is written again once their importers are known."""
+    exports: tuple[NotableExport, ...] = ()
+    """Those of a statement about exports: it is written again once their importers are known."""
 
 
 def statements(material: Material) -> Iterator[Statement]:

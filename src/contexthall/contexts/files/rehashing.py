@@ -1,4 +1,4 @@
-"""Saying that contexts are true again: another fingerprint in each, and the lock for what is there now."""
+"""Confirming that contexts are true: the current fingerprint in each, and current digests in the lock."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Rehashed(NamedTuple):
 
 
 def rehash_contexts(project: Project, scopes: Sequence[str] | None) -> Rehashed:
-    """Say that the contexts of some directories are true again; None for all that the project has."""
+    """Confirm that the contexts of some directories are true; None for all of the project."""
     done = Rehashed([], [], [])
     renewing: dict[str, tuple[dict[str, Value], str]] = {}
     for scope in project.places() if scopes is None else scopes:

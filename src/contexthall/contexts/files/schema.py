@@ -17,7 +17,7 @@ MAINTENANCE: Final = (
     "That drafts the fields anew that derived_fields names: take the name of a field out when you write it yourself. "
     "No secrets, please."
 )
-"""What a new context asks of whoever changes its directory."""
+"""The instructions in a new context, for people and agents who change its directory."""
 
 JSON_SCHEMA: Final[dict[str, Any]] = json.loads(
     Disk().read(os.path.join(os.path.dirname(__file__), "context.schema.json"), follow=True)
