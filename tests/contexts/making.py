@@ -55,7 +55,7 @@ class Code:
 
 
 def quietly(_done: int, _total: int) -> None:
-    """Tell nobody how far it has come."""
+    """Report no progress."""
 
 
 def open_project(root: Path, memory: Path | None = None, clock: int | None = None) -> Project:

@@ -110,7 +110,7 @@ class ContextListing(NamedTuple):
     matching: int | None = None
     """How many entries match the selection, if there is one."""
     next_offset: int | None = None
-    """Where the list goes on, if it was cut because the answer would be too long."""
+    """The offset of the rest, if the list was cut because the answer would be too long."""
     error: str = ""
     rules: Sequence[RuleFile] = ()
     """The rule files of the project, unless there is a selection."""
@@ -202,7 +202,7 @@ class StateChange(NamedTuple):
     was: str | None
     state: str | None
     drift: str = ""
-    """How far a stale one has drifted, as far as that is known; `evidence` of one with claims that do not hold."""
+    """The level of drift if it is known; `evidence` if a claim does not hold."""
 
 
 class FailingClaim(NamedTuple):

@@ -177,7 +177,7 @@ class Project:
         self.ledger = ledger
         self.drift = DriftJudge(self.disk, self.base, ledger, code)
         self._known: dict[str, ScannedDirectory] = {}
-        """The directories of the last scan, of those whose next change will be seen in their times."""
+        """The directories of the last scan, of those whose next change will show in their times."""
 
     def list_contexts(self, selection: Selection = EVERYTHING) -> ContextListing:
         """Return what `list_contexts` answers."""

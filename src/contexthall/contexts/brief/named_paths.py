@@ -123,6 +123,6 @@ def _is_import(name: str, own: str) -> bool:
 
 
 def _targets(name: str, places: Sequence[str]) -> list[str]:
-    """Return where a path may lead to, from these places, as far as that is in the project."""
+    """Return the possible targets of a path, relative to these places, that are in the project."""
     paths = [normpath(join(place, name)) for place in places]
     return [] if name.startswith("~") else [path for path in paths if not path.startswith(("..", "/"))]

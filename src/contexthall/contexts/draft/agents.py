@@ -1,6 +1,6 @@
 """The section of AGENTS.md about the contexts; the rest of the file is not ours.
 
-Pure. The section stands between two comments, which dotcontext uses as well. Text from the project cannot end it or
+Pure. The section is between two comments, which dotcontext uses as well. Text from the project cannot end it or
 forge it, and it has a bound.
 """
 
@@ -20,7 +20,7 @@ _SECTION = re.compile(
 _SMALL = 4096
 _PLAIN = r"\w\s.,;:'()/+@#%&=?!–—…*\"\-"
 _NOT_IN_SCOPES = re.compile(rf"[^{_PLAIN}\[\]{{}}$~]")
-"""A scope stands in a code span, where brackets are no link, and where a backtick would end it."""
+"""A scope is written as a code span, where brackets are not a link, and a backtick would end it."""
 _NOT_IN_SUMMARIES = re.compile(rf"[^{_PLAIN}>`“”‘’]")
 _HEADING = "# AGENTS.md\n\n"
 _GUIDE = """## Contexts

@@ -1,6 +1,6 @@
 """The definition of a symbol in a source file, for citations.
 
-Pure. A definition is found by its name, wherever in its file it stands; `Class.method` is looked for inside `Class`.
+Pure. A definition is found by its name, wherever in its file it is; `Class.method` is looked for inside `Class`.
 """
 
 import re

@@ -79,7 +79,7 @@ def derived_statement(material: Material) -> Statement | None:
 def _package_docs(material: Material) -> list[str]:
     """Return the comments of files that are about the whole directory.
 
-    That of an only file is, as are those of languages whose package comment may stand in any file.
+    With only one file, its comment is; in some languages the package comment may be in any file.
     """
     code = dict(_code(material))
     languages = [language_of(name) for name in code]

@@ -19,7 +19,7 @@ from contexthall.core.errors import ContextCorruptError
 FieldPath: TypeAlias = tuple[str, ...]
 
 GONE: Final = object()
-"""The value of a field that shall be removed."""
+"""The value of a field to remove."""
 _DEEPEST = 2
 _DASH = re.compile(r"^( *)-(?=\s)", re.MULTILINE)
 _LEAVES, _ENDS = {ScalarEvent, AliasEvent}, {MappingEndEvent, SequenceEndEvent}

@@ -39,7 +39,7 @@ def name_field(data: bytes, node: Node) -> str:
 
 
 class Declarations(NamedTuple):
-    """The roles of a grammar's node types, as far as it takes to find what files declare."""
+    """The roles of a grammar's node types, for finding what files declare."""
 
     notation: Notation
     types: frozenset[str]

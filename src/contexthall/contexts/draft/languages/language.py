@@ -119,7 +119,7 @@ class Language(NamedTuple):
     front_files: tuple[str, ...] = ()
     """Files whose comment is about their directory, the most informative first."""
     has_package_doc: bool = False
-    """Whether all files of a directory are one package, whose comment may stand in any of them."""
+    """Whether all files of a directory are one package, whose comment may be in any of them."""
     stub_suffix: str = ""
     """What is added to the name of a file for the stub that declares its exports."""
     generated_suffixes: tuple[str, ...] = ()

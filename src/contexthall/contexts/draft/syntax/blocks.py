@@ -60,7 +60,7 @@ def _line(lines: Sequence[str], at: int) -> str:
 
 
 def until(lines: Sequence[str], at: int, is_end: Callable[[str], bool]) -> int:
-    """Return where the first line from `at` on stands that `is_end`, or the end."""
+    """Return the index of the first line from `at` on that `is_end`, or the end."""
     while at < len(lines) and not is_end(lines[at]):
         at += 1
     return at
