@@ -90,7 +90,7 @@ class ContextEntry(NamedTuple):
         if self.has_summary:
             entry["summary"] = self.summary
         if self.drift or self.claims:
-            entry |= drifted(self.state, self.drift, self.claims)
+            entry |= drift_fields(self.state, self.drift, self.claims)
         if self.error:
             entry["error"] = self.error
         return entry
@@ -149,9 +149,9 @@ class FreshnessReport(NamedTuple):
             answer["last_updated"] = self.last_updated
         if self.changed:
             answer["changed"] = self.changed
-        answer |= drifted(self.state, self.drift.level, self.drift.claims)
+        answer |= drift_fields(self.state, self.drift.level, self.drift.claims)
         if self.drift.failing:
-            answer["cited"] = [_cited(each) for each in self.drift.failing]
+            answer["cited"] = [_citation_fields(each) for each in self.drift.failing]
         if self.error:
             answer["error"] = self.error
         return answer
@@ -212,7 +212,7 @@ class FailingClaim(NamedTuple):
     judged: JudgedCitation
 
     def to_json(self) -> dict[str, str]:
-        return {"scope": self.scope, **_cited(self.judged)}
+        return {"scope": self.scope, **_citation_fields(self.judged)}
 
 
 class ChangedReport(NamedTuple):
@@ -324,13 +324,13 @@ def is_beyond(state: str, drift: str, level: str) -> bool:
     return DRIFTS.index(drift) >= DRIFTS.index(level)
 
 
-def drifted(state: str, drift: str, claims: Sequence[str]) -> dict[str, Any]:
+def drift_fields(state: str, drift: str, claims: Sequence[str]) -> dict[str, Any]:
     """Return the fields about drift: its level for a stale context, the claims that do not hold for any."""
     level = {"drift": drift} if state == STALE and drift else {}
     return level | ({"claims": [*claims]} if claims else {})
 
 
-def _cited(judged: JudgedCitation) -> dict[str, str]:
+def _citation_fields(judged: JudgedCitation) -> dict[str, str]:
     """Return the fields about a citation that fails: the claim, its text, and what became of its evidence."""
     claim, citation = judged.claim, judged.citation
     symbol = {"symbol": citation.symbol} if citation.symbol else {}

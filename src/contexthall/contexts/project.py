@@ -32,7 +32,7 @@ from contexthall.contexts.brief.gathering import find_target, gather, levels
 from contexthall.contexts.brief.rule_files import RuleFile, find_rules
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
 from contexthall.contexts.files.lock import Lock
-from contexthall.contexts.files.schema import FILTERABLE, METADATA, chosen
+from contexthall.contexts.files.schema import FILTERABLE, METADATA, select_fields
 from contexthall.contexts.files.yaml_text import Value, finite, write
 from contexthall.contexts.freshness.drift import (
     CONTENT,
@@ -53,7 +53,7 @@ from contexthall.contexts.freshness.verdict import (
     judge,
     read_contents,
 )
-from contexthall.contexts.scan.directories import ROOT, Census, ScannedDirectory, count, look_at_one, walk
+from contexthall.contexts.scan.directories import ROOT, Census, ScannedDirectory, count, scan_one, walk
 from contexthall.contexts.scan.unread import unread_files
 from contexthall.core import limits
 from contexthall.core.errors import (
@@ -311,7 +311,7 @@ class Project:
         """Scan the whole project."""
         seen_at, config = self.ledger.now(), self.config()
         repositories: list[str] = []
-        directories = self._look_at_all(config, seen_at, repositories)
+        directories = self._scan_all(config, seen_at, repositories)
         census = count(directories, config)
         lock = self.drift.lock()
         entries = [self._entry(directory, lock, seen_at) for directory in census.kept]
@@ -326,11 +326,11 @@ class Project:
     def look(self, place: str) -> ScannedDirectory:
         """Scan one directory, wherever in the project its real path is."""
         try:
-            return look_at_one(self.disk, self.base, self._real_place(place))
+            return scan_one(self.disk, self.base, self._real_place(place))
         except PathMissingError as error:
             raise ContextMissingError(place) from error
 
-    def _look_at_all(self, config: Config, seen_at: int, repositories: list[str]) -> list[ScannedDirectory]:
+    def _scan_all(self, config: Config, seen_at: int, repositories: list[str]) -> list[ScannedDirectory]:
         """Scan every directory, and record heads and fingerprints in the ledger where a second process can help."""
         directories: list[ScannedDirectory] = []
         settled: dict[str, ScannedDirectory] = {}
@@ -403,7 +403,7 @@ class Project:
         values = self.read(place)
         freshness = self._freshness(scope, place) if with_freshness else None
         unknown = [*dict.fromkeys(name for name in fields if name not in FILTERABLE and name not in METADATA)]
-        return ContextReading(scope, finite(chosen(values, fields)), freshness, unknown=unknown)
+        return ContextReading(scope, finite(select_fields(values, fields)), freshness, unknown=unknown)
 
     def _freshness(self, scope: str, place: str) -> FreshnessReport:
         """Return whether the context at a place is fresh; the report names it `scope`, as the caller did."""

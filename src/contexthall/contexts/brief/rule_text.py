@@ -1,7 +1,7 @@
-"""The text of a rule file: its frontmatter, the paths that it names, the files that it imports.
+"""The text of a rule file: its front matter, the paths that it names, the files that it imports.
 
-Pure. Frontmatter is read line by line, because Cursor's is not YAML (`globs: **/*.ts` would be an alias). A path counts
-only if it can hardly be anything else: a wrong "is gone" costs more than a missing one.
+Pure. Front matter is read line by line, because Cursor's is not YAML (`globs: **/*.ts` would be an alias). A path
+counts only if it can hardly be anything else: a wrong "is gone" costs more than a missing one.
 """
 
 import re
@@ -37,7 +37,7 @@ class RuleText(NamedTuple):
     """The parsed text of a rule file."""
 
     settings: Mapping[str, tuple[str, ...]]
-    """Its frontmatter; a single value is a list of one."""
+    """Its front matter; a single value is a list of one."""
     body: str
     links: tuple[str, ...]
     """The targets of its links, relative to the file."""
@@ -121,7 +121,7 @@ def _span_path(span: str) -> str:
 
 
 def _front_matter(text: str) -> tuple[dict[str, tuple[str, ...]], str]:
-    """Return the frontmatter of a text, of a few lines at most, and the rest."""
+    """Return the front matter of a text, of a few lines at most, and the rest."""
     lines = text.split("\n", limits.RULE_SETTINGS)
     if lines[0].rstrip() != "---":
         return {}, text

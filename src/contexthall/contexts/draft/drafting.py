@@ -34,8 +34,8 @@ from contexthall.contexts.draft.syntax.sentences import first_sentence
 from contexthall.contexts.draft.witnesses import WRITTEN, Statement
 from contexthall.contexts.files.drafted_fields import derived_fields, digests
 from contexthall.contexts.files.lock import LOCK_FILE, Lock, LockEntry, either
-from contexthall.contexts.files.lock_file import Decision, gone, moved_citations, settled, update_lock
-from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
+from contexthall.contexts.files.lock_file import Decision, moved_citations, removed_scopes, settle_entry, update_lock
+from contexthall.contexts.files.writing import rehash, scan_to_write, tidy
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.project import FRESH, STALE, Overview, Project
 from contexthall.contexts.scan.directories import ROOT, ScannedDirectory, is_repository, source_bytes
@@ -236,7 +236,7 @@ class _Drafting:
             cited = moved_citations(self._project.drift, before.citations, written.moved_from, scope)
             entries[scope] = after._replace(citations=cited) if after != LockEntry() else None
         there = {shown(each.scope) for each in self._overview.directories if each.context}
-        return gone(self._project, lock.scopes, {*there, *entries}) | entries
+        return removed_scopes(self._project, lock.scopes, {*there, *entries}) | entries
 
     def _settled(self, lock: Lock) -> dict[str, LockEntry]:
         """Return what becomes of entries that merges and killed runs left unsettled, for contexts that are fresh."""
@@ -247,7 +247,7 @@ class _Drafting:
             if scope in fresh and scope not in self._written:
                 directory = self._directories[places[scope]]
                 values, interface = values_of(self._project, directory), interface_of(self._project.disk, directory)
-                settled_entries[scope] = settled(entry, values, interface)
+                settled_entries[scope] = settle_entry(entry, values, interface)
         return settled_entries
 
     def _note_written(self, scope: str, written: WrittenDraft | None, reason: str) -> None:
@@ -260,7 +260,7 @@ class _Drafting:
 
     def _write_root(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> WrittenDraft:
         self._write_agents()  # the root stays as it is if AGENTS.md must, so that both are written the next time
-        plan = plan._replace(directories={ROOT: look_at_itself(self._project, ROOT)})
+        plan = plan._replace(directories={ROOT: scan_to_write(self._project, ROOT)})
         return write_draft(self._project, plan, drafts, self._summaries, ROOT)
 
     def _write_agents_alone(self) -> None:

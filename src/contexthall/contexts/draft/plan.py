@@ -28,7 +28,7 @@ from contexthall.contexts.files.claims import edited_fields
 from contexthall.contexts.files.context_file import read_context
 from contexthall.contexts.files.drafted_fields import DIGITS, FULL, derived_fields, digests
 from contexthall.contexts.files.lock import Lock
-from contexthall.contexts.files.writing import look_at_itself
+from contexthall.contexts.files.writing import scan_to_write
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.heads import read_bytes_of, read_context_of
 from contexthall.contexts.project import Overview, Project
@@ -90,7 +90,7 @@ def make_plan(project: Project, overview: Overview, order: Order, scopes: Sequen
     directories, manifests, faults = {**counted}, dict[str, dict[str, bytes]](), dict[str, str]()
     for scope in dict.fromkeys((*counted, *scopes)):
         try:
-            directories[scope] = counted.get(scope) or look_at_itself(project, scope)
+            directories[scope] = counted.get(scope) or scan_to_write(project, scope)
             manifests[scope] = read_manifests(project.disk, directories[scope])
         except HallError as error:
             faults[scope] = str(error)

@@ -78,7 +78,7 @@ def _change(text: str, path: FieldPath, value: Value) -> str:
     if expected == before:
         return text
     texts = [_splice_text(text, path, value)] if len(path) == 1 and isinstance(value, str) else []
-    texts += [_splice(text, place, new) for place, new in _ways(before, expected, path, value)]
+    texts += [_splice(text, place, new) for place, new in _replacements(before, expected, path, value)]
     for rewritten in texts:
         with suppress(BadYamlError):  # as when an alias has lost its anchor
             if rewritten is not None and (yaml_text.read(rewritten) or {}) == expected:
@@ -86,7 +86,7 @@ def _change(text: str, path: FieldPath, value: Value) -> str:
     raise ContextCorruptError(f"`{'.'.join(path)}` cannot be changed without changing something else")
 
 
-def _ways(before: Value, expected: Value, path: FieldPath, value: Value) -> list[tuple[FieldPath, Value]]:
+def _replacements(before: Value, expected: Value, path: FieldPath, value: Value) -> list[tuple[FieldPath, Value]]:
     """Return the possible replacements, each a field and its value, the least intrusive first."""
     whole = (path[:1], expected.get(path[0], GONE))
     is_nested = len(path) == _DEEPEST and path[0] in before and path[0] in expected

@@ -8,7 +8,7 @@ from contexthall.contexts.files.claims import drafted_digests, orphans
 from contexthall.contexts.files.drafted_fields import digests
 from contexthall.contexts.files.lock import LOCK_FILE, NO_LOCK, Citation, Lock, LockEntry, read_lock
 from contexthall.contexts.files.schema import CONTEXT_FILE
-from contexthall.contexts.files.writing import look_at_itself, put, rewrite
+from contexthall.contexts.files.writing import put, rewrite, scan_to_write
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.drift import DriftJudge
 from contexthall.contexts.project import Project
@@ -42,7 +42,7 @@ def _update(project: Project, decide: Decision) -> bool:
     after = lock.with_entries(decide(lock))
     if after == (before or b""):
         return True
-    root = look_at_itself(project, ROOT)
+    root = scan_to_write(project, ROOT)
     if before is None:
         return put(project.disk, root, LOCK_FILE, after, sync=True)
     rewrite(project.disk, root, LOCK_FILE, before, after)
@@ -59,34 +59,34 @@ def _read(project: Project) -> bytes | None:
     return data
 
 
-def gone(project: Project, scopes: Iterable[str], there: Collection[str]) -> dict[str, None]:
+def removed_scopes(project: Project, scopes: Iterable[str], there: Collection[str]) -> dict[str, None]:
     """Return the scopes of the lock without a context; those in `there` are known to have one."""
     paths = {scope: os.path.join(project.base, native(scope), CONTEXT_FILE) for scope in scopes if scope not in there}
     return {scope: None for scope, path in paths.items() if not project.disk.is_there(path)}
 
 
-def renewed(judge: DriftJudge, before: LockEntry | None, values: Mapping[str, Value], interface: str) -> LockEntry:
+def renew_entry(judge: DriftJudge, before: LockEntry | None, values: Mapping[str, Value], interface: str) -> LockEntry:
     """Return the entry of a context that was confirmed: for the current files, and its current claims."""
     if before is None:
         return LockEntry(interface, drafted_digests(values))
     lost = orphans(values, before.citations)
-    cited = tuple(_renew(judge, each) for each in before.citations if each not in lost)
-    return settled(before, values, interface)._replace(citations=cited)
+    cited = tuple(_renew_citation(judge, each) for each in before.citations if each not in lost)
+    return settle_entry(before, values, interface)._replace(citations=cited)
 
 
-def settled(before: LockEntry, values: Mapping[str, Value], interface: str) -> LockEntry:
+def settle_entry(before: LockEntry, values: Mapping[str, Value], interface: str) -> LockEntry:
     """Return the settled entry of a context that is fresh and has these values."""
     now = digests(values)
-    drafted = {name: _settled(each.split(), now.get(name)) for name, each in before.drafted.items()}
+    drafted = {name: _settle_digest(each.split(), now.get(name)) for name, each in before.drafted.items()}
     return before._replace(interface=interface, drafted=drafted)
 
 
-def _settled(either: list[str], now: str | None) -> str:
+def _settle_digest(either: list[str], now: str | None) -> str:
     """Return the one of several digests that is that of the value; the first if none is."""
     return now if now in either else " ".join(either[:1])
 
 
-def _renew(judge: DriftJudge, citation: Citation) -> Citation:
+def _renew_citation(judge: DriftJudge, citation: Citation) -> Citation:
     """Cite the evidence as it is now; if it is gone, the citation stays as it is and fails."""
     return citation._replace(digest=judge.look_up(citation) or citation.digest)
 

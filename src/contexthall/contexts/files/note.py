@@ -13,7 +13,7 @@ from contexthall.contexts.files.edit import append_item
 from contexthall.contexts.files.lock import LOCK_FILE, Citation, Lock, LockEntry
 from contexthall.contexts.files.lock_file import update_lock
 from contexthall.contexts.files.schema import CONTEXT_FILE, MAINTENANCE, VERSION, in_order
-from contexthall.contexts.files.writing import as_bytes, as_text, look_at_itself, put, readable_contents, rewrite
+from contexthall.contexts.files.writing import as_bytes, as_text, put, readable_contents, rewrite, scan_to_write
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.heads import read_bytes_of
 from contexthall.contexts.project import Project
@@ -44,7 +44,7 @@ def note_claim(
 
     With a time to `begin_at`, a new context is written, whose summary is the claim.
     """
-    directory = look_at_itself(project, place)
+    directory = scan_to_write(project, place)
     [claim] = claims_of({field: [value]})
     if begin_at:
         before = _first_context(project, directory, claim.text, begin_at)

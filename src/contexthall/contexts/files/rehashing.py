@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from contexthall.contexts.files.lock import Lock, LockEntry
-from contexthall.contexts.files.lock_file import gone, renewed, update_lock
+from contexthall.contexts.files.lock_file import removed_scopes, renew_entry, update_lock
 from contexthall.contexts.files.writing import rehash
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.project import Project
@@ -36,10 +36,10 @@ def rehash_contexts(project: Project, scopes: Sequence[str] | None) -> Rehashed:
 
     def decide(lock: Lock) -> dict[str, LockEntry | None]:
         entries = {
-            scope: renewed(project.drift, lock.entry(scope), values, interface)
+            scope: renew_entry(project.drift, lock.entry(scope), values, interface)
             for scope, (values, interface) in renewing.items()
         }
-        return entries | (gone(project, lock.scopes, entries) if scopes is None else {})
+        return entries | (removed_scopes(project, lock.scopes, entries) if scopes is None else {})
 
     try:
         update_lock(project, decide)

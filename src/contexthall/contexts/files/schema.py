@@ -35,7 +35,7 @@ def in_order(values: Mapping[str, object]) -> dict[str, object]:
     return dict(sorted(values.items(), key=lambda item: _PLACES.get(item[0], len(_PLACES))))
 
 
-def chosen(values: Mapping[str, object], fields: Sequence[str]) -> dict[str, object]:
+def select_fields(values: Mapping[str, object], fields: Sequence[str]) -> dict[str, object]:
     """Return the metadata and, of what may be asked for, the `fields` that are there; all of it if none is named."""
     if not fields:
         return in_order(values)

@@ -30,7 +30,7 @@ class RehashedContext(NamedTuple):
 
 def rehash(project: Project, place: str) -> RehashedContext:
     """Write the current fingerprint of a directory into its context, and nothing else."""
-    directory = look_at_itself(project, place)
+    directory = scan_to_write(project, place)
     tidy(project.disk, directory)
     _, data = read_bytes_of(project.disk, directory.path)
     values = read_context(data)
@@ -45,7 +45,7 @@ def rehash(project: Project, place: str) -> RehashedContext:
     return RehashedContext(is_other, directory, values | {"fingerprint": contents.fingerprint})
 
 
-def look_at_itself(project: Project, place: str) -> ScannedDirectory:
+def scan_to_write(project: Project, place: str) -> ScannedDirectory:
     """Scan a directory that will be written to; UsageError if a symlink leads to it."""
     directory = project.look(place)
     if directory.scope != place:

@@ -98,7 +98,7 @@ class Census(NamedTuple):
     skipped: int
 
 
-def look(
+def scan(
     disk: Disk, root: str, scope: str, above: tuple[Level, ...], known: ScannedDirectory | None = None
 ) -> ScannedDirectory:
     """Scan one directory; `above` are the ignore rules from above. If nothing has changed, `known` is returned."""
@@ -123,14 +123,14 @@ def look(
     )
 
 
-def look_at_one(disk: Disk, root: str, scope: str) -> ScannedDirectory:
+def scan_one(disk: Disk, root: str, scope: str) -> ScannedDirectory:
     """Scan one directory by the ignore rules of those above it, which are not scanned; none of them is a symlink."""
     levels: tuple[Level, ...] = ()
     faults = []
     for parent in _above(scope):
         levels, error, cause = _with_own_rules(disk, _path(root, parent), parent, IGNORE_FILES, levels)
         faults += [(error, cause)] if cause else []
-    directory = look(disk, root, scope, levels)
+    directory = scan(disk, root, scope, levels)
     return directory if directory.error or not faults else directory._replace(error=faults[0][0], cause=faults[0][1])
 
 
@@ -150,7 +150,7 @@ def walk(
     waiting: list[tuple[str, tuple[Level, ...], int]] = [(ROOT, (), 0)]
     while waiting:
         scope, above, depth = waiting.pop()
-        directory = _look_if_there(disk, root, scope, above, known.get(scope))
+        directory = _scan_if_there(disk, root, scope, above, known.get(scope))
         if directory is None or (scope != ROOT and _is_elsewhere(directory)):
             if directory is not None and repositories is not None and is_repository(directory):
                 repositories.append(scope)
@@ -217,12 +217,12 @@ def source_bytes(directory: ScannedDirectory) -> int:
     return sum(file.size for file in directory.files if is_source(file.name))
 
 
-def _look_if_there(
+def _scan_if_there(
     disk: Disk, root: str, scope: str, above: tuple[Level, ...], known: ScannedDirectory | None
 ) -> ScannedDirectory | None:
     """Scan a directory; None if it is gone or a virtual environment. Only the root must be readable."""
     try:
-        directory = look(disk, root, scope, above, known)
+        directory = scan(disk, root, scope, above, known)
     except DiskError as error:
         if scope == ROOT:
             raise

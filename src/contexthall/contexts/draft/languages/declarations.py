@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.language import Export, SourceOutline, outline
-from contexthall.contexts.draft.syntax.comments import COMMENTS, comment_prose, commented, is_apart, is_licence
+from contexthall.contexts.draft.syntax.comments import COMMENTS, comment_prose, is_apart, is_licence, with_comments
 from contexthall.contexts.draft.syntax.signatures import Notation, signature
 from contexthall.core import limits
 from contexthall.core.parsing import Piece, children, text, words, written
@@ -87,7 +87,7 @@ class Declarations(NamedTuple):
         self, data: bytes, nodes: Iterable[Node], holder: str = "", levels: int = limits.SOURCE_BLOCK_LEVELS
     ) -> Iterator[tuple[Node, list[str], str]]:
         """Yield the declarations, each with the comments above it and the names of its holders."""
-        for node, above in commented(data, nodes):
+        for node, above in with_comments(data, nodes):
             yield node, above, holder
             if node.type in self.holders and levels:
                 name = self.name(data, node) if self.qualify else ""

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.language import Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, name_of
-from contexthall.contexts.draft.syntax.comments import comment_prose, commented, is_licence
+from contexthall.contexts.draft.syntax.comments import comment_prose, is_licence, with_comments
 from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
 from contexthall.core import limits
 from contexthall.core.parsing import LEFT_OUT, Piece, body_start, children, first_child, text
@@ -35,7 +35,7 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
     names: set[str] = set()
     for piece in pieces:
         names.update(found.decode() for found in _SELECTED.findall(piece.data))
-        for node, above in commented(piece.data, piece.statements()):
+        for node, above in with_comments(piece.data, piece.statements()):
             if node.type == "package_clause":
                 doc = "" if is_licence("\n".join(above)) else comment_prose(above)
             elif node.type == "import_declaration":
@@ -119,7 +119,7 @@ def _specs(data: bytes, node: Node, doc: str) -> Iterator[tuple[Node, str]]:
     """Yield the specs of a declaration, each with its doc comment; in a group that is the one above the spec."""
     inside = [each for child in children(node) for each in (children(child) if child.type == _LIST else [child])]
     is_group = any(child.type == "(" for child in inside)
-    for spec, above in commented(data, [child for child in inside if child.type in {"comment", *_SPECS}]):
+    for spec, above in with_comments(data, [child for child in inside if child.type in {"comment", *_SPECS}]):
         yield spec, comment_prose(above) if is_group else doc
 
 

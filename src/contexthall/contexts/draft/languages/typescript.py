@@ -15,7 +15,7 @@ from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.language import Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, table_at
-from contexthall.contexts.draft.syntax.comments import comment_prose, commented, is_apart, is_licence
+from contexthall.contexts.draft.syntax.comments import comment_prose, is_apart, is_licence, with_comments
 from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
 from contexthall.core import limits, wire
 from contexthall.core.parsing import (
@@ -70,7 +70,7 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
 
 def _documented(data: bytes, nodes: Iterable[Node]) -> Iterator[tuple[Node, str]]:
     """Yield the nodes that are not comments, each with its doc comment."""
-    for node, above in commented(data, nodes):
+    for node, above in with_comments(data, nodes):
         yield node, comment_prose([comment for comment in above[-1:] if comment.startswith("/**")])
 
 

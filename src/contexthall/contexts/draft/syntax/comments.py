@@ -64,7 +64,7 @@ def is_licence(comment: str) -> bool:
     return _LICENCE.search(known(comment[:4096])) is not None
 
 
-def commented(data: bytes, nodes: Iterable[Node]) -> Iterator[tuple[Node, list[str]]]:
+def with_comments(data: bytes, nodes: Iterable[Node]) -> Iterator[tuple[Node, list[str]]]:
     """Yield the nodes that are not comments, each with the comments directly above it."""
     above: list[Node] = []
     for node in nodes:
