@@ -50,7 +50,7 @@ class Statement(NamedTuple):
     text: str
     witness: str
     exports: tuple[NotableExport, ...] = ()
-    """Those of a statement about exports: it is written again once their importers are known."""
+    """The notable ones, for a statement about exports: it is written again once their importers are known."""
 
 
 def statements(material: Material) -> Iterator[Statement]:

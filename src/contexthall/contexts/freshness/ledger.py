@@ -1,8 +1,8 @@
-"""The ledger: what is remembered of a project between calls and runs. All of it can be computed again.
+"""The ledger: what is remembered of a project between calls and runs. Without it, more is read and less is reported.
 
 It is in the user's cache directory, and holds three things: the fingerprint of each directory as last read, so that
 files with unchanged times need not be read again; the files that a context was written for, to report what changed; and
-the interface of a content, so that it is parsed once. Where nothing can be stored, more is read and less is reported.
+the interface of a content, so that it is parsed once.
 """
 
 import json
