@@ -9,7 +9,7 @@ from contexthall.contexts.draft.interface import interface_of
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.freshness.verdict import read_contents
 from contexthall.contexts.project import Project
-from contexthall.contexts.scan.directories import look_at_one
+from contexthall.contexts.scan.directories import scan_one
 from contexthall.system.disk import Disk
 
 WRITTEN = "2026-02-13T10:00:00Z"
@@ -24,7 +24,7 @@ def write_files(directory: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def fingerprint_of(directory: Path) -> str:
-    return read_contents(Disk(), look_at_one(Disk(), str(directory), ".")).fingerprint
+    return read_contents(Disk(), scan_one(Disk(), str(directory), ".")).fingerprint
 
 
 def write_context(directory: Path, scope: str, fingerprint: str | None = None, more: str = "") -> Path:
@@ -55,7 +55,7 @@ class Code:
 
 
 def quietly(_done: int, _total: int) -> None:
-    """Tell nobody how far it has come."""
+    """Report no progress."""
 
 
 def open_project(root: Path, memory: Path | None = None, clock: int | None = None) -> Project:

@@ -24,15 +24,15 @@ def shop(root: Path) -> Project:
     return open_project(root)
 
 
-def told(project: Project, path: str) -> list[str]:
+def texts(project: Project, path: str) -> list[str]:
     return [item.text for item in project.brief(path).items]
 
 
 def test_words_come_from_the_root_down_then_rule_files_that_apply(tmp_path: Path) -> None:
     project = shop(tmp_path)
-    assert told(project, "src/main.py") == ["No network.", "Read `src/old.py`."]
-    assert told(project, "src/core/a.py") == ["No network.", "Integers only", "Read `src/old.py`."]
-    assert told(project, "src/core") == ["No network.", "Integers only", "Read `src/old.py`.", "No any."]
+    assert texts(project, "src/main.py") == ["No network.", "Read `src/old.py`."]
+    assert texts(project, "src/core/a.py") == ["No network.", "Integers only", "Read `src/old.py`."]
+    assert texts(project, "src/core") == ["No network.", "Integers only", "Read `src/old.py`.", "No any."]
 
 
 def test_each_item_says_where_it_stands_why_it_applies_and_whether_it_holds(tmp_path: Path) -> None:
@@ -57,11 +57,11 @@ def test_what_a_machine_drafted_is_never_in_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["src/core/new/deep.py", "src/core/new", "./src//core/x", "src\\core\\a.py"])
 def test_a_path_that_is_not_there_is_briefed_like_the_directory_above(path: str, tmp_path: Path) -> None:
-    assert "Integers only" in told(shop(tmp_path), path)
+    assert "Integers only" in texts(shop(tmp_path), path)
 
 
 def test_an_absolute_path_inside_the_root_is_fine(tmp_path: Path) -> None:
-    assert "Integers only" in told(shop(tmp_path), str(tmp_path / "src" / "core" / "a.py"))
+    assert "Integers only" in texts(shop(tmp_path), str(tmp_path / "src" / "core" / "a.py"))
 
 
 @pytest.mark.parametrize("path", ["..", "/etc/passwd", "src/../../x", "a\0b", "leads-out/x"])
@@ -76,7 +76,7 @@ def test_a_path_outside_the_root_is_refused(path: str, tmp_path: Path) -> None:
 def test_a_context_that_cannot_be_read_hides_no_other(content: bytes, tmp_path: Path) -> None:
     project = shop(tmp_path)
     (tmp_path / "src" / ".context.yaml").write_bytes(content)
-    assert told(project, "src/core/a.py") == ["No network.", "Integers only", "Read `src/old.py`."]
+    assert texts(project, "src/core/a.py") == ["No network.", "Integers only", "Read `src/old.py`."]
 
 
 @pytest.mark.parametrize("form", ["json", "text"])

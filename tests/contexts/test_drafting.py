@@ -296,7 +296,7 @@ def test_two_runs_at_once_agree(shop: Project) -> None:
 
 
 def test_what_a_killed_run_left_is_cleared_except_where_somebody_is_at_work(shop: Project) -> None:
-    """Whose number stands in a name tells nothing: numbers come again, and every container has its own."""
+    """The process id in a name proves nothing: ids are reused, and every container has its own."""
     leftover = Path(shop.root) / f"src/.contexthall-{os.getpid()}-0123abcd"
     theirs = Path(shop.root) / "web/.contexthall-1-0123abcd"
     for path in (leftover, theirs):

@@ -221,8 +221,8 @@ def test_a_changed_symbol_marks_exactly_the_claims_that_cite_it(shop: Project) -
     write_files(root_of(shop), {"src/keys.py": KEYS.replace("key[::-1]", "key")})
     found = checked(shop, "src")
     assert (found["drift"], found["claims"]) == ("evidence", [name])
-    told = {"claim": name, "text": "Never log a key.", "path": "src/keys.py", "symbol": "rotate", "is": "changed"}
-    assert found["cited"] == [told]
+    expected = {"claim": name, "text": "Never log a key.", "path": "src/keys.py", "symbol": "rotate", "is": "changed"}
+    assert found["cited"] == [expected]
 
 
 def test_a_symbol_that_moved_in_its_file_is_followed(shop: Project) -> None:

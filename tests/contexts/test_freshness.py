@@ -184,9 +184,9 @@ def test_a_project_with_many_contexts_is_read_by_two(tmp_path: Path, monkeypatch
             super().ask_for(directory)
 
         def answers(self) -> Mapping[str, tuple[Seen, Head]]:
-            told = super().answers()
-            answered.update(map(os.path.basename, told))
-            return told
+            found = super().answers()
+            answered.update(map(os.path.basename, found))
+            return found
 
     monkeypatch.setattr("contexthall.contexts.project.SecondReader", Listening)
     later = time.time_ns() + 10**12
@@ -226,7 +226,7 @@ def test_a_stale_context_says_what_changed_where_that_is_known(tmp_path: Path) -
     assert project.check_freshness(".").to_json()["changed"] == changed
     assert project.query_context(".", with_freshness=True).to_json()["changed"] == changed
     assert "changed" not in open_project(tmp_path / "p").check_freshness(".").to_json()
-    write_context(tmp_path / "p", ".", "00000000")  # written by somebody else meanwhile
+    write_context(tmp_path / "p", ".", "00000000")  # written by another process meanwhile
     assert "changed" not in project.check_freshness(".").to_json()
 
 
@@ -246,18 +246,18 @@ def test_a_file_that_cannot_be_read_makes_a_context_stale_and_says_so(tmp_path: 
 def test_of_a_directory_that_cannot_be_read_all_three_tools_say_the_same(tmp_path: Path, scope: str) -> None:
     project = make_project(tmp_path / "p", {**FILES, "src/below/c.py": "c = 1\n"})
     (tmp_path / "p" / scope).chmod(0)
-    said = f'Cannot read the directory at scope "{scope}"'
+    fault = f'Cannot read the directory at scope "{scope}"'
     for _ in range(2):
-        assert project.check_freshness(scope).to_json() == {"scope": scope, "state": "missing", "error": said}
+        assert project.check_freshness(scope).to_json() == {"scope": scope, "state": "missing", "error": fault}
         for with_freshness in (True, False):
             answer = project.query_context(scope, with_freshness=with_freshness).to_json()
-            assert answer == {"found": False, "scope": scope, "error": said}
+            assert answer == {"found": False, "scope": scope, "error": fault}
         entries = {entry["scope"]: entry for entry in project.list_contexts().to_json()["entries"]}
-        assert entries[scope] == {"scope": scope, "state": "missing", "has_context": False, "error": said}
+        assert entries[scope] == {"scope": scope, "state": "missing", "has_context": False, "error": fault}
     (tmp_path / "p" / scope).chmod(0o755)
     (tmp_path / "p" / scope / ".context.yaml").chmod(0)
-    said = f'Invalid or corrupt .context.yaml at scope "{scope}"'
-    assert project.check_freshness(scope).to_json()["error"] == project.query_context(scope).to_json()["error"] == said
+    fault = f'Invalid or corrupt .context.yaml at scope "{scope}"'
+    assert project.check_freshness(scope).to_json()["error"] == project.query_context(scope).to_json()["error"] == fault
 
 
 def test_a_file_that_vanishes_while_it_is_read_is_not_there(tmp_path: Path) -> None:

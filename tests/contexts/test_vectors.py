@@ -10,13 +10,13 @@ import pytest
 
 from contexthall.contexts.files.config import Config
 from contexthall.contexts.files.context_file import read_context
-from contexthall.contexts.files.schema import chosen
+from contexthall.contexts.files.schema import select_fields
 from contexthall.contexts.files.yaml_text import finite
 from contexthall.contexts.freshness.fingerprint import stat_fingerprint
 from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.freshness.verdict import read_contents
 from contexthall.contexts.project import Project
-from contexthall.contexts.scan.directories import count, look_at_one, walk
+from contexthall.contexts.scan.directories import count, scan_one, walk
 from contexthall.core.errors import ContextCorruptError, ContextVersionError, ScopeError
 from contexthall.core.wire import compact
 from contexthall.system.disk import Disk, Seen
@@ -58,7 +58,7 @@ def test_a_context_reads_as_it_should(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", cases("reading.json", "serving"))
 def test_a_context_is_served_in_order(case: dict[str, Any]) -> None:
     values = read_context(case["text"].encode())
-    assert compact(finite(chosen(values, case.get("filter", [])))) == case["output"]
+    assert compact(finite(select_fields(values, case.get("filter", [])))) == case["output"]
 
 
 @pytest.mark.parametrize("case", cases("fingerprints.json", "content"))
@@ -66,7 +66,7 @@ def test_contents_have_this_fingerprint(case: dict[str, Any], tmp_path: Path) ->
     for name, content in case["files"].items():
         data = content.encode() if isinstance(content, str) else base64.b64decode(content["base64"])
         (tmp_path / name).write_bytes(data)
-    directory = look_at_one(Disk(), str(tmp_path), ".")
+    directory = scan_one(Disk(), str(tmp_path), ".")
     assert read_contents(Disk(), directory).fingerprint == case["fingerprint"]
 
 

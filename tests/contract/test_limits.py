@@ -28,7 +28,7 @@ FORMAT = {
     "caches/query/section_reply.py _MOST_SKIPPED": "section 8 of the contract",
     "caches/query/section_reply.py _MOST_CHANGED": "section 8 of the contract",
     "contexts/brief/brief.py _MOST_SKIPPED": "section 8 of the contract",
-    "contexts/files/context_file.py _LARGEST_SPELT": "where JavaScript begins to spell numbers with an exponent",
+    "contexts/files/context_file.py _LARGEST_WITHOUT_EXPONENT": "beyond which JavaScript writes an exponent",
     "contexts/files/yaml_text.py _LARGEST_EXACT": "up to which a double holds every integer",
     "contexts/files/yaml_text.py _MOST_BITS": "beyond which a double is infinite",
     "core/tokens.py LARGEST_BUDGET": "a signed number of 64 bits, by the contract",

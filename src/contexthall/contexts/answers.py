@@ -1,7 +1,7 @@
-"""What the room answers: values, which render themselves as the JSON of the three tools.
+"""The answers of the room: values, which render themselves as the JSON of the three tools.
 
-What validating, watching and drafting answer stands here as well, so that whoever shows it need not load what finds it.
-Pure. A fault of one directory is part of an answer, not an exception.
+The results of validating, watching and drafting are here as well, so that a face can show them without loading the code
+that finds them. Pure. A fault of one directory is part of an answer, not an exception.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -49,7 +49,7 @@ class Selection(NamedTuple):
     offset: int = 0
     limit: int | None = None
     query: str = ""
-    """Words, all of which stand in the scope or in the summary."""
+    """Words, all of which must be in the scope or in the summary."""
     depth: int | None = None
     """At most so many levels below `under`, or below the root."""
     most_bytes: int | None = None
@@ -75,13 +75,13 @@ class ContextEntry(NamedTuple):
     has_summary: bool = False
     error: str = ""
     has_words: bool = False
-    """Whether people wrote some of it; no part of an answer."""
+    """Whether people wrote some of it; not part of an answer."""
     drift: str = ""
     """How far a stale one has drifted: content, interface or evidence; empty if that is not known."""
     claims: Sequence[str] = ()
-    """The claims whose evidence is not what it was."""
+    """The claims whose evidence has changed or is gone."""
     cause: str = ""
-    """What the system said if it would not let the context be read: for people, and no part of an answer."""
+    """The error of the operating system if the context could not be read: for people, not part of an answer."""
 
     def to_json(self) -> dict[str, Any]:
         entry: dict[str, Any] = {"scope": self.scope, "state": self.state, "has_context": self.has_context}
@@ -90,7 +90,7 @@ class ContextEntry(NamedTuple):
         if self.has_summary:
             entry["summary"] = self.summary
         if self.drift or self.claims:
-            entry |= drifted(self.state, self.drift, self.claims)
+            entry |= drift_fields(self.state, self.drift, self.claims)
         if self.error:
             entry["error"] = self.error
         return entry
@@ -108,14 +108,14 @@ class ContextListing(NamedTuple):
     tracked: int = 0
     entries: Sequence[ContextEntry] = ()
     matching: int | None = None
-    """How many entries were wanted, if not all were."""
+    """How many entries match the selection, if there is one."""
     next_offset: int | None = None
-    """Where the list goes on, if it was cut because the answer would be too long."""
+    """The offset of the rest, if the list was cut because the answer would be too long."""
     error: str = ""
     rules: Sequence[RuleFile] = ()
-    """The rule files that are there, unless only some entries were wanted."""
+    """The rule files of the project, unless there is a selection."""
     unread: Mapping[str, int] = {}
-    """Language that drafts do not read → number of its files: for people, and no part of an answer."""
+    """Language that drafts do not read → number of its files: for people, not part of an answer."""
 
     def to_json(self) -> dict[str, Any]:
         counts = {name: getattr(self, name) for name in _COUNTS}
@@ -149,9 +149,9 @@ class FreshnessReport(NamedTuple):
             answer["last_updated"] = self.last_updated
         if self.changed:
             answer["changed"] = self.changed
-        answer |= drifted(self.state, self.drift.level, self.drift.claims)
+        answer |= drift_fields(self.state, self.drift.level, self.drift.claims)
         if self.drift.failing:
-            answer["cited"] = [_cited(each) for each in self.drift.failing]
+            answer["cited"] = [_citation_fields(each) for each in self.drift.failing]
         if self.error:
             answer["error"] = self.error
         return answer
@@ -162,17 +162,17 @@ class ContextReading(NamedTuple):
 
     scope: str
     fields: Mapping[str, Any] | None = None
-    """What the context says; None if there is an error instead."""
+    """The fields of the context; None if there is an error instead."""
     freshness: FreshnessReport | None = None
     error: str = ""
     unknown: Sequence[str] = ()
-    """Names that were asked for, and that no field has."""
+    """Requested names that no field has."""
 
     def to_json(self) -> dict[str, Any]:
         if self.fields is None:
             return {"found": False, "scope": self.scope, "error": self.error}
         freshness = self.freshness.to_json() if self.freshness else {}
-        freshness.pop("last_updated", None)  # which the context itself says
+        freshness.pop("last_updated", None)  # which is in the context itself
         unknown = {"unknown_fields": [*self.unknown]} if self.unknown else {}
         return {"found": True, "scope": self.scope, "context": self.fields} | freshness | unknown
 
@@ -187,7 +187,7 @@ class ContextFinding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What was found; each directory counts as valid, invalid or missing its context."""
+    """The result of a validation; each directory counts as valid, invalid or missing its context."""
 
     valid: int
     invalid: int
@@ -202,28 +202,28 @@ class StateChange(NamedTuple):
     was: str | None
     state: str | None
     drift: str = ""
-    """How far a stale one has drifted, as far as that is known; `evidence` of one with claims that do not hold."""
+    """The level of drift if it is known; `evidence` if a claim does not hold."""
 
 
 class FailingClaim(NamedTuple):
-    """A claim of a context that rests on something that is not what it was."""
+    """A claim of a context whose evidence has changed or is gone."""
 
     scope: str
     judged: JudgedCitation
 
     def to_json(self) -> dict[str, str]:
-        return {"scope": self.scope, **_cited(self.judged)}
+        return {"scope": self.scope, **_citation_fields(self.judged)}
 
 
 class ChangedReport(NamedTuple):
-    """What does not hold, of what changed files concern."""
+    """What does not hold, of what changed files affect."""
 
     contexts: Sequence[FreshnessReport]
     """Those that are stale."""
     claims: Sequence[FailingClaim]
 
     def is_beyond(self, level: str) -> bool:
-        """Return whether something has drifted so far, or further, or nobody knows how far."""
+        """Return whether something has drifted as far as `level`, further, or by an unknown distance."""
         return bool(self.claims) or any(is_beyond(each.state, each.drift.level, level) for each in self.contexts)
 
     def to_json(self) -> dict[str, Any]:
@@ -234,7 +234,7 @@ class ChangedReport(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What was written, by scope; what stayed as it was; and what could not be done, with its reason."""
+    """What was written, by scope; what was left unchanged; and what failed, with its reason."""
 
     written: list[str]
     updated: list[str]
@@ -247,7 +247,7 @@ class Outcome(NamedTuple):
     kept: dict[str, list[str]]
     """Scope → the drafted fields that a person has changed: they are the person's, and stay."""
     missing: Sequence[str] = ()
-    """Of which nothing can be said without asking somebody: no context was written."""
+    """Directories about which nothing is stated anywhere: no context was written."""
     unread: Mapping[str, int] = {}
     """Language that drafts do not read → number of its files."""
 
@@ -259,18 +259,18 @@ class Context(NamedTuple):
     state: Literal["fresh", "stale"]
     """`fresh`, or `stale` if it was written for other files than are there now."""
     fields: Mapping[str, Any]
-    """All that the context says, by the names of its fields: `decisions`, `constraints`, `exports` and more."""
+    """All fields of the context by name: `decisions`, `constraints`, `exports` and more."""
     text: str
     """The answer of `query_context`, called with freshness, byte for byte."""
 
     @property
     def summary(self) -> str:
-        """What the directory is for; empty if nobody has said so."""
+        """What the directory is for; empty if that is not known."""
         return str(self.fields.get("summary", ""))
 
     @classmethod
     def of(cls, reading: ContextReading) -> Self:
-        """Return what was read together with its freshness; an error cannot be one."""
+        """Make a context of a reading with its freshness; ValueError if that is an error."""
         if reading.fields is None or reading.freshness is None:
             raise ValueError(reading.error)
         state: Literal["fresh", "stale"] = "fresh" if reading.freshness.state == "fresh" else "stale"
@@ -278,7 +278,7 @@ class Context(NamedTuple):
 
 
 def sentence(error: HallError, scope: str) -> str:
-    """Return what is wrong with a scope."""
+    """Return the sentence for an error about a scope."""
     kind = next(each for each in type(error).__mro__ if each in _SENTENCES)
     return _SENTENCES[kind].format(scope=scope, detail=error.detail)
 
@@ -286,7 +286,7 @@ def sentence(error: HallError, scope: str) -> str:
 def listing(
     root: str, census: Census, entries: Sequence[ContextEntry], selection: Selection, rules: Sequence[RuleFile] = ()
 ) -> ContextListing:
-    """Return the wanted `entries`."""
+    """Return the `entries` that match a selection, with the counts of all."""
     tracked = sum(entry.has_context for entry in entries)
     shown_rules = () if selection.is_filter else rules
     whole = ContextListing(shown(root), len(census.kept), census.skipped, tracked, entries, rules=shown_rules)
@@ -299,7 +299,7 @@ def listing(
 
 def _bounded(whole: ContextListing, offset: int, most_bytes: int) -> ContextListing:
     """Leave out the entries at the end that would make the answer too long, but never all of them."""
-    rest = most_bytes - _size(whole._replace(entries=()).to_json()) + 1  # there is a comma less than entries
+    rest = most_bytes - _size(whole._replace(entries=()).to_json()) + 1  # there is one comma less than entries
     fitting = [*takewhile(lambda left: left >= 0, accumulate(whole.entries, _take, initial=rest))][1:]
     if len(fitting) == len(whole.entries):
         return whole
@@ -318,27 +318,27 @@ def _size(value: object) -> int:
 
 
 def is_beyond(state: str, drift: str, level: str) -> bool:
-    """Return whether a context has drifted as far as `level`, or further; if nobody knows how far, it has."""
+    """Return whether a context has drifted as far as `level`, or further; an unknown distance counts."""
     if not drift:
         return state != FRESH
     return DRIFTS.index(drift) >= DRIFTS.index(level)
 
 
-def drifted(state: str, drift: str, claims: Sequence[str]) -> dict[str, Any]:
-    """Return what is said of drift: of a stale context how far, of any context which claims do not hold."""
+def drift_fields(state: str, drift: str, claims: Sequence[str]) -> dict[str, Any]:
+    """Return the fields about drift: its level for a stale context, the claims that do not hold for any."""
     level = {"drift": drift} if state == STALE and drift else {}
     return level | ({"claims": [*claims]} if claims else {})
 
 
-def _cited(judged: JudgedCitation) -> dict[str, str]:
-    """Return what does not hold any more: the claim in its own words, and what became of its evidence."""
+def _citation_fields(judged: JudgedCitation) -> dict[str, str]:
+    """Return the fields about a citation that fails: the claim, its text, and what became of its evidence."""
     claim, citation = judged.claim, judged.citation
     symbol = {"symbol": citation.symbol} if citation.symbol else {}
     return {"claim": claim.name, "text": claim.text, "path": citation.path, **symbol, "is": judged.verdict}
 
 
 def failed_listing(root: str, reason: str = "") -> ContextListing:
-    """Return that nothing could be listed."""
+    """Return the listing of a project that cannot be listed."""
     error = f'Failed to scan project at "{shown(root)}"'
     return ContextListing(shown(root), error=f"{error}: {reason}" if reason else error)
 

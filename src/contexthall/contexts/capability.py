@@ -1,6 +1,6 @@
-"""The tools that agents see of the contexts, declared.
+"""The tools of the contexts, declared.
 
-The room itself is loaded with the first call: it takes as long as a sixth of a server's start.
+The room itself is loaded with the first call: that takes as long as a sixth of a server's start.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OpenProjects: TypeAlias = "Callable[[], Projects]"
 Answer: TypeAlias = "Callable[[Project | None, str, JsonObject], ContextListing | FreshnessReport | ContextReading]"
-"""From a project, None if the caller may not read it, its root as it was named, and arguments."""
+"""Takes a project, or None if the caller may not read it; its root as it was named; and arguments."""
 
 GUIDANCE = (
     "Code: before you work on a file or directory, call context.brief with its path: the constraints, decisions and "
@@ -96,7 +96,7 @@ BRIEF_INPUT: JsonObject = {
 
 
 def contexts_capability(projects: OpenProjects, reply: ReplyFormat = "json") -> Capability:
-    """Offer the projects that `projects` opens to agents; `reply` is the form of briefs where nobody asks for one."""
+    """Offer the projects that `projects` opens to agents; `reply` is the default format of briefs."""
     tools = (
         Tool(
             name="context.brief",
@@ -160,15 +160,15 @@ def contexts_capability(projects: OpenProjects, reply: ReplyFormat = "json") -> 
 def _run(open_projects: OpenProjects, answer: Answer, arguments: JsonObject, caller: Caller) -> ToolResult:
     """Answer from the project that is named."""
     for name, value in arguments.items():
-        # No path is longer, and an answer repeats what was asked, more than once.
+        # No path is longer, and an answer repeats the arguments, more than once.
         if isinstance(value, str) and len(value) > limits.PATH_CHARACTERS:
             complaint = f"Invalid argument {quoted(name)}: longer than {limits.PATH_CHARACTERS} characters"
             return ToolResult.of_text(complaint, is_error=True)
     projects = open_projects()
     root = projects.root_of(native(replace_lone_surrogates(arguments["path"])) if "path" in arguments else None)
-    told = answer(projects.open(root, caller.may_read), root, arguments).to_json()
-    # A context that was read is an answer, even if its freshness could not be told.
-    return ToolResult.of_text(compact(told), is_error="error" in told and "context" not in told)
+    fields = answer(projects.open(root, caller.may_read), root, arguments).to_json()
+    # A context that was read is an answer, even if its freshness is not known.
+    return ToolResult.of_text(compact(fields), is_error="error" in fields and "context" not in fields)
 
 
 def _brief(open_projects: OpenProjects, reply: ReplyFormat, arguments: JsonObject, caller: Caller) -> ToolResult:
@@ -180,15 +180,15 @@ def _brief(open_projects: OpenProjects, reply: ReplyFormat, arguments: JsonObjec
     except ScopeError:
         found = None
     if found is None:
-        from contexthall.contexts.answers import sentence  # noqa: PLC0415 - as said above
+        from contexthall.contexts.answers import sentence  # noqa: PLC0415 - see the top
 
-        told = {"path": path[: limits.COMPLAINT_CHARACTERS], "error": sentence(ScopeError(), path)}
-        return ToolResult.of_text(compact(told), is_error=True)
+        fields = {"path": path[: limits.COMPLAINT_CHARACTERS], "error": sentence(ScopeError(), path)}
+        return ToolResult.of_text(compact(fields), is_error=True)
     return ToolResult.of_text(found.render(form))
 
 
 def _list(project: "Project | None", root: str, arguments: JsonObject) -> "ContextListing":
-    from contexthall.contexts.answers import Selection, failed_listing  # noqa: PLC0415 - as said above
+    from contexthall.contexts.answers import Selection, failed_listing  # noqa: PLC0415 - see the top
 
     if project is None:
         return failed_listing(root)
@@ -207,7 +207,7 @@ def _list(project: "Project | None", root: str, arguments: JsonObject) -> "Conte
 
 
 def _check(project: "Project | None", _root: str, arguments: JsonObject) -> "FreshnessReport":
-    from contexthall.contexts.answers import FreshnessReport, sentence  # noqa: PLC0415 - as said above
+    from contexthall.contexts.answers import FreshnessReport, sentence  # noqa: PLC0415 - see the top
 
     scope = replace_lone_surrogates(arguments["scope"])
     if project is None:
@@ -216,7 +216,7 @@ def _check(project: "Project | None", _root: str, arguments: JsonObject) -> "Fre
 
 
 def _query(project: "Project | None", _root: str, arguments: JsonObject) -> "ContextReading":
-    from contexthall.contexts.answers import ContextReading, sentence  # noqa: PLC0415 - as said above
+    from contexthall.contexts.answers import ContextReading, sentence  # noqa: PLC0415 - see the top
 
     scope = replace_lone_surrogates(arguments["scope"])
     if project is None:

@@ -1,6 +1,6 @@
 """The contexts of a project, and whether they are still true. The room's public module.
 
-Its answers are those of the three tools, errors included: one bad directory never costs the others theirs.
+Its answers are those of the three tools, errors included: a bad directory is an entry and stops no other.
 """
 
 import os
@@ -32,7 +32,7 @@ from contexthall.contexts.brief.gathering import find_target, gather, levels
 from contexthall.contexts.brief.rule_files import RuleFile, find_rules
 from contexthall.contexts.files.config import CONFIG_FILE, Config, read_config
 from contexthall.contexts.files.lock import Lock
-from contexthall.contexts.files.schema import FILTERABLE, METADATA, chosen
+from contexthall.contexts.files.schema import FILTERABLE, METADATA, select_fields
 from contexthall.contexts.files.yaml_text import Value, finite, write
 from contexthall.contexts.freshness.drift import (
     CONTENT,
@@ -48,12 +48,12 @@ from contexthall.contexts.freshness.ledger import Ledger
 from contexthall.contexts.freshness.states import FRESH, MISSING, STALE, STATES
 from contexthall.contexts.freshness.verdict import (
     Verdict,
-    add_up,
     changes,
+    compute_fingerprint,
     judge,
     read_contents,
 )
-from contexthall.contexts.scan.directories import ROOT, Census, ScannedDirectory, count, look_at_one, walk
+from contexthall.contexts.scan.directories import ROOT, Census, ScannedDirectory, count, scan_one, walk
 from contexthall.contexts.scan.unread import unread_files
 from contexthall.core import limits
 from contexthall.core.errors import (
@@ -102,20 +102,20 @@ as_yaml = write
 
 
 class Overview(NamedTuple):
-    """A project as it was seen: every directory, which of them are kept, and what there is to say of those."""
+    """A scanned project: every directory, which of them are kept, and the entries of those."""
 
     config: Config
     directories: Sequence[ScannedDirectory]
     census: Census
     entries: Sequence[ContextEntry]
     refused: Mapping[str, str]
-    """Whose context the system would not let be read, and why, for people."""
+    """Scopes whose context the system refused to read, and why, for people."""
     repositories: Sequence[str] = ()
     """Other repositories below the root, which are not entered, as paths from there."""
 
 
 class Projects:
-    """The projects whose contexts are served; `home` is the one that is meant unless another is named."""
+    """The projects whose contexts are served; `home` is the default."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Projects:
         self._working_directory = working_directory
         self._memory = memory
         self._clock = clock
-        # What was learnt about the last few projects saves work.
+        # The last few projects stay in memory, with what is known of them.
         self._open = lru_cache(maxsize=limits.OPEN_PROJECTS)(self._new)
 
     def root_of(self, path: str | None) -> str:
@@ -146,18 +146,18 @@ class Projects:
         return self._open(root, base) if may_read(base, self.home) else None
 
     def at(self, root: str) -> "Project":
-        """Open the project at `root`, whoever asks."""
+        """Open the project at `root`, without a check of authority."""
         return self._open(root, real_root(self._disk, root))
 
     def _new(self, root: str, base: str) -> "Project":
-        # By where it really is: a root has as many spellings as symlinks lead to it.
+        # By its real path: any number of symlinks may lead to a root.
         name = sha256(os.fsencode(base)).hexdigest()[:16] if "\0" not in base else ""
         ledger = Ledger(self._disk, os.path.join(self._memory, name) if self._memory else "", self._clock)
         return Project(self._disk, root, ledger, base, self._code)
 
 
 def real_root(disk: Disk, root: str) -> str:
-    """Return where a root really is; what cannot be a path stays as it is, for whoever opens it to refuse."""
+    """Return the real path of a root; an impossible one is returned unchanged, and opening it will fail."""
     try:
         return disk.real(root)
     except DiskError:
@@ -165,19 +165,19 @@ def real_root(disk: Disk, root: str) -> str:
 
 
 class Project:
-    """One project, below one directory: what is opened lies there, whatever symlinks are put on the way meanwhile."""
+    """One project, below one directory: nothing outside of it is opened, even if symlinks are created meanwhile."""
 
     def __init__(
         self, disk: Disk, root: str, ledger: Ledger, base: str | None = None, code: CodeReader = NO_CODE
     ) -> None:
         self.root = root
         self.base = real_root(disk, root) if base is None else base
-        """Where the root really is. All that is opened is opened from here, and no symlink is followed to it."""
+        """The real path of the root. All files are opened from here, without following symlinks."""
         self.disk = disk.opened_by(open_straight)
         self.ledger = ledger
         self.drift = DriftJudge(self.disk, self.base, ledger, code)
         self._known: dict[str, ScannedDirectory] = {}
-        """The directories that were seen at last, as far as they can be told from what comes after."""
+        """The directories of the last scan, of those whose next change will show in their times."""
 
     def list_contexts(self, selection: Selection = EVERYTHING) -> ContextListing:
         """Return what `list_contexts` answers."""
@@ -210,7 +210,7 @@ class Project:
             return ContextReading(scope, error=sentence(error, scope))
 
     def query(self, scope: str) -> Context:
-        """Return what is known of a directory, and whether it is still true; HallError says why nothing is."""
+        """Return what is known of a directory, and whether it is still true; HallError if nothing is."""
         return Context.of(self._reading(scope, (), with_freshness=True))
 
     def brief(self, path: str = ROOT, budget: int = DEFAULT_BUDGET, form: ReplyFormat = "json") -> Brief:
@@ -251,11 +251,11 @@ class Project:
         return place
 
     def kind(self, scope: str) -> Kind | None:
-        """Return of which kind is what stands there in the project; None for nothing."""
+        """Return the kind of a path in the project; None if it does not exist."""
         return self.disk.kind(os.path.join(self.base, self.locate(scope)))
 
     def _real_place(self, place: str) -> str:
-        """Return where a place really is, as a path from the root; ScopeError if that is not in the project."""
+        """Return the real path of a place, from the root; ScopeError if that is not in the project."""
         base = self.base.rstrip("/") + "/"
         real = self.disk.real(os.path.join(base, place))
         if not f"{real}/".startswith(base):
@@ -273,11 +273,11 @@ class Project:
             raise
 
     def look_around(self) -> list[ScannedDirectory]:
-        """Look at every directory that may be entered."""
+        """Scan every directory that may be entered."""
         return [*walk(self.disk, self.base, self.config())]
 
     def repository_above(self) -> str:
-        """Return the git repository that the root is a part of; empty if it is none, or one itself."""
+        """Return the git repository around the root; empty if there is none, or if the root is one itself."""
         place = self.base
         while not self._is_repository(place):
             above = os.path.dirname(place)
@@ -297,7 +297,7 @@ class Project:
         return sorted(directory.scope for directory in self.look_around() if directory.context is not None)
 
     def config(self) -> Config:
-        """Read the project's configuration; SettingsError says what is wrong with it."""
+        """Read the project's configuration; SettingsError if it is invalid."""
         try:
             _, data = self.disk.read_small(os.path.join(self.base, CONFIG_FILE), limits.CONTEXT_FILE_BYTES)
         except PathMissingError:
@@ -308,10 +308,10 @@ class Project:
         return read_config(data)
 
     def overview(self) -> Overview:
-        """Look at the whole project."""
+        """Scan the whole project."""
         seen_at, config = self.ledger.now(), self.config()
         repositories: list[str] = []
-        directories = self._look_at_all(config, seen_at, repositories)
+        directories = self._scan_all(config, seen_at, repositories)
         census = count(directories, config)
         lock = self.drift.lock()
         entries = [self._entry(directory, lock, seen_at) for directory in census.kept]
@@ -324,14 +324,14 @@ class Project:
         return find_rules(self.disk, self.base, [each.scope for each in directories if each.has_rules])
 
     def look(self, place: str) -> ScannedDirectory:
-        """Look at one directory, wherever in the project that really is."""
+        """Scan one directory, wherever in the project its real path is."""
         try:
-            return look_at_one(self.disk, self.base, self._real_place(place))
+            return scan_one(self.disk, self.base, self._real_place(place))
         except PathMissingError as error:
             raise ContextMissingError(place) from error
 
-    def _look_at_all(self, config: Config, seen_at: int, repositories: list[str]) -> list[ScannedDirectory]:
-        """Look at every directory, and see to it that their contexts and files are known, as far as they can be."""
+    def _scan_all(self, config: Config, seen_at: int, repositories: list[str]) -> list[ScannedDirectory]:
+        """Scan every directory, and record heads and fingerprints in the ledger where a second process can help."""
         directories: list[ScannedDirectory] = []
         settled: dict[str, ScannedDirectory] = {}
         unknown: dict[str, ScannedDirectory] = {}
@@ -354,11 +354,11 @@ class Project:
         return context is not None and context.kind == "file" and self.ledger.head(directory.scope, context) is None
 
     def _learn(self, unknown: Mapping[str, ScannedDirectory], second: SecondReader, seen_at: int) -> None:
-        """Read the files of directories while somebody else reads their contexts."""
+        """Read the files of directories while the second process reads their contexts."""
         for directory in unknown.values():
             if self.ledger.fingerprint(directory.scope, directory.files) is None:
-                with suppress(DiskError):  # whoever needs it will meet it again
-                    add_up(self.disk, self.ledger, directory, seen_at)
+                with suppress(DiskError):  # the entry of the directory will report it
+                    compute_fingerprint(self.disk, self.ledger, directory, seen_at)
         for path, (context, head) in second.answers().items():
             self.ledger.learn_head(unknown[path].scope, context, head, seen_at)
 
@@ -387,7 +387,7 @@ class Project:
         )
 
     def _drift(self, directory: ScannedDirectory, lock: Lock, verdict: Verdict) -> Drift:
-        """Return how far a directory has drifted; its context is read again only if it has citations."""
+        """Return the drift of a directory; its context is read again only if it has citations."""
         is_stale = verdict.state == STALE
         if not is_stale and not lock.citing:  # by far the most of them
             return NO_DRIFT
@@ -403,10 +403,10 @@ class Project:
         values = self.read(place)
         freshness = self._freshness(scope, place) if with_freshness else None
         unknown = [*dict.fromkeys(name for name in fields if name not in FILTERABLE and name not in METADATA)]
-        return ContextReading(scope, finite(chosen(values, fields)), freshness, unknown=unknown)
+        return ContextReading(scope, finite(select_fields(values, fields)), freshness, unknown=unknown)
 
     def _freshness(self, scope: str, place: str) -> FreshnessReport:
-        """Return whether the context at a place is fresh, in the words of whoever called it `scope`."""
+        """Return whether the context at a place is fresh; the report names it `scope`, as the caller did."""
         seen_at = self.ledger.now()
         directory = self.look(place)
         head = self.head(directory, seen_at)
@@ -421,7 +421,7 @@ class Project:
         )
 
     def head(self, directory: ScannedDirectory, seen_at: int) -> Head:
-        """Return what is needed of a directory's context, read only if it is not known; ContextError if it has none."""
+        """Return the head of a directory's context, from the ledger if it is there; ContextError if it has none."""
         context = directory.context
         if context is None:
             raise ContextMissingError(directory.scope)

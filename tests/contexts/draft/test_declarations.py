@@ -1,4 +1,4 @@
-"""Ten languages are read alike: what a file says of itself, what it offers, with which methods, and what it imports."""
+"""Ten languages are read alike: the comment about a file, its exports with their methods, and its imports."""
 
 import pytest
 
@@ -200,9 +200,9 @@ READ: dict[str, tuple[str, list[tuple[str, tuple[str, ...], str]], str]] = {
 def test_a_file_says_what_it_offers_and_what_it_imports(name: str) -> None:
     text, exports, imported = READ[name]
     found = read(name, text.encode())
-    said = [(each.signature, each.methods, each.doc) for each in found.exports]
-    assert len(said) == len(exports)
-    for (signature, methods, doc), (wanted, wanted_methods, begins) in zip(said, exports, strict=True):
+    written = [(each.signature, each.methods, each.doc) for each in found.exports]
+    assert len(written) == len(exports)
+    for (signature, methods, doc), (wanted, wanted_methods, begins) in zip(written, exports, strict=True):
         assert (signature, methods) == (wanted, wanted_methods)
         assert doc.replace("`things`", "things").startswith(begins)
     assert imported in found.imports
@@ -214,7 +214,7 @@ def test_neither_an_owner_nor_half_a_file_speaks_for_one(name: str) -> None:
     data = READ[name][0].encode()
     assert "somebody" not in read(name, data).doc.lower()
     for cut in range(0, len(data), 37):
-        read(name, data[:cut])  # whatever it says, it comes back
+        read(name, data[:cut])  # whatever it holds, reading it ends
     assert read(name, b"\xff\xfe\0" + data) == SourceOutline(is_parsed=False)
 
 

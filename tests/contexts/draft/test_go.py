@@ -1,4 +1,4 @@
-"""A Go file says what its package is for, what it exports and what it imports."""
+"""The outline of a Go file: its package comment, its exports and its imports."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What others import comes first in a sentence about exports, and the sentence says who they are."""
+"""A sentence about exports begins with what other directories import, and names these directories."""
 
 from pathlib import Path
 from typing import Any

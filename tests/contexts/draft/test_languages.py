@@ -1,4 +1,4 @@
-"""Whatever a file holds, reading it ends soon, raises nothing and says only what is there."""
+"""Whatever a file holds, reading it ends soon, raises nothing and returns only what is there."""
 
 import random
 import time

@@ -150,7 +150,7 @@ COMPOSER = """{
   "repositories": [{"type": "vcs", "url": "https://me:secret@example.org/far.git"}]
 }
 """
-SAID = {
+PARSED = {
     "pom.xml": (POM, ProjectManifest("tool", "Reads things.", ("gson 2.11", "okio"))),
     "composer.json": (
         COMPOSER,
@@ -210,16 +210,16 @@ SAID = {
 
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_manifest_says_its_name_what_it_is_and_what_it_needs(name: str) -> None:
-    text, said = SAID[name]
-    assert read_manifest(name, text.encode()) == said
-    assert read_manifest(name, text.replace("\n", "\r\n").encode("utf-8-sig")) == said
+    text, expected = PARSED[name]
+    assert read_manifest(name, text.encode()) == expected
+    assert read_manifest(name, text.replace("\n", "\r\n").encode("utf-8-sig")) == expected
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_an_address_and_its_password_are_never_repeated(name: str) -> None:
-    said = str(read_manifest(name, SAID[name][0].encode()))
-    assert "secret" not in said
-    assert "://" not in said
+    text = str(read_manifest(name, PARSED[name][0].encode()))
+    assert "secret" not in text
+    assert "://" not in text
 
 
 def test_poetry_is_read_where_the_standard_tables_are_not() -> None:
@@ -323,11 +323,11 @@ texts = st.lists(st.sampled_from([*PIECES.split(), " ", "\n", "\n "]), max_size=
 @settings(max_examples=150)
 @given(st.sampled_from([*MANIFESTS]), st.one_of(st.binary(max_size=60), texts.map(str.encode)))
 def test_no_manifest_raises_and_every_dependency_is_one_short_line(name: str, data: bytes) -> None:
-    said = read_manifest(name, data)
-    for line in (said.name, said.description, *said.dependencies):
+    found = read_manifest(name, data)
+    for line in (found.name, found.description, *found.dependencies):
         assert len(line) <= 500
         assert len(line.splitlines()) <= 1
-    assert len({dependency.partition(" ")[0].lower() for dependency in said.dependencies}) == len(said.dependencies)
+    assert len({dependency.partition(" ")[0].lower() for dependency in found.dependencies}) == len(found.dependencies)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The first thing a text says, or nothing."""
+"""The first sentence of a text, or nothing."""
 
 import time
 

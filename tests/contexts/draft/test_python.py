@@ -1,4 +1,4 @@
-"""A Python module says what it is for, what it offers and what it needs."""
+"""The outline of a Python module: its docstring, its exports and its imports."""
 
 import pytest
 

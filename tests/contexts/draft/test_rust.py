@@ -1,4 +1,4 @@
-"""A Rust file says what it is for, what it makes public and what it uses."""
+"""The outline of a Rust file: its doc comment, its exports and its imports."""
 
 import pytest
 

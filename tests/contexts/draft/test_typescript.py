@@ -1,4 +1,4 @@
-"""A module in TypeScript or JavaScript says what it is for, what it exports and what it imports."""
+"""The outline of a module in TypeScript or JavaScript: its doc comment, its exports and its imports."""
 
 import pytest
 

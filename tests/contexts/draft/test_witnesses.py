@@ -1,4 +1,4 @@
-"""What a directory is for is said by the best witness, in a whole sentence; where none speaks, nothing is written."""
+"""A summary is a whole sentence from the best witness; without a statement, nothing is written."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def summary(root: Path, scope: str) -> str:
 
 
 CART = '"""Carts of things."""\n'
-SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
+SUMMARIES: dict[str, tuple[dict[str, str | bytes], str]] = {
     "a manifest": (
         {"d/package.json": '{"description": "Sells things to people"}', "d/README.md": "Something else is said.\n"},
         "Sells things to people",
@@ -209,11 +209,11 @@ SAID: dict[str, tuple[dict[str, str | bytes], str]] = {
 }
 
 
-@pytest.mark.parametrize("witness", SAID)
+@pytest.mark.parametrize("witness", SUMMARIES)
 def test_the_best_witness_speaks(witness: str, tmp_path: Path) -> None:
-    files, said = SAID[witness]
+    files, expected = SUMMARIES[witness]
     drafted(tmp_path, files)
-    assert summary(tmp_path, next(iter(files)).rpartition("/")[0]) == said
+    assert summary(tmp_path, next(iter(files)).rpartition("/")[0]) == expected
 
 
 SILENT: dict[str, dict[str, str | bytes]] = {

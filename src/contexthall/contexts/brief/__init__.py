@@ -1,1 +1,1 @@
-"""What must be known before somebody works in a directory: what people wrote in contexts and in rule files."""
+"""Briefs: what people wrote in contexts and rule files that applies to a path."""

@@ -1,6 +1,6 @@
-"""A brief: what somebody who is about to work at a path must know, as far as one budget goes.
+"""A brief: what must be known before work on a path, within one budget.
 
-Pure. What people wrote comes in the order in which it was gathered, whole or not at all, as JSON or as text.
+Pure. Items keep the order in which they were gathered, each whole or not at all, as JSON or as text.
 """
 
 import re
@@ -24,19 +24,19 @@ class BriefItem(NamedTuple):
     kind: Literal["constraint", "decision", "rule"]
     text: str
     file: str
-    """Where it stands, from the project root."""
+    """The file that it is in, from the project root."""
     applies: str
     """Why it applies."""
     why: str = ""
-    """Of a decision."""
+    """The reason of a decision."""
     holds: bool | None = None
-    """Whether what it cites, or the paths that it names, are still so; None if there are none."""
+    """Whether the evidence that it cites, or the paths that it names, are unchanged; None if there are none."""
     failing: tuple[str, ...] = ()
-    """What is not."""
+    """The evidence and paths that are not."""
     place: str = ""
     """The directory that it is about."""
     also: tuple[str, ...] = ()
-    """Files that bring it along."""
+    """Files that import it, and symlinks to it."""
 
     def to_json(self) -> dict[str, object]:
         item: dict[str, object] = {"kind": self.kind, "text": self.text}
@@ -48,7 +48,7 @@ class BriefItem(NamedTuple):
         return item
 
     def to_text(self, mark: str) -> str:
-        """Return it as lines: a claim on one, a rule file between borders that it cannot forge."""
+        """Return it as lines: a claim on one, a rule file below a border that it cannot forge."""
         verdict = {None: "", True: " | holds", False: f" | NO LONGER HOLDS: {', '.join(self.failing)}"}[self.holds]
         if self.kind != "rule":
             reason = f" Why: {_on_one_line(self.why)}" if self.why else ""
@@ -57,14 +57,14 @@ class BriefItem(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """An item that did not fit, and what its text costs."""
+    """An item that did not fit, and the cost of its text."""
 
     file: str
     tokens: int
 
 
 class Brief(NamedTuple):
-    """What fits into the budget of all that there is to say about a path."""
+    """The items about a path that fit into the budget."""
 
     path: str
     budget: int
@@ -109,9 +109,9 @@ def items_text(items: Sequence[BriefItem]) -> str:
 
 
 def pack(path: str, budget: int, items: Sequence[BriefItem], form: ReplyFormat) -> Brief:
-    """Return the brief of so many tokens: what fits, in order; nothing is cut."""
+    """Return a brief of at most `budget` tokens: the items that fit, in order; none is cut."""
     limit, most = BYTES_PER_TOKEN * budget, len(items)
-    # As long as it may become before the first item: every count at its longest.
+    # The largest size without items: every count with most digits.
     empty = Brief(path, budget, (), considered=most, tokens_used=budget)
     size = len(empty.render(form).encode("utf-8", "replace")) + 3 * len(str(most))
     if size > limit:

@@ -1,6 +1,6 @@
 """What people wrote about a path: claims of the contexts from the root down to it, then the rule files that apply.
 
-Nothing that a machine drafted is among it. What a citation leads to is looked up by whoever calls.
+Drafted fields are left out. The caller passes a function that looks up evidence.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -21,22 +21,22 @@ from contexthall.core.errors import ContextError, DiskError
 from contexthall.system.disk import Disk
 
 LookUp = Callable[[Citation], str | None]
-"""From a citation to the digest of what it leads to now; None if that is gone."""
+"""Takes a citation, returns the digest of its evidence now; None if that is gone."""
 
 
 class Target(NamedTuple):
-    """What a brief is about."""
+    """The path that a brief is about."""
 
     path: str
-    """From the root, whether anything is there or not."""
+    """From the root; it may not exist."""
     directory: str
-    """The nearest directory that is there."""
+    """The nearest directory that exists."""
     names: Collection[str] | None
     """The files in it, if the path is that directory; None if it is a file."""
 
 
 def find_target(disk: Disk, root: str, path: str) -> Target:
-    """Return what a path is: a directory, or a file in one."""
+    """Return the target of a path: a directory, or a file in one."""
     if _kind(disk, join(root, path)) == "directory":
         names: list[str] = []
         with suppress(DiskError):
@@ -55,7 +55,7 @@ def levels(directory: str) -> list[str]:
 
 
 def gather(disk: Disk, root: str, target: Target, lock: Lock, look_up: LookUp) -> list[BriefItem]:
-    """Return all that there is to say, in the order in which it is said."""
+    """Return all items about a target, in the order of a brief."""
     places = levels(target.directory)
     claims = [item for place in places for item in claims_at(disk, root, place, lock, look_up)]
     rules = [(rule, rule.why(target.path, target.names)) for rule in find_rules(disk, root, places)]
@@ -63,7 +63,7 @@ def gather(disk: Disk, root: str, target: Target, lock: Lock, look_up: LookUp) -
 
 
 def claims_at(disk: Disk, root: str, place: str, lock: Lock, look_up: LookUp) -> Iterator[BriefItem]:
-    """Yield what people claim of one directory."""
+    """Yield the claims that people wrote about one directory."""
     values, entry = read_values(disk, root, place), lock.entry(place)
     written = human_fields(values, entry)
     judged = judge_citations(values, entry.citations if entry else (), look_up)
@@ -73,7 +73,7 @@ def claims_at(disk: Disk, root: str, place: str, lock: Lock, look_up: LookUp) ->
 
 
 def read_values(disk: Disk, root: str, place: str) -> dict[str, Value]:
-    """Return what the context of a directory says; nothing if there is none that can be read."""
+    """Return the fields of a directory's context; none if it cannot be read."""
     with suppress(DiskError, ContextError):
         path = CONTEXT_FILE if place == ROOT else join(place, CONTEXT_FILE)
         return read_context(disk.read_small(join(root, path), limits.CONTEXT_FILE_BYTES)[1])

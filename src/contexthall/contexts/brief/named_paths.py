@@ -1,4 +1,4 @@
-"""Which of the paths that a rule file names are gone? In doubt none: a wrong "is gone" costs more than a missing one.
+"""The paths that a rule file names and that are gone. In doubt none: a wrong "is gone" costs more than a missing one.
 
 The disk is an argument. Most names are found where they should be; only for the others the project is walked.
 """
@@ -21,16 +21,16 @@ from contexthall.system.disk import Disk
 _IGNORE_FILE = ".gitignore"
 _HEAD = re.compile(r"(?:\.{1,2}/)*[^/]+")
 _NOT_FROM_HERE = re.compile(r"\.(?!/)")
-"""Begins like a hidden file, or like one of a directory above."""
+"""Begins like a hidden file, or like a path from a parent directory."""
 
 
 class _Homes(NamedTuple):
-    """Where the directories of a project are."""
+    """The directories of a project, by name."""
 
     by_name: Mapping[str, Sequence[str]]
     """Name of a directory → the directories that have one of that name."""
     is_whole: bool
-    """Whether every directory was looked at."""
+    """Whether all directories were listed, within the limit."""
 
 
 class NamedPaths:
@@ -56,11 +56,11 @@ class NamedPaths:
         return bool(named or imports), tuple(dict.fromkeys(gone))
 
     def _is_ours(self, name: str, places: Sequence[str]) -> bool:
-        """Return whether somebody who writes this in a code span means a file of the project."""
+        """Return whether a code span is meant as a file of the project."""
         return self._begins(name, places) or (has_extension(name) and not _NOT_FROM_HERE.match(name))
 
     def _begins(self, name: str, places: Sequence[str]) -> bool:
-        """Return whether a path begins with something that is there."""
+        """Return whether the first part of a path exists."""
         head = _HEAD.match(name)
         return head is not None and any(map(self._is_there, _targets(head[0], places)))
 
@@ -68,7 +68,7 @@ class NamedPaths:
         targets = _targets(name, places)
         if any(map(self._is_there, targets)) or any(map(self._is_ignored, targets)):
             return False
-        # It may be meant from elsewhere: from a package of a monorepo, from where its subject is.
+        # It may be relative to another directory, such as a package of a monorepo.
         plain = normpath(name)
         if any(self._is_there(join(home, plain)) for home in self._homes.by_name.get(plain.split("/")[0], ())):
             return False
@@ -95,7 +95,7 @@ class NamedPaths:
         return []
 
     def _is_ignored(self, target: str) -> bool:
-        """Return whether a file is one that is made, or somebody's own, and not in everybody's clone."""
+        """Return whether git ignores a file: it may be generated or local, and is not in every clone."""
         place = target
         while place:
             place = dirname(place)
@@ -115,7 +115,7 @@ class NamedPaths:
     def _is_there(self, path: str) -> bool:
         with suppress(DiskError):
             return self._disk.kind(join(self._root, path), follow=False) is not None
-        return True  # nobody knows
+        return True  # unknown, so not reported as gone
 
 
 def _is_import(name: str, own: str) -> bool:
@@ -123,6 +123,6 @@ def _is_import(name: str, own: str) -> bool:
 
 
 def _targets(name: str, places: Sequence[str]) -> list[str]:
-    """Return where a path may lead to, from these places, as far as that is in the project."""
+    """Return the possible targets of a path, relative to these places, that are in the project."""
     paths = [normpath(join(place, name)) for place in places]
     return [] if name.startswith("~") else [path for path in paths if not path.startswith(("..", "/"))]

@@ -1,6 +1,6 @@
-"""The rule files of a project: which there are, what each is about by its own rules, and what it names that is gone.
+"""The rule files of a project: what each is about by the rules of its agent, and which named paths are gone.
 
-They are read, never written or converted. `docs/contexts.md` says where each rule of theirs is documented.
+They are read, never written or converted. `docs/contexts.md` lists the documentation of each rule.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -23,11 +23,11 @@ COPILOT_FILE, COPILOT_RULES = ".github/copilot-instructions.md", ".github/instru
 _read = lru_cache(maxsize=32)(read_rule)
 
 Reach = Literal["all", "some", "request"]
-"""Of a rule file: all that is in its directory, what its patterns match, or nothing unless somebody asks for it."""
+"""The scope of a rule file: all of its directory, what its patterns match, or only requests for it."""
 
 
 class RuleFile(NamedTuple):
-    """A rule file as it was found."""
+    """A rule file of the project."""
 
     path: str
     """From the project root, as are all paths here."""
@@ -35,14 +35,14 @@ class RuleFile(NamedTuple):
     """The directory that it is about."""
     reach: Reach = "all"
     patterns: tuple[str, ...] = ()
-    """Of those in `base` that it is about, as git reads patterns."""
+    """The files in `base` that it is about, as git reads patterns."""
     text: str = ""
     gone: tuple[str, ...] = ()
-    """What it names and is not there."""
+    """The paths that it names and that are gone."""
     names_paths: bool = False
-    """Whether it names any path: if not, nobody can say whether it holds."""
+    """Whether it names any path: if not, it cannot be checked."""
     also: tuple[str, ...] = ()
-    """Other files that bring it along: those that import it, and symlinks to it."""
+    """Files that import it, and symlinks to it."""
     fault: str = ""
     """Why it could not be read."""
 
@@ -78,7 +78,7 @@ class RuleFile(NamedTuple):
 
 
 def find_rules(disk: Disk, root: str, directories: Iterable[str]) -> list[RuleFile]:
-    """Return the rule files of these directories, in the order in which they are told; none twice."""
+    """Return the rule files of these directories, in the order of a brief; none twice."""
     finder = _Finder(disk, root)
     for directory in directories:
         finder.look_in(directory)
@@ -86,19 +86,19 @@ def find_rules(disk: Disk, root: str, directories: Iterable[str]) -> list[RuleFi
 
 
 def _below(base: str, path: str) -> str | None:
-    """Return `path` as seen from `base`; None if it is elsewhere."""
+    """Return `path` relative to `base`; None if it is not below it."""
     if base == ROOT:
         return "" if path == ROOT else path
     return path[len(base) + 1 :] if f"{path}/".startswith(f"{base}/") else None
 
 
 class _Kind(NamedTuple):
-    """How the settings of one kind of rule file are read."""
+    """A kind of rule file, and the meaning of its settings."""
 
     place: int
-    """Among the kinds, in the order in which they are told."""
+    """Its place among the kinds, in the order of a brief."""
     setting: str = ""
-    """Names the patterns."""
+    """The setting that has the patterns."""
     without: Reach = "all"
     """What it is about if there are no patterns."""
     is_anchored: bool = False
@@ -117,7 +117,7 @@ _WHOLE_REPOSITORY = _Kind(4)
 
 
 class _Finder:
-    """Looks for rule files in one directory after the other."""
+    """Finds rule files, directory by directory."""
 
     def __init__(self, disk: Disk, root: str) -> None:
         self._disk = disk
@@ -173,7 +173,7 @@ class _Finder:
                 self._add(each, directory, kind._replace(setting=""), (*importers, path))
 
     def _real(self, path: str) -> str | None:
-        """Return where a file really is, from the root; None if it is not there, or not in the project."""
+        """Return the real path of a file, from the root; None if it does not exist, or is not in the project."""
         whole = join(self._root, path)
         with suppress(DiskError):
             if not self._disk.is_there(whole):
@@ -183,7 +183,7 @@ class _Finder:
         return None
 
     def _rule(self, path: str, directory: str, kind: _Kind) -> tuple[RuleFile | None, RuleText | None]:
-        """Read a rule file; None if it says nothing of its own."""
+        """Read a rule file; None if it has no text but our section."""
         try:
             _, data = self._disk.read_small(join(self._root, path), limits.RULE_FILE_BYTES)
         except DiskError:

@@ -1,7 +1,7 @@
-"""What the text of a rule file says: its front matter, the paths that it names, the files that it imports.
+"""The text of a rule file: its front matter, the paths that it names, the files that it imports.
 
-Pure. Front matter is read line by line, because Cursor's is no YAML (`globs: **/*.ts` would be an alias). A path is
-taken for one only if it can hardly be anything else: a wrong "is gone" costs more than a missing one.
+Pure. Front matter is read line by line, because Cursor's is not YAML (`globs: **/*.ts` would be an alias). A path
+counts only if it can hardly be anything else: a wrong "is gone" costs more than a missing one.
 """
 
 import re
@@ -27,28 +27,28 @@ _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _MADE_UP = re.compile(
     r"(?:foo|bar|baz|qux)(?:\..*)?|(?:[Ss]ome|[Mm]y|[Yy]our)(?:[-_A-Z].*)?|.*(?:YYYY|[Xx]{3}|NNN).*|\.{3,}|\..*cache|.*\.local(?:\..*)?"
 )
-"""A name in an example, of a cache, or of a file that each has for himself."""
+"""A name in an example, of a cache, or of a local file."""
 _EXAMPLE = re.compile(r"(?:example|sample)[-_.].*")
 _rules = lru_cache(maxsize=64)(lambda patterns: parse_rules(["\n".join(patterns).encode("utf-8", "surrogateescape")]))
 _KEY = re.compile(r"([A-Za-z][\w-]*)\s*:(.*)", re.DOTALL)
 
 
 class RuleText(NamedTuple):
-    """A rule file, taken apart."""
+    """The parsed text of a rule file."""
 
     settings: Mapping[str, tuple[str, ...]]
-    """What its front matter says; a single value is a list of one."""
+    """Its front matter; a single value is a list of one."""
     body: str
     links: tuple[str, ...]
     """The targets of its links, relative to the file."""
     spans: tuple[str, ...]
     """Its code spans that are paths."""
     imports: tuple[str, ...]
-    """What stands behind an `@`, outside of code: an import, where the file may have any."""
+    """Names after an `@`, outside of code: imports, in the kinds of files that may have any."""
 
 
 def read_rule(text: str) -> RuleText:
-    """Take a rule file apart."""
+    """Parse a rule file."""
     settings, body = _front_matter(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     prose = "\n".join(_outside_fences(body))
     plain = _SPAN.sub("", prose)
@@ -61,20 +61,20 @@ def read_rule(text: str) -> RuleText:
 
 
 def has_extension(path: str) -> bool:
-    """Return whether a path ends as names of source, configuration or prose do."""
+    """Return whether a path has an extension of source, configuration or prose."""
     stem, dot, _ = path.rpartition("/")[2].rpartition(".")
     return bool(stem and dot) and is_source(path)
 
 
 def split_patterns(values: Iterable[str]) -> tuple[str, ...]:
-    """Return the patterns of a setting, which commas may separate, with what is in braces written out."""
+    """Return the patterns of a setting, which commas may separate, with braces expanded."""
     found = (each for value in values for each in _split(value))
     expanded = (pattern for each in found for pattern in _expanded(each))
     return tuple(pattern for _, pattern in zip(range(limits.RULE_PATTERNS), expanded, strict=False))
 
 
 def matches(patterns: tuple[str, ...], path: str) -> bool:
-    """Return whether git would say that one of the patterns is about `path`, or about a directory above it."""
+    """Return whether one of the patterns matches `path`, or a directory above it, by git's rules."""
     rules: Rules | None = _rules(patterns)
     if rules is None or not path:
         return False
@@ -91,7 +91,7 @@ def _few(found: Iterable[str]) -> tuple[str, ...]:
 
 
 def _outside_fences(body: str) -> Iterator[str]:
-    """Yield the lines that are in no fenced block of code."""
+    """Yield the lines outside of fenced code blocks."""
     fence = ""
     for line in body.split("\n"):
         found = _FENCE.match(line)
@@ -110,7 +110,7 @@ def _link_path(target: str) -> str:
 
 
 def _span_path(span: str) -> str:
-    """Return the path that a code span is; empty if it may be something else."""
+    """Return a code span that is a path; empty if it may be something else."""
     path = _PLACE_IN_FILE.sub("", span.strip())
     if "/" not in path.removeprefix("./").rstrip("/") or not _PATH.fullmatch(path):
         return ""
@@ -121,7 +121,7 @@ def _span_path(span: str) -> str:
 
 
 def _front_matter(text: str) -> tuple[dict[str, tuple[str, ...]], str]:
-    """Return the settings above a text, and the text; nobody's are longer than a few lines."""
+    """Return the front matter of a text, of a few lines at most, and the rest."""
     lines = text.split("\n", limits.RULE_SETTINGS)
     if lines[0].rstrip() != "---":
         return {}, text
@@ -154,7 +154,7 @@ def _values(text: str) -> Iterator[str]:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Split at commas that are in no braces."""
+    """Split at commas outside of braces."""
     depth = start = 0
     for at, character in enumerate(text):
         depth += (character == "{") - (character == "}")
@@ -165,7 +165,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _expanded(pattern: str) -> Iterator[str]:
-    """Yield a pattern with the alternatives of its braces, at most so many."""
+    """Yield a pattern with its braces expanded, up to a limit."""
     waiting = [pattern]
     for _ in range(limits.RULE_PATTERNS):
         if not waiting:

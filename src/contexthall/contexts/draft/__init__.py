@@ -1,1 +1,1 @@
-"""What can be said of a directory without asking anybody: first drafts, from the code itself."""
+"""First drafts of contexts, from what code, comments, READMEs and manifests state."""

@@ -1,6 +1,6 @@
 """The section of AGENTS.md about the contexts; the rest of the file is not ours.
 
-Pure. The section stands between two comments, which dotcontext uses as well. Text from the project cannot end it or
+Pure. The section is between two comments, which dotcontext uses as well. Text from the project cannot end it or
 forge it, and it has a bound.
 """
 
@@ -16,11 +16,11 @@ _BEGIN, _END = "<!-- dotcontext:agents-section -->", "<!-- dotcontext:agents-sec
 _SECTION = re.compile(
     rf"^{re.escape(_BEGIN)}\r?\n(?:(?!{re.escape(_BEGIN)}).)*?^{re.escape(_END)}\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
-"""Both comments on lines of their own, and no other beginning in between: else it is somebody's text about it."""
+"""Both comments on lines of their own, with no other beginning in between: else it is prose that quotes them."""
 _SMALL = 4096
 _PLAIN = r"\w\s.,;:'()/+@#%&=?!–—…*\"\-"
 _NOT_IN_SCOPES = re.compile(rf"[^{_PLAIN}\[\]{{}}$~]")
-"""A scope stands in a code span, where brackets are no link, and where a backtick would end it."""
+"""A scope is written as a code span, where brackets are not a link, and a backtick would end it."""
 _NOT_IN_SUMMARIES = re.compile(rf"[^{_PLAIN}>`“”‘’]")
 _HEADING = "# AGENTS.md\n\n"
 _GUIDE = """## Contexts
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 
 def with_section(text: str, rows: Sequence[Row]) -> str:
-    """Return the text of AGENTS.md with a section about these directories, in the place of the one it has."""
+    """Return the text of AGENTS.md with a section about these directories, which replaces the one it has."""
     section = _section(rows).replace("\n", "\r\n" if "\r\n" in text else "\n")
     found = _SECTION.search(text)
     if found:

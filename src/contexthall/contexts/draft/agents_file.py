@@ -15,9 +15,9 @@ CHANGES = {CREATED, UPDATED}
 
 
 def write_agents(project: Project, rows: Sequence[Row], *, is_dry: bool) -> str:
-    """Write the section about these directories, and say what became of the file, or why it was left alone.
+    """Write the section about these directories; return what became of the file, or why it was left alone.
 
-    DiskError if the system did not let it be written.
+    DiskError if it cannot be written.
     """
     try:
         before = _read(project)

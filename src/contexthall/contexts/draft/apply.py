@@ -30,9 +30,9 @@ class WrittenDraft(NamedTuple):
     """What became of a context."""
 
     kind: str
-    """In which list of the outcome it belongs."""
+    """The list of the outcome that it belongs in."""
     entry: LockEntry | None = None
-    """What the lock shall have about it, but for citations; None if it says what it said."""
+    """Its new entry in the lock, but for citations; None if that does not change."""
     replaced: tuple[str, ...] = ()
     """The fields that have another value now, or none."""
     kept: tuple[str, ...] = ()
@@ -66,8 +66,8 @@ def fields_of(
 ) -> dict[str, Value]:
     """Return all drafted fields of a directory."""
     below = sorted(plan.below.get(scope, ()))
-    told = {shown(os.path.basename(each)): summaries.get(shown(each), "") for each in below}
-    return with_below({"summary": summaries.get(shown(scope), ""), **drafts[scope].fields}, scope, told)
+    named = {shown(os.path.basename(each)): summaries.get(shown(each), "") for each in below}
+    return with_below({"summary": summaries.get(shown(scope), ""), **drafts[scope].fields}, scope, named)
 
 
 def move_context(project: Project, directory: ScannedDirectory, *, is_dry: bool) -> WrittenDraft:
@@ -80,7 +80,7 @@ def move_context(project: Project, directory: ScannedDirectory, *, is_dry: bool)
 
 
 def lacks_context(directory: ScannedDirectory) -> bool:
-    """Return whether nobody's words are lost by a new context: drafts are not synced, and a power cut may empty one."""
+    """Return whether a new context overwrites nothing: drafts are not synced, and a power cut may empty one."""
     found = directory.context
     return found is None or (found.kind == "file" and found.size == 0)
 
@@ -100,7 +100,7 @@ def _write_new(project: Project, order: Order, directory: ScannedDirectory, fiel
         if directory.context is not None:
             rewrite(project.disk, directory, CONTEXT_FILE, b"", data)
         elif not put(project.disk, directory, CONTEXT_FILE, data):
-            return "unchanged"  # somebody else was faster
+            return "unchanged"  # another process was faster
         written = Written(contents.fingerprint, contents.digests, order.now, digests(fields))
         project.ledger.learn_written(directory.scope, written)
     return "written"
@@ -109,7 +109,7 @@ def _write_new(project: Project, order: Order, directory: ScannedDirectory, fiel
 def _write_again(
     project: Project, order: Order, directory: ScannedDirectory, before: bytes, merged: str
 ) -> tuple[str, dict[str, Value]]:
-    """Write a merged context, and return in which list of the outcome it belongs, and its fields."""
+    """Write a merged context; return the list of the outcome that it belongs in, and its fields."""
     contents, values, scope = readable_contents(project.disk, directory), read_context(before), shown(directory.scope)
     if (merged, values["scope"], values["fingerprint"]) == (as_text(before), scope, contents.fingerprint):
         return "unchanged", values

@@ -1,6 +1,6 @@
-"""Where is something defined in a source file, and how? For citations, which name what they rest on.
+"""The definition of a symbol in a source file, for citations.
 
-Pure. A definition is found by its name, wherever in its file it stands; `Class.method` is looked for inside `Class`.
+Pure. A definition is found by its name, wherever in its file it is; `Class.method` is looked for inside `Class`.
 """
 
 import re
@@ -28,7 +28,7 @@ _INTO = re.compile(
 
 
 def find_definition(name: str, data: bytes, symbol: str) -> str | None:
-    """Return the source text of a definition in the file called `name`; None if there is none, or nobody can tell.
+    """Return the source text of a definition in the file called `name`; None if none is found.
 
     Of one that is defined more than once, such as an overloaded function, all texts in their order.
     """
@@ -45,7 +45,7 @@ def find_definition(name: str, data: bytes, symbol: str) -> str | None:
 
 
 def _find(data: bytes, node: Node, wanted: Sequence[str], levels: int) -> Iterator[Node]:
-    """Yield the definitions of a name below a node; nothing inside of another definition is looked at."""
+    """Yield the definitions of a name below a node; other definitions are not searched."""
     for child in children(node) if levels else ():
         names = _names_of(data, child)
         if wanted[0] in names:

@@ -1,7 +1,7 @@
 """Drafting runs: `init` and `regen` write contexts from the code without touching what people wrote.
 
-A run makes a plan, drafts every directory by it, then writes the drafts. Workers get the plan and give back values;
-what happened is noted by the parent alone. One directory that cannot be written costs the others nothing.
+A run makes a plan, drafts every directory by it, then writes the drafts. Workers get the plan and return values; only
+the parent records what happened. A directory that cannot be written is an entry of the outcome and stops no other.
 """
 
 import os
@@ -23,19 +23,19 @@ from contexthall.contexts.draft.plan import (
     DraftPlan,
     Order,
     below_each,
+    derive_again,
     draft_directory,
     first_of,
     imports_elsewhere,
     make_plan,
-    show_directory,
     values_of,
 )
 from contexthall.contexts.draft.syntax.sentences import first_sentence
 from contexthall.contexts.draft.witnesses import WRITTEN, Statement
 from contexthall.contexts.files.drafted_fields import derived_fields, digests
 from contexthall.contexts.files.lock import LOCK_FILE, Lock, LockEntry, either
-from contexthall.contexts.files.lock_file import Decision, gone, moved_citations, settled, update_lock
-from contexthall.contexts.files.writing import look_at_itself, rehash, tidy
+from contexthall.contexts.files.lock_file import Decision, moved_citations, removed_scopes, settle_entry, update_lock
+from contexthall.contexts.files.writing import rehash, scan_to_write, tidy
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.project import FRESH, STALE, Overview, Project
 from contexthall.contexts.scan.directories import ROOT, ScannedDirectory, is_repository, source_bytes
@@ -55,11 +55,11 @@ _NAMED = 3
 
 
 def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Outcome:
-    """Draft a context for every directory that lacks one, and give those that were moved their new scope."""
+    """Draft a context for every directory that lacks one, and write the new scope into those that were moved."""
     overview = project.overview()
     _refuse_several(overview)
     if not any(each.every_file or each.subdirectories or each.error for each in overview.directories):
-        return Outcome([], [], [], [], "unchanged", {}, {})  # an empty project has nothing to say
+        return Outcome([], [], [], [], "unchanged", {}, {})  # an empty project has nothing to draft
     missing = [each.scope for each in overview.census.kept if lacks_context(each) and not each.error]
     moved = [each.scope for each in overview.census.kept if not lacks_context(each) and _is_moved(project, each)]
     run = _Drafting(project, overview, order)
@@ -71,7 +71,7 @@ def draft_missing(project: Project, order: Order, progress: DraftProgress) -> Ou
 
 
 def draft_all(project: Project, order: Order) -> dict[str, Statement | None]:
-    """Return which statement every directory that counts would get as its summary, whatever it has now; None if none.
+    """Return the statement that each directory that counts would get as its summary, whatever it has; None if none.
 
     Nothing is written.
     """
@@ -79,7 +79,7 @@ def draft_all(project: Project, order: Order) -> dict[str, Statement | None]:
     scopes = [each.scope for each in overview.census.kept]
     run = _Drafting(project, overview, order)
     plan = make_plan(project, overview, order, scopes)
-    run.tell_users(plan, run.draft(plan, scopes, None))
+    run.add_importers(plan, run.draft(plan, scopes, None))
     return {scope: run.chosen.get(scope) for scope in scopes}
 
 
@@ -102,7 +102,7 @@ def draft_again(project: Project, scopes: Sequence[str] | None, order: Order, pr
         stale = {entry.scope for entry in overview.entries if entry.state == STALE}
         scopes = [each.scope for each in overview.census.kept if shown(each.scope) in stale]
     run = _Drafting(project, overview, order)
-    return run.run(scopes, [], progress) if scopes else run.only_mend()
+    return run.run(scopes, [], progress) if scopes else run.recover()
 
 
 def _is_moved(project: Project, directory: ScannedDirectory) -> bool:
@@ -113,7 +113,7 @@ def _is_moved(project: Project, directory: ScannedDirectory) -> bool:
 
 
 class _Drafting:
-    """One run: what has been done so far. The parent process alone has it."""
+    """One run and its outcome so far, in the parent process alone."""
 
     def __init__(self, project: Project, overview: Overview, order: Order) -> None:
         self._project = project
@@ -124,7 +124,7 @@ class _Drafting:
         self._summaries = {entry.scope: first_sentence(str(entry.summary or "")) for entry in overview.entries}
         self._outcome = Outcome([], [], [], [], "unchanged", {}, {}, [], unread_files(overview.directories))
         self.chosen: dict[str, Statement] = {}
-        every = sorted(overview.entries, key=lambda entry: _from_the_top(entry.scope), reverse=True)
+        every = sorted(overview.entries, key=lambda entry: _depth_order(entry.scope), reverse=True)
         self._described = {str(entry.summary): entry.scope for entry in every if entry.summary}
         self._written: dict[str, WrittenDraft] = {}
         self.refused: set[str] = set()
@@ -137,27 +137,27 @@ class _Drafting:
         self, scopes: Sequence[str], moved: Sequence[str], progress: DraftProgress, *, with_outdated: bool = False
     ) -> Outcome:
         project = self._project
-        self.only_tidy()
+        self._tidy()
         plan = make_plan(project, self._overview, self._order, scopes)
         for scope, reason in plan.faults.items():
             self._refuse(scope, reason)
         if self.refused and not lacks_context(self._directories[ROOT]):
-            # Of what cannot be read now, the root would forget what it knew; the next run finds it outdated still.
+            # The root would lose the summaries of what cannot be read now; the next run still finds it outdated.
             scopes, with_outdated = [scope for scope in scopes if scope != ROOT], False
         drafts = self.draft(plan, scopes, progress)
         if with_outdated:
             new = {*drafts, *moved}
             kept = [each.scope for each in self._overview.census.kept if each.scope not in {*new, *scopes}]
             drafts |= self.draft(plan, [scope for scope in kept if self._is_outdated(scope, new)], None)
-        self.tell_users(plan, drafts)
+        self.add_importers(plan, drafts)
         self._write_lock(partial(self._decide_ahead, plan, drafts))
         write = partial(write_draft, project, plan, drafts, {**self._summaries})
-        for scope, (written, reason) in _share([each for each in drafts if each != ROOT], write).items():
+        for scope, (written, reason) in _attempt_each([each for each in drafts if each != ROOT], write).items():
             self._note_written(scope, written, reason)
-        for scope in self._clear(moved):
+        for scope in self._without_refused(moved):
             move = partial(move_context, project, self._directories[scope], is_dry=self._order.is_dry)
             self._note_written(scope, *_attempt(move))
-        # The root is last: AGENTS.md, which tells of all the others, is one of its files.
+        # The root is last: AGENTS.md, which lists all the others, is one of its files.
         if ROOT in drafts:
             self._note_written(ROOT, *_attempt(partial(self._write_root, plan, drafts)))
         else:
@@ -166,11 +166,11 @@ class _Drafting:
         return self._outcome
 
     def draft(self, plan: DraftPlan, scopes: Sequence[str], progress: DraftProgress | None) -> dict[str, Draft]:
-        """Draft directories, and let each say what it is for; of which nothing can be said, no context is written."""
-        found = _share(self._clear(scopes), partial(draft_directory, self._project, plan), progress)
+        """Draft directories, and choose their summaries; one without a summary gets no context."""
+        found = _attempt_each(self._without_refused(scopes), partial(draft_directory, self._project, plan), progress)
         drafts = {scope: each for scope, (each, reason) in found.items() if each or self._refuse(scope, reason)}
-        for scope in sorted(drafts, key=_from_the_top):
-            summary = drafts[scope].told or self._summary(plan, scope, drafts[scope])
+        for scope in sorted(drafts, key=_depth_order):
+            summary = drafts[scope].human_summary or self._summary(plan, scope, drafts[scope])
             if not summary:
                 self.note(scope, "missing", "")
                 del drafts[scope]
@@ -178,36 +178,36 @@ class _Drafting:
         return drafts
 
     def _summary(self, plan: DraftPlan, scope: str, draft: Draft) -> str:
-        """Return the best statement that is about this directory; else what was said before.
+        """Return the best statement that is about this directory; else its summary from an earlier run.
 
-        What is said of a directory above is about that one. So is what somebody wrote of another one that comes first.
+        A statement that a directory above has too is about that one. So is what people wrote of one that comes first.
         """
         above = {self._summaries.get(shown(each)) for each in _lineage(scope) if each != scope}
         taken = [each for each in draft.statements if each.text in above or self._is_of_another(scope, each)]
         best = next((each for each in draft.statements if each not in taken), None)
         if best is None and taken:
-            best = show_directory(self._project, plan, scope)
+            best = derive_again(self._project, plan, scope)
         if best is None or best.text in above:
-            return draft.before
+            return draft.drafted_summary
         self.chosen[scope] = best
         self._described[best.text] = scope
         return best.text
 
     def _is_of_another(self, scope: str, statement: Statement) -> bool:
         first = self._described.get(statement.text, scope) if statement.witness in WRITTEN else scope
-        return _from_the_top(first) < _from_the_top(scope)
+        return _depth_order(first) < _depth_order(scope)
 
-    def tell_users(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> None:
-        """Say of exports who imports them, now that it is known which directories have a context."""
-        told = {scope: each for scope, each in self.chosen.items() if each.offers and scope in drafts}
+    def add_importers(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> None:
+        """Add their importers to statements about exports, now that it is known which directories have a context."""
+        exporting = {scope: each for scope, each in self.chosen.items() if each.exports and scope in drafts}
         imports = {scope: each.imports for scope, each in drafts.items()}
         others = (
             scope for scope in self._directories if scope not in drafts and not lacks_context(self._directories[scope])
         )
-        importers = Importers(imports | imports_elsewhere(self._project, plan, others, told), self._directories)
-        for scope, each in told.items():
-            counts = importers.counts(scope, each.offers)
-            text = exports_sentence(each.offers, counts, importers.users(scope)) or each.text
+        importers = Importers(imports | imports_elsewhere(self._project, plan, others, exporting), self._directories)
+        for scope, each in exporting.items():
+            counts = importers.counts(scope, each.exports)
+            text = exports_sentence(each.exports, counts, importers.users(scope)) or each.text
             self.chosen[scope], self._summaries[shown(scope)] = each._replace(text=text), text
 
     def _write_lock(self, decide: Decision) -> None:
@@ -216,14 +216,14 @@ class _Drafting:
             self.note(LOCK_FILE, "", reason)
 
     def _decide_ahead(self, plan: DraftPlan, drafts: Mapping[str, Draft], lock: Lock) -> dict[str, LockEntry | None]:
-        """Return entries that hold whether or not a draft is written: who is killed on the way leaves nobody's words.
+        """Return entries that hold whether or not a draft is written, in case this run is killed on the way.
 
         Else what was drafted would differ from what the lock has, and pass for what a person wrote.
         """
         entries: dict[str, LockEntry | None] = {}
         for scope, each in drafts.items():
-            before, told = lock.entry(shown(scope)), fields_of(plan, drafts, self._summaries, scope)
-            drafted = LockEntry(each.interface, digests(told))
+            before, fields = lock.entry(shown(scope)), fields_of(plan, drafts, self._summaries, scope)
+            drafted = LockEntry(each.interface, digests(fields))
             entries[shown(scope)] = drafted if before is None else either(before, drafted)
         return entries
 
@@ -236,18 +236,18 @@ class _Drafting:
             cited = moved_citations(self._project.drift, before.citations, written.moved_from, scope)
             entries[scope] = after._replace(citations=cited) if after != LockEntry() else None
         there = {shown(each.scope) for each in self._overview.directories if each.context}
-        return gone(self._project, lock.scopes, {*there, *entries}) | entries
+        return removed_scopes(self._project, lock.scopes, {*there, *entries}) | entries
 
     def _settled(self, lock: Lock) -> dict[str, LockEntry]:
-        """Settle what merges and killed runs have left, of contexts that are fresh."""
+        """Return what becomes of entries that merges and killed runs left unsettled, for contexts that are fresh."""
         fresh = {entry.scope for entry in self._overview.entries if entry.state == FRESH}
         places = {shown(scope): scope for scope in self._directories}
         settled_entries = {}
         for scope, entry in lock.unsettled.items():
             if scope in fresh and scope not in self._written:
                 directory = self._directories[places[scope]]
-                values, told = values_of(self._project, directory), interface_of(self._project.disk, directory)
-                settled_entries[scope] = settled(entry, values, told)
+                values, interface = values_of(self._project, directory), interface_of(self._project.disk, directory)
+                settled_entries[scope] = settle_entry(entry, values, interface)
         return settled_entries
 
     def _note_written(self, scope: str, written: WrittenDraft | None, reason: str) -> None:
@@ -260,32 +260,30 @@ class _Drafting:
 
     def _write_root(self, plan: DraftPlan, drafts: Mapping[str, Draft]) -> WrittenDraft:
         self._write_agents()  # the root stays as it is if AGENTS.md must, so that both are written the next time
-        plan = plan._replace(directories={ROOT: look_at_itself(self._project, ROOT)})
+        plan = plan._replace(directories={ROOT: scan_to_write(self._project, ROOT)})
         return write_draft(self._project, plan, drafts, self._summaries, ROOT)
 
     def _write_agents_alone(self) -> None:
-        """Write AGENTS.md, and what the root adds up to with it, if its context was true until now."""
+        """Write AGENTS.md, and the fingerprint of the root with it, if its context was fresh until now."""
         was_fresh = any(each.scope == ROOT and each.state == FRESH for each in self._overview.entries)
         with suppress(DiskError):
             if self._write_agents() and was_fresh and not self._order.is_dry:
                 self.note(ROOT, "updated", _attempt(partial(rehash, self._project, ROOT))[1])
 
-    def only_mend(self) -> Outcome:
-        """Clear away what runs that were killed have left, and settle the lock."""
-        self.only_tidy()
+    def recover(self) -> Outcome:
+        """Remove what killed runs have left, and settle the lock."""
+        self._tidy()
         if self._project.drift.lock().unsettled:
             self._write_lock(self._decide)
         return self._outcome
 
-    def only_tidy(self) -> Outcome:
-        """Clear away what runs that were killed have left."""
+    def _tidy(self) -> None:
         if not self._order.is_dry:
             for directory in self._directories.values():
                 tidy(self._project.disk, directory)
-        return self._outcome
 
     def _is_outdated(self, scope: str, new: Collection[str]) -> bool:
-        """Return whether a draft names a directory below it that is gone, lacks one, or has a `new` one."""
+        """Return whether a draft lists subdirectories that are gone, lacks some, or has `new` ones."""
         try:
             values, below = values_of(self._project, self._directories[scope]), self._below.get(scope, ())
         except ContextError as error:
@@ -303,25 +301,25 @@ class _Drafting:
             getattr(self._outcome, kind).append(shown(scope))
 
     def _refuse(self, scope: str, reason: str) -> Literal[False]:
-        """Write nothing about a directory of which the system would not show something; what was said of it stays."""
+        """Write nothing about a directory that cannot be read in full; its summary stays."""
         if scope not in self.refused:
             self.refused.add(scope)
             self.note(scope, "", reason)
-            self._summaries[shown(scope)] = self._summaries.get(shown(scope)) or self._said_above(scope)
+            self._summaries[shown(scope)] = self._summaries.get(shown(scope)) or self._summary_above(scope)
         return False
 
-    def _said_above(self, scope: str) -> str:
-        """Return what the directory above says about one."""
+    def _summary_above(self, scope: str) -> str:
+        """Return the summary of a directory in the context of its parent."""
         parent = self._directories.get(os.path.dirname(scope) or ROOT)
-        if parent is None:  # which does not count itself, when one below it was asked for by name
+        if parent is None:  # the parent does not count, and the scope was named by the user
             return ""
         with suppress(ContextError):
             named = _subdirectories(values_of(self._project, parent))
             return next((first_of(each) for each in named if each.get("name") == f"{os.path.basename(scope)}/"), "")
         return ""
 
-    def _clear(self, scopes: Sequence[str]) -> list[str]:
-        """Leave out what was refused, and what lies below a directory whose rules are not known: it may not count."""
+    def _without_refused(self, scopes: Sequence[str]) -> list[str]:
+        """Leave out what was refused, and what is below a directory whose ignore rules are unknown."""
         unruled = {each.scope for each in self._overview.directories if each.cause}
         return [scope for scope in scopes if scope not in self.refused and unruled.isdisjoint(_lineage(scope))]
 
@@ -330,8 +328,8 @@ class _Drafting:
         what = LEFT_ALONE
         sizes = {shown(each.scope): _size(each) for each in self._overview.census.kept}
         with_words = {entry.scope for entry in self._overview.entries if entry.has_words}
-        told = {scope: summary for scope in sizes if (summary := self._summaries.get(scope))}
-        rows = [Row(scope, summary, scope in with_words, sizes[scope]) for scope, summary in told.items()]
+        named = {scope: summary for scope in sizes if (summary := self._summaries.get(scope))}
+        rows = [Row(scope, summary, scope in with_words, sizes[scope]) for scope, summary in named.items()]
         try:
             if self._order.with_agents:
                 what = write_agents(self._project, rows, is_dry=self._order.is_dry)
@@ -344,7 +342,7 @@ class _Drafting:
 
 
 def _size(directory: ScannedDirectory) -> int:
-    """Return how large the sources of a directory are, without the file that tells of them."""
+    """Return the size of the source files of a directory, but for AGENTS.md."""
     return source_bytes(directory._replace(files=[each for each in directory.files if each.name != AGENTS_FILE]))
 
 
@@ -353,7 +351,7 @@ def _subdirectories(values: Mapping[str, Value]) -> list[dict[str, Value]]:
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
-def _from_the_top(scope: str) -> tuple[int, bool, str]:
+def _depth_order(scope: str) -> tuple[int, bool, str]:
     return scope.count("/"), scope != ROOT, scope
 
 
@@ -362,10 +360,10 @@ def _lineage(scope: str) -> list[str]:
     return [ROOT, *accumulate(scope.split("/"), os.path.join)]
 
 
-def _share(
+def _attempt_each(
     scopes: Sequence[str], act: Callable[[str], Result], progress: DraftProgress | None = None
 ) -> dict[str, tuple[Result | None, str]]:
-    """Attempt something for every directory, in two processes if there are many."""
+    """Call `act` for every directory, in two processes if there are many."""
     found: dict[str, tuple[Result | None, str]] = {}
 
     def take(attempt: tuple[str, tuple[Result | None, str]]) -> None:
@@ -374,18 +372,18 @@ def _share(
             progress(len(found), len(scopes))
 
     workers = _WORKERS if len(scopes) >= _WORTH_SHARING else 1
-    run_parallel([partial(_do_share, scopes[number::workers], act) for number in range(workers)], take)
+    run_parallel([partial(_report_attempts, scopes[number::workers], act) for number in range(workers)], take)
     return {scope: found[scope] for scope in scopes}
 
 
-def _do_share(scopes: Sequence[str], act: Callable[[str], Result], report: Report) -> None:
-    """Report each attempt as it is made, so that nothing is held here."""
+def _report_attempts(scopes: Sequence[str], act: Callable[[str], Result], report: Report) -> None:
+    """Report each attempt as it is made, so that no results pile up here."""
     for scope in scopes:
         report((scope, _attempt(partial(act, scope))))
 
 
 def _attempt(act: Callable[[], Result]) -> tuple[Result | None, str]:
-    """Do something about a directory; give what it gave, or why it failed."""
+    """Return the result of a call, or why it failed."""
     try:
         return act(), ""
     except HallError as error:

@@ -1,6 +1,6 @@
-"""The names that matter most of what a directory offers, in one sentence.
+"""The most important exports of a directory, in one sentence.
 
-Pure. What others import comes first; where nobody imports by name, what the directory itself mentions most.
+Pure. What other directories import is ranked first; without such imports, what the directory itself mentions most.
 """
 
 import re
@@ -8,20 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from contexthall.contexts.draft.languages.language import Export
-from contexthall.contexts.draft.syntax.sentences import telling
+from contexthall.contexts.draft.syntax.sentences import usable_sentence
 from contexthall.core import limits
 from contexthall.core.parsing import words
 from contexthall.core.text import is_name
 
 DESCRIBED = 3
-"""Names in a sentence that are told with what is written about them."""
+"""Names in a sentence that come with their doc comment."""
 _USERS = 3
 _SEPARATORS = re.compile(r"[.:]+")
 _TYPE = re.compile(
     r"(?:^|\s)(?:class|interface|struct|trait|enum|protocol|record|object|module|union|actor|type|@interface)\s"
 )
 _CONSTANT = re.compile(r"[A-Z0-9_]+")
-_TELLS_NOTHING = words(
+_GENERIC_NAMES = words(
     "main run app default index module exports version config configuration settings options logger log usage help die "
     "error warn info debug test tests setup teardown setUp tearDown register init initialize handler router create get "
     "Program Startup App Application Main Config Configuration Constants Utils Util Helper Helpers Version Options "
@@ -35,8 +35,8 @@ _BY_ITSELF = re.compile(r"[()]|[.!?] ")
 _ARTICLE = re.compile(r"(?:An?|The|This|These|All|Some|Any) ")
 
 
-class Offer(NamedTuple):
-    """An export that says something by its name."""
+class NotableExport(NamedTuple):
+    """An export that a summary may name."""
 
     name: str
     doc: str
@@ -50,73 +50,73 @@ class Offer(NamedTuple):
         return _SEPARATORS.split(self.name)[-1]
 
 
-def offers(exports: Sequence[tuple[str, Export]], mentions: Mapping[str, int]) -> tuple[Offer, ...]:
-    """Return what is worth telling of exports, each with its file; `mentions` says how often others have a name."""
-    worth: dict[str, Offer] = {}
+def select(exports: Sequence[tuple[str, Export]], mentions: Mapping[str, int]) -> tuple[NotableExport, ...]:
+    """Return the notable ones of exports with their files; `mentions` counts the other files that have a name."""
+    found: dict[str, NotableExport] = {}
     for file, each in exports:
-        if each.name not in worth and _is_worth(each):
-            is_type = _TYPE.search(each.signature) is not None
-            worth[each.name] = Offer(each.name, each.doc, each.methods, is_type, mentions.get(each.name, 0), file)
-    return tuple(worth.values())
+        name, is_type = each.name, _TYPE.search(each.signature) is not None
+        if name not in found and _is_informative(each):
+            found[name] = NotableExport(name, each.doc, each.methods, is_type, mentions.get(name, 0), file)
+    return tuple(found.values())
 
 
 def exports_sentence(
-    offered: Sequence[Offer], imported: Mapping[str, int] | None = None, users: Sequence[str] = ()
+    exports: Sequence[NotableExport], imported: Mapping[str, int] | None = None, users: Sequence[str] = ()
 ) -> str:
-    """Tell the names that matter most; `imported` says how many files elsewhere take a name, `users` who they are."""
-    if len(offered) == 1:
-        return _only(offered[0], users)
-    if not any(_SPECIFIC.search(each.name) or telling(each.doc) for each in offered):
+    """Return a sentence about the most important exports; `imported` counts the files in `users` that import a name."""
+    if len(exports) == 1:
+        return _sentence_about_one(exports[0], users)
+    if not any(_SPECIFIC.search(each.name) or usable_sentence(each.doc) for each in exports):
         return ""
     counts = imported or {}
-    ranked = sorted(offered, key=lambda each: _rank(counts.get(each.name, 0), each))[: limits.DRAFT_NAMES]
+    ranked = sorted(exports, key=lambda each: _rank(counts.get(each.name, 0), each))[: limits.DRAFT_NAMES]
     docs = [(each.name, aside(_without_name(each)) if at < DESCRIBED else "") for at, each in enumerate(ranked)]
-    return told("Defines", docs, len(offered), _used_by(users))
+    return compose("Defines", docs, len(exports), _used_by(users))
 
 
-def _only(offer: Offer, users: Sequence[str]) -> str:
-    """Tell the one name that a directory defines, if there is something to tell of it."""
-    if doc := telling(_without_name(offer), is_named=True):
-        return f"Defines `{offer.name}`: {doc[0].upper()}{doc[1:]}"
-    methods = [f"`{name}`" for name in offer.methods if is_name(name)][: limits.DRAFT_NAMES]
-    told = f"Defines `{offer.name}` with {listed(methods, len(offer.methods))}" if len(methods) > 1 else ""
-    return f"{told}{_used_by(users)}." if told else ""
+def _sentence_about_one(export: NotableExport, users: Sequence[str]) -> str:
+    """Return a sentence about an only export, by its doc comment or its methods; empty if it has neither."""
+    if doc := usable_sentence(_without_name(export), is_named=True):
+        return f"Defines `{export.name}`: {doc[0].upper()}{doc[1:]}"
+    methods = [f"`{name}`" for name in export.methods if is_name(name)][: limits.DRAFT_NAMES]
+    text = f"Defines `{export.name}` with {listed(methods, len(export.methods))}" if len(methods) > 1 else ""
+    return f"{text}{_used_by(users)}." if text else ""
 
 
 def _used_by(users: Sequence[str]) -> str:
     return f"; used by {listed([f'`{each}`' for each in users[:_USERS]], len(users))}" if users else ""
 
 
-def _without_name(offer: Offer) -> str:
-    """Return what is written about a name without the name itself, which stands before it."""
-    first, _, rest = offer.doc.partition(" ")
-    return rest.removeprefix("is ").removeprefix("are ").lstrip() if first.strip("`[]") == offer.last else offer.doc
+def _without_name(export: NotableExport) -> str:
+    """Return a doc comment without the name of its subject, which the sentence has already."""
+    first, _, rest = export.doc.partition(" ")
+    return rest.removeprefix("is ").removeprefix("are ").lstrip() if first.strip("`[]") == export.last else export.doc
 
 
-def _is_worth(export: Export) -> bool:
+def _is_informative(export: Export) -> bool:
     """Return whether a name says something by itself."""
     parts = _SEPARATORS.split(export.name)
     last = parts[-1]
-    if len(last) < _SHORTEST_NAME or last in _TELLS_NOTHING or _CONSTANT.fullmatch(last):
+    if len(last) < _SHORTEST_NAME or last in _GENERIC_NAMES or _CONSTANT.fullmatch(last):
         return False
     return all(map(is_name, parts))
 
 
-def _rank(imported: int, offer: Offer) -> tuple[object, ...]:
+def _rank(imported: int, export: NotableExport) -> tuple[object, ...]:
     """Sort what others import first, then types, then what other files of the directory mention."""
-    is_common = _COMMON.fullmatch(offer.name) is not None
-    return is_common, -imported, not offer.is_type, -offer.mentions, not offer.doc, "." in offer.name, offer.file
+    is_common = _COMMON.fullmatch(export.name) is not None
+    return is_common, -imported, not export.is_type, -export.mentions, not export.doc, "." in export.name, export.file
 
 
 def aside(doc: str) -> str:
-    """Return what is written about a name, short enough to stand in parentheses behind it."""
-    sentence = telling(doc, is_named=True).rstrip(".!。")
+    """Return the first sentence of a doc comment if it fits in parentheses behind the name; else nothing."""
+    sentence = usable_sentence(doc, is_named=True).rstrip(".!。")
     is_plain = not _BY_ITSELF.search(sentence) and sentence.count("`") % 2 == 0
     return sentence if len(sentence) <= limits.ASIDE_CHARACTERS and is_plain else ""
 
 
-def told(verb: str, names: Sequence[tuple[str, str]], total: int, end: str = "") -> str:
-    """Write a sentence about names: three with what is said of them, else as many as can be read."""
+def compose(verb: str, names: Sequence[tuple[str, str]], total: int, end: str = "") -> str:
+    """Return a sentence about names: the first three if any of them has a doc comment, else as many as fit."""
     chief = [f"`{name}` ({lowered(doc)})" if doc else f"`{name}`" for name, doc in names[:DESCRIBED]]
     if not any(doc for _, doc in names[:DESCRIBED]):
         chief = [f"`{name}`" for name, _ in names[: limits.DRAFT_NAMES]]
@@ -126,18 +126,18 @@ def told(verb: str, names: Sequence[tuple[str, str]], total: int, end: str = "")
 def _attempts(verb: str, names: Sequence[str], total: int, end: str) -> Iterator[str]:
     """Yield a sentence, and ever shorter ones."""
     for count in range(len(names), 0, -1):
-        said = f"{verb} {listed(names[:count], total)}"
-        yield f"{said}{end}."
-        yield f"{said}."
+        text = f"{verb} {listed(names[:count], total)}"
+        yield f"{text}{end}."
+        yield f"{text}."
 
 
 def lowered(doc: str) -> str:
-    """Begin what stands inside a sentence with a small letter, where the first word is no name."""
+    """Begin a doc comment with a small letter, for use inside a sentence, unless its first word may be a name."""
     return doc[0].lower() + doc[1:] if _ARTICLE.match(doc) else doc
 
 
 def listed(names: Sequence[str], total: int) -> str:
-    """List names as one would in a sentence, and say how many more there are."""
+    """Return names as an enumeration for a sentence, with how many more there are."""
     if total > len(names):
         return f"{', '.join(names)} and {total - len(names)} more"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

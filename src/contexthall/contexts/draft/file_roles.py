@@ -1,4 +1,4 @@
-"""Which part a file plays in its directory, by its name: test, configuration or prose; else it is code.
+"""The role of a file in its directory, by its name: test, configuration or prose; else it is code.
 
 Pure.
 """
@@ -45,7 +45,7 @@ def is_test(name: str) -> bool:
 
 @lru_cache(1 << 14)
 def is_configuration(name: str) -> bool:
-    """Return whether a file sets tools up: what it defines is no API."""
+    """Return whether a file configures tools: what it defines is not an API."""
     return _CONFIGURATION.match(name) is not None
 
 
@@ -62,7 +62,7 @@ def is_documentation(scope: str) -> bool:
 def is_page(scope: str, name: str) -> bool:
     """Return whether a file is a page about the subject, and not about the project's housekeeping.
 
-    HTML is a page where documentation is: elsewhere it may be a template, or what a program shows.
+    HTML is a page in directories of documentation only: elsewhere it may be a template, or what a program shows.
     """
     is_html = name.lower().endswith((".html", ".htm")) and is_documentation(scope)
     return (is_prose(name) or is_html) and _HOUSEKEEPING.fullmatch(name) is None
@@ -80,7 +80,7 @@ def is_test_data(scope: str) -> bool:
 
 
 def is_fixture(scope: str) -> bool:
-    """Return whether a directory holds what tests read and nothing else: what looks like a test there is none."""
+    """Return whether a directory holds only what tests read: what looks like a test there is not one."""
     return not _FIXTURES.isdisjoint(_below_tests(scope))
 
 

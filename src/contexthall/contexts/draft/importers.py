@@ -1,4 +1,4 @@
-"""Who takes what from a directory, by the imports that drafting follows.
+"""Which directories import what from which, by the imports that drafting resolves.
 
 Pure. Tests do not count: they use everything.
 """
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.exports_sentence import Offer
+from contexthall.contexts.draft.exports_sentence import NotableExport
 from contexthall.contexts.draft.file_roles import is_test, is_test_directory
 from contexthall.contexts.draft.languages.language import ROOT, Layout, SourceOutline
 from contexthall.contexts.draft.languages.table import language_of
@@ -17,16 +17,16 @@ _PARTS = re.compile(r"\.|::|\\\\|/")
 
 
 class FileImports(NamedTuple):
-    """What one file takes from other directories of the project."""
+    """What one file imports from other directories of the project."""
 
     places: tuple[str, ...]
     """Their scopes, sorted."""
     names: frozenset[str]
-    """The names it takes, from whichever of them."""
+    """The names it imports, from any of them."""
 
 
 def imports_of(scope: str, sources: Mapping[str, SourceOutline], layout: Layout) -> dict[str, FileImports]:
-    """Return what each file of a directory takes from others, of those that take something."""
+    """Return what each file of a directory imports from other directories; files that import nothing are left out."""
     known: dict[tuple[str, str], str | None] = {}
     found = {}
     for name, source in sources.items():
@@ -46,12 +46,12 @@ def imports_of(scope: str, sources: Mapping[str, SourceOutline], layout: Layout)
 
 
 def of_code(scope: str, found: Mapping[str, FileImports]) -> tuple[FileImports, ...]:
-    """Return the imports of what is no test."""
+    """Return the imports of the files that are not tests."""
     return () if is_test_directory(scope) else tuple(each for name, each in found.items() if not is_test(name))
 
 
 class Importers:
-    """What the directories of a project take from each other."""
+    """What the directories of a project import from each other."""
 
     def __init__(self, imports: Mapping[str, Iterable[FileImports]], scopes: Collection[str]) -> None:
         self._by_place: dict[str, list[tuple[str, frozenset[str]]]] = {}
@@ -61,18 +61,18 @@ class Importers:
                 for place in each.places:
                     self._by_place.setdefault(place, []).append((scope, each.names))
 
-    def counts(self, scope: str, offers: Iterable[Offer]) -> dict[str, int]:
-        """Return how many files take each of what a directory offers, by its whole name."""
-        by_last = {each.last: each.name for each in offers if "." not in each.name}
+    def counts(self, scope: str, exports: Iterable[NotableExport]) -> dict[str, int]:
+        """Return how many files import each of a directory's exports, by its whole name."""
+        by_last = {each.last: each.name for each in exports if "." not in each.name}
         taken = Counter(name for _, names in self._by_place.get(scope, ()) for name in names & by_last.keys())
         return {by_last[name]: count for name, count in taken.items()}
 
     def users(self, scope: str) -> list[str]:
-        """Return the directories that import from one, who does so most first, as short as they can be told apart."""
+        """Return the directories that import from one, most files first, by their shortest unambiguous paths."""
         files = Counter(user for user, _ in self._by_place.get(scope, ()) if user != ROOT)
-        return [self._called(user) for user in sorted(files, key=lambda user: (-files[user], user))]
+        return [self._short_path(user) for user in sorted(files, key=lambda user: (-files[user], user))]
 
-    def _called(self, scope: str) -> str:
+    def _short_path(self, scope: str) -> str:
         return next((end for end in _ends(scope) if self._ends[end] <= 1), scope)
 
 

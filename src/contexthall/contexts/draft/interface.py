@@ -1,6 +1,6 @@
 """The interface of a directory: eight digits that change with what others may use of it, and with nothing else.
 
-The disk is an argument; what files say is read as the drafter reads it.
+The disk is an argument; files are parsed as for a draft.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,11 +24,11 @@ def interface(scope: str, names: Iterable[str], sources: Mapping[str, SourceOutl
     """Return the interface of the source files of a directory, of which `sources` are those that were parsed.
 
     UNKNOWN if code is among them that was not. Code counts with its public signatures; prose, configuration and data
-    with their names; tests not at all: nobody uses them, and a draft tells nothing of them either.
+    with their names; tests not at all: no code uses them, and drafts leave out what they define.
     """
     files = []
     for name in sorted(_counted(scope, names)):
-        source = sources.get(name) if _is_told(name) else _NOTHING
+        source = sources.get(name) if _may_export(name) else _NOTHING
         if source is None or not source.is_parsed:
             return UNKNOWN
         files.append("\n".join([name, *sorted(map(_to_line, source.exports))]))
@@ -36,9 +36,9 @@ def interface(scope: str, names: Iterable[str], sources: Mapping[str, SourceOutl
 
 
 def interface_of(disk: Disk, directory: ScannedDirectory) -> str:
-    """Return the interface of a directory as it is now; UNKNOWN if it cannot be told."""
+    """Return the interface of a directory as it is now; UNKNOWN if it cannot be parsed."""
     scope, names = shown(directory.scope), source_names(directory)
-    code = [name for name in _counted(scope, names) if _is_told(name)]
+    code = [name for name in _counted(scope, names) if _may_export(name)]
     if not all(map(language_of, code)):
         return UNKNOWN
     try:
@@ -51,7 +51,7 @@ def _counted(scope: str, names: Iterable[str]) -> list[str]:
     return [] if is_test_directory(scope) else [name for name in names if not is_test(name)]
 
 
-def _is_told(name: str) -> bool:
+def _may_export(name: str) -> bool:
     """Return whether what a file defines is an API."""
     return is_code(name) and not is_configuration(name)
 

@@ -1,6 +1,6 @@
-"""The material of a draft: the files of one directory, read once, as far as they say something.
+"""The material of a draft: what the files of one directory state, each read once.
 
-The disk is an argument; nothing larger than a source file should be is read.
+The disk is an argument; files too large for source code are not read.
 """
 
 import os
@@ -18,7 +18,7 @@ from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.languages.project_manifest import ProjectManifest
 from contexthall.contexts.draft.languages.table import LANGUAGES, language_of, manifest_of, read, read_manifest
 from contexthall.contexts.draft.project_facts import package_manager
-from contexthall.contexts.draft.syntax.readme import is_aside, page_title, readme_sentence
+from contexthall.contexts.draft.syntax.readme import is_off_topic, page_title, readme_sentence
 from contexthall.contexts.project import Project
 from contexthall.contexts.scan.directories import ROOT, ScannedDirectory, is_source
 from contexthall.core import limits
@@ -49,7 +49,7 @@ _TEST_FIRST = re.compile(r"Tests?[A-Z]")
 _ANNOTATED = (".cs", ".java")
 """Of languages that mark each test: what is called `CartTest` there may be what tests are about."""
 _HELPING = words("support helpers helper shared common utils util")
-"""Directories of what tests have in common: what looks like a test there is run by others."""
+"""Directories of what tests share: what looks like a test there is run by others."""
 _HEADERS = (".h", ".hpp", ".hh")
 _LETTERS = re.compile(r"[^a-z0-9]")
 _LAST = re.compile(r"[.:]+")
@@ -68,7 +68,7 @@ class Material(NamedTuple):
     """What was found in a directory."""
 
     scope: str
-    """As it can be told, like the names."""
+    """As it is shown, like the names: without bytes that are not UTF-8."""
     names: tuple[str, ...]
     """Its source files, sorted."""
     sources: Mapping[str, SourceOutline]
@@ -78,13 +78,13 @@ class Material(NamedTuple):
     """The first sentence of its README, or its title."""
     package_manager: str
     mentions: Callable[[], Mapping[str, int]] = dict
-    """Gives exported name → how many of the other files have it. This and what follows is read only when wanted."""
+    """Returns exported name → how many other files mention it. What is callable here is read on demand."""
     tests: tuple[str, ...] = ()
     """The files that hold tests, the largest first."""
     titles: Callable[[], Mapping[str, str]] = dict
-    """Gives page → its title."""
+    """Returns page → its title."""
     declared: Callable[[], Mapping[str, Sequence[str]]] = dict
-    """Gives kind, such as `tables` → the names that data declares."""
+    """Returns kind, such as `tables` → the names that data files declare."""
 
 
 def gather(project: Project, directory: ScannedDirectory, manifests: tuple[ProjectManifest, ...]) -> Material:
@@ -96,10 +96,10 @@ def gather(project: Project, directory: ScannedDirectory, manifests: tuple[Proje
     sources = {shown(name): read(name, data, is_test=is_test(name)) for name, data in texts.items()}
     pages = [name for name in names if is_page(directory.scope, name)]
     sizes = {file.name: file.size for file in directory.files}
-    # The grammar of shell does not know `@test`: of a file for bats, the name is all that is told.
-    told = {**dict.fromkeys((name for name in every_name if name.endswith(".bats")), b""), **texts}
+    # The shell grammar does not know `@test`: of a file for bats, only the name counts.
+    named = {**dict.fromkeys((name for name in every_name if name.endswith(".bats")), b""), **texts}
     tests = sorted(
-        (name for name, data in told.items() if _holds_tests(directory.scope, name, data)), key=sizes.__getitem__
+        (name for name, data in named.items() if _holds_tests(directory.scope, name, data)), key=sizes.__getitem__
     )
     return Material(
         scope=shown(directory.scope),
@@ -116,20 +116,20 @@ def gather(project: Project, directory: ScannedDirectory, manifests: tuple[Proje
 
 
 def _readme(project: Project, directory: ScannedDirectory) -> str:
-    """Return what the README says, one that is a symlink to another file of the project too."""
+    """Return the sentence of the README, which may be a symlink to another file of the project."""
     seen = {each.name: each.kind for each in directory.survey.seen if each.kind in {"file", "symlink"}}
     for name in (name for wanted in _READMES for name in sorted(seen) if name.lower() == wanted):
         data = _read(project.disk, directory, name) if seen[name] == "file" else _linked(project, directory, name)
-        if said := readme_sentence(data, name) or _title_of(data, name, directory):
-            return said
+        if sentence := readme_sentence(data, name) or _title_of(data, name, directory):
+            return sentence
     return readme_sentence(_read(project.disk, directory, _HOSTED), _HOSTED) if directory.scope == ROOT else ""
 
 
 def _title_of(data: bytes, name: str, directory: ScannedDirectory) -> str:
-    """Return the title of a README without a sentence, if it says more than what the directory is called."""
+    """Return the title of a README without a sentence, if it says more than the name of the directory."""
     title = page_title(data, name)
     called = _LETTERS.sub("", os.path.basename(directory.path).lower())
-    return title if " " in title and not is_aside(title) and _LETTERS.sub("", title.lower()) != called else ""
+    return title if " " in title and not is_off_topic(title) and _LETTERS.sub("", title.lower()) != called else ""
 
 
 def _titles(disk: Disk, directory: ScannedDirectory, pages: Sequence[str]) -> dict[str, str]:
@@ -137,7 +137,7 @@ def _titles(disk: Disk, directory: ScannedDirectory, pages: Sequence[str]) -> di
 
 
 def _declared(disk: Disk, directory: ScannedDirectory, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return what schemas, resources and the like declare, by kind."""
+    """Return the names that schemas, resources and the like declare, by kind."""
     found: dict[str, dict[str, None]] = {}
     for name in names:
         if kind := DATA.get(name.rpartition(".")[2].lower()):
@@ -147,7 +147,7 @@ def _declared(disk: Disk, directory: ScannedDirectory, names: Sequence[str]) -> 
 
 
 def _linked(project: Project, directory: ScannedDirectory, name: str) -> bytes:
-    """Read what a symlink leads to, if that is in the project."""
+    """Read the target of a symlink, if it is in the project."""
     try:
         place = project.disk.real(os.path.join(directory.path, name))
         inside = f"{place}".startswith(project.base.rstrip("/") + "/")
@@ -160,18 +160,18 @@ def _holds_tests(scope: str, name: str, data: bytes) -> bool:
     if _TEST_BASE.search(name) or name.endswith(_HEADERS):
         return False
     must_show = _TEST_INSIDE.search(name) or _TEST_FIRST.match(name) or name.endswith(_ANNOTATED)
-    is_said = is_test(name) and not must_show
+    is_certain = is_test(name) and not must_show
     may_be = is_test(name) or (is_test_directory(scope) and os.path.basename(scope).lower() not in _HELPING)
-    return is_said or (may_be and _TESTING.search(data) is not None)
+    return is_certain or (may_be and _TESTING.search(data) is not None)
 
 
 def _mentions(texts: Mapping[str, bytes], sources: Mapping[str, SourceOutline]) -> dict[str, int]:
-    """Count for each exported name the other files that have it; tests do not count."""
+    """Count for each exported name the other files that mention it; tests do not count."""
     code = {name: data for name, data in texts.items() if not is_test(name)}
     if len(code) <= 1:
         return {}
-    offered = (each for source in sources.values() for each in (*source.exports, *source.inner))
-    lasts = {each.name: _LAST.split(each.name)[-1].encode() for each in offered}
+    exports = (each for source in sources.values() for each in (*source.exports, *source.inner))
+    lasts = {each.name: _LAST.split(each.name)[-1].encode() for each in exports}
     wanted = frozenset(lasts.values())
     seen = Counter(word for data in code.values() for word in wanted.intersection(_NAME.findall(data)))
     return {name: seen[last] - 1 for name, last in lasts.items() if last in seen}
@@ -179,13 +179,13 @@ def _mentions(texts: Mapping[str, bytes], sources: Mapping[str, SourceOutline]) 
 
 def source_names(directory: ScannedDirectory) -> tuple[str, ...]:
     """Return the names of the source files of a directory, sorted."""
-    # AGENTS.md is made of the summaries: it cannot be what one is made of.
+    # AGENTS.md is made of the summaries, so no summary may be made of it.
     names = sorted(file.name for file in directory.files)
     return tuple(name for name in names if is_source(name) and name != AGENTS_FILE)
 
 
 def read_sources(disk: Disk, directory: ScannedDirectory, names: Iterable[str]) -> dict[str, SourceOutline]:
-    """Read those of the named files whose language is understood."""
+    """Parse the named files, of those whose language is understood."""
     return {shown(name): _read_source(disk, directory, name) for name in names if language_of(name)}
 
 
@@ -195,7 +195,7 @@ def _read_source(disk: Disk, directory: ScannedDirectory, name: str) -> SourceOu
 
 
 def read_manifests(disk: Disk, directory: ScannedDirectory) -> dict[str, bytes]:
-    """Return the texts of a directory's manifests by name, the one that says most about it first."""
+    """Return the contents of a directory's manifests by name, by ascending rank."""
     kinds = {file.name: kind for file in directory.files if (kind := manifest_of(file.name))}
     return {name: _read(disk, directory, name) for name in sorted(kinds, key=lambda name: (kinds[name].rank, name))}
 
@@ -203,7 +203,7 @@ def read_manifests(disk: Disk, directory: ScannedDirectory) -> dict[str, bytes]:
 def parse_manifests(
     texts: Mapping[str, bytes], inherited: Mapping[str, bytes] = MappingProxyType({})
 ) -> tuple[ProjectManifest, ...]:
-    """Return what manifests say; `inherited` are those of the root by name, as far as others inherit from them."""
+    """Parse manifests; `inherited` are those of the root by name, of the kinds that others inherit from."""
     return tuple(read_manifest(name, data, inherited.get(name, b"")) for name, data in texts.items())
 
 

@@ -1,6 +1,6 @@
-"""The draft of a context: what can be said of a directory without asking anybody.
+"""The draft of a context: its fields, from the material of a directory.
 
-Pure. What cannot be said truthfully is left out.
+Pure. What is not certain is left out.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,14 +12,14 @@ from contexthall.contexts.draft.languages.language import ROOT, Export, SourceOu
 from contexthall.contexts.draft.languages.table import FRONT_FILES, language_of
 from contexthall.contexts.draft.material import Material
 from contexthall.contexts.draft.project_facts import framework
-from contexthall.contexts.draft.syntax.sentences import telling
+from contexthall.contexts.draft.syntax.sentences import usable_sentence
 from contexthall.contexts.files.schema import MAINTENANCE
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.core import limits
 from contexthall.core.text import is_name
 
 _METHODS = 30
-"""Of a type that are named; the others are counted."""
+"""The methods of a type that are named; the others are counted."""
 
 
 def draft(
@@ -41,27 +41,27 @@ def draft(
         "files": _files(material) if is_full else [],
         "interfaces": _interfaces(material) if is_full else [],
         "dependencies": _dependencies(material, imports),
-        "exports": [] if is_test_directory(material.scope) else _told_exports(material),
+        "exports": [] if is_test_directory(material.scope) else _export_lines(material),
         "project": _project(material, name, language, summary) if language and summary else {},
     }
     return {name: value for name, value in fields.items() if value}
 
 
 def with_below(fields: Mapping[str, Value], scope: str, below: Mapping[str, str]) -> dict[str, Value]:
-    """Add what is said of the directories below, name → summary, to a draft."""
-    told = {name: summary for name, summary in below.items() if summary}
-    if not told:
+    """Add the summaries of the directories below, by name, to a draft."""
+    summaries = {name: summary for name, summary in below.items() if summary}
+    if not summaries:
         return {**fields}
-    listed = {"subdirectories": [{"name": f"{name}/", "summary": summary} for name, summary in told.items()]}
+    listed = {"subdirectories": [{"name": f"{name}/", "summary": summary} for name, summary in summaries.items()]}
     if scope == ROOT:
-        listed["structure"] = [{"path": name, "summary": summary} for name, summary in told.items()]
+        listed["structure"] = [{"path": name, "summary": summary} for name, summary in summaries.items()]
     return {**fields, **listed}
 
 
 def _sources(material: Material) -> list[tuple[str, SourceOutline]]:
-    """Return the files that others may use: what stands at the front first, what is meant to be private last.
+    """Return the files that others may use: front files first, those that are meant to be private last.
 
-    Where a stub says what a module offers, the module itself need not.
+    A stub replaces the module that it declares.
     """
     suffixes = {name: language.stub_suffix for name in material.sources if (language := language_of(name))}
     stubbed = {name for name, suffix in suffixes.items() if suffix and name + suffix in material.sources}
@@ -70,11 +70,11 @@ def _sources(material: Material) -> list[tuple[str, SourceOutline]]:
     return [(name, material.sources[name]) for name in names]
 
 
-def _told_exports(material: Material) -> list[str]:
-    """Return the exports, each with its file and the methods of a type, and how many more there are than are told."""
+def _export_lines(material: Material) -> list[str]:
+    """Return the exports, each with its file and the methods of a type, and how many more there are."""
     exports = _exports(material)
-    told = [f"{file}: {export.signature}{_methods(export)}" for file, export in exports[: limits.DRAFT_EXPORTS]]
-    return [*told, f"… and {len(exports) - limits.DRAFT_EXPORTS} more"] if len(exports) > limits.DRAFT_EXPORTS else told
+    lines = [f"{file}: {export.signature}{_methods(export)}" for file, export in exports[: limits.DRAFT_EXPORTS]]
+    return [*lines, f"… and {len(exports) - len(lines)} more"] if len(exports) > len(lines) else lines
 
 
 def _methods(export: Export) -> str:
@@ -87,17 +87,17 @@ def _methods(export: Export) -> str:
 def _exports(material: Material) -> list[tuple[str, Export]]:
     every = [(file, export) for file, source in _sources(material) for export in source.exports]
     defined = {export.name for _, export in every if export.signature != export.name}
-    # A name that is passed on from the file that defines it would say less than its definition, which is here as well.
-    told = [each for each in every if each[1].signature != each[1].name or each[1].name not in defined]
-    return [*{export.signature: (file, export) for file, export in reversed(told)}.values()][::-1]
+    # A name that is re-exported would say less than its definition, which is here as well.
+    best = [each for each in every if each[1].signature != each[1].name or each[1].name not in defined]
+    return [*{export.signature: (file, export) for file, export in reversed(best)}.values()][::-1]
 
 
 def _files(material: Material) -> list[Value]:
-    """Return the purpose of each file, where it says so itself or by what it defines."""
+    """Return the purpose of each file, by its own comment or by what it defines."""
     entries = []
     for name in material.names:
         source = material.sources.get(name, SourceOutline())
-        purpose, names = telling(source.doc), [each.name for each in source.exports if is_name(each.name)]
+        purpose, names = usable_sentence(source.doc), [each.name for each in source.exports if is_name(each.name)]
         if not purpose and names:
             purpose = f"Defines {listed(names[: limits.DRAFT_NAMES], len(names))}."
         if purpose:
@@ -112,8 +112,8 @@ def _tests_of(name: str) -> list[str]:
 
 
 def _interfaces(material: Material) -> list[Value]:
-    told = [(export.signature, telling(export.doc)) for _, export in _exports(material)]
-    return [{"name": name, "description": text} for name, text in told if text][: limits.DRAFT_INTERFACES]
+    described = [(export.signature, usable_sentence(export.doc)) for _, export in _exports(material)]
+    return [{"name": name, "description": text} for name, text in described if text][: limits.DRAFT_INTERFACES]
 
 
 def _dependencies(material: Material, imports: Iterable[FileImports]) -> Value:

@@ -1,7 +1,7 @@
 """The plan of a drafting run: what is known of the project before anything is written.
 
-Values only, because forked workers share it. Every directory is looked at once, and its manifests are read once, for
-the plan; its other files once, by whoever drafts it.
+Values only, because forked workers share it. Every directory is scanned once, and its manifests are read once, for the
+plan; its other files are read once, by the worker that drafts it.
 """
 
 import os
@@ -23,12 +23,12 @@ from contexthall.contexts.draft.material import (
 )
 from contexthall.contexts.draft.outline import draft
 from contexthall.contexts.draft.syntax.sentences import first_sentence
-from contexthall.contexts.draft.witnesses import Statement, project_statement, statements, what_shows
+from contexthall.contexts.draft.witnesses import Statement, derived_statement, project_statement, statements
 from contexthall.contexts.files.claims import edited_fields
 from contexthall.contexts.files.context_file import read_context
 from contexthall.contexts.files.drafted_fields import DIGITS, FULL, derived_fields, digests
 from contexthall.contexts.files.lock import Lock
-from contexthall.contexts.files.writing import look_at_itself
+from contexthall.contexts.files.writing import scan_to_write
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.heads import read_bytes_of, read_context_of
 from contexthall.contexts.project import Overview, Project
@@ -38,7 +38,7 @@ from contexthall.core.paths import shown
 
 
 class Order(NamedTuple):
-    """How drafting shall be done."""
+    """The options of a drafting run."""
 
     now: str
     is_full: bool = False
@@ -55,42 +55,42 @@ class DraftPlan(NamedTuple):
     language: str
     """The one that most of the code is in; empty if there is none."""
     languages: Sequence[str]
-    """Their names as they are written in a sentence, the one that most of the code is in first."""
+    """Their titles, the one that most of the code is in first."""
     directories: Mapping[str, ScannedDirectory]
     below: Mapping[str, Sequence[str]]
     """Scope → the scopes directly below it that count."""
     manifests: Mapping[str, Mapping[str, bytes]]
     """Scope → name → text."""
     faults: Mapping[str, str]
-    """Scope → why it could not be looked at, or its manifests not be read."""
+    """Scope → why it could not be scanned, or its manifests not be read."""
     layout: Layout
     lock: Lock
     """As it was when the run began."""
 
 
 class Draft(NamedTuple):
-    """The drafted fields of a directory but for its summary, and what can be said of it."""
+    """The drafted fields of a directory but for its summary, and the statements to choose that from."""
 
     fields: dict[str, Value]
     statements: tuple[Statement, ...]
     """The best first."""
-    told: str = ""
-    """Its summary in the words of a person, which stay."""
-    before: str = ""
-    """Its summary as a machine wrote it before."""
+    human_summary: str = ""
+    """Its summary if a person wrote it: then it stays."""
+    drafted_summary: str = ""
+    """Its summary as an earlier run drafted it."""
     interface: str = ""
-    """What others may use of it, in digits; empty if that is not known."""
+    """See `draft/interface.py`; empty if it is not known."""
     imports: tuple[FileImports, ...] = ()
-    """What its code takes from other directories."""
+    """What its code imports from other directories."""
 
 
 def make_plan(project: Project, overview: Overview, order: Order, scopes: Sequence[str]) -> DraftPlan:
-    """Look at those of `scopes` that do not count, read the manifests of all, and lay out what is where."""
+    """Scan those of `scopes` that do not count, read the manifests of all, and lay out what is where."""
     counted = {each.scope: each for each in overview.directories}
     directories, manifests, faults = {**counted}, dict[str, dict[str, bytes]](), dict[str, str]()
     for scope in dict.fromkeys((*counted, *scopes)):
         try:
-            directories[scope] = counted.get(scope) or look_at_itself(project, scope)
+            directories[scope] = counted.get(scope) or scan_to_write(project, scope)
             manifests[scope] = read_manifests(project.disk, directories[scope])
         except HallError as error:
             faults[scope] = str(error)
@@ -113,7 +113,7 @@ def make_plan(project: Project, overview: Overview, order: Order, scopes: Sequen
 
 
 def below_each(overview: Overview) -> dict[str, list[str]]:
-    """Return the scopes that count by the scope directly above them."""
+    """Return the scopes that count, by their parent scope."""
     below: dict[str, list[str]] = {}
     for each in overview.census.kept:
         if each.scope != ROOT:
@@ -122,7 +122,7 @@ def below_each(overview: Overview) -> dict[str, list[str]]:
 
 
 def draft_directory(project: Project, plan: DraftPlan, scope: str) -> Draft:
-    """Draft a directory, but for what is said of those below it, and for which statement becomes its summary."""
+    """Draft a directory, but for the summaries of those below it and the choice of its own."""
     directory = plan.directories[scope]
     values = values_of(project, directory)
     derived = derived_fields(values)
@@ -132,10 +132,10 @@ def draft_directory(project: Project, plan: DraftPlan, scope: str) -> Draft:
         if (kind := manifest_of(name)) and kind.inherits
     }
     material = gather(project, directory, parse_manifests(plan.manifests[scope], inherited))
-    said = tuple(statements(material))
-    if scope == ROOT:  # of which one name says too little
-        said = tuple(each for each in said if len(each.offers) != 1)
-        said = (*said, project_statement(plan.name, plan.languages))
+    stated = tuple(statements(material))
+    if scope == ROOT:  # one export says too little about a whole project
+        stated = tuple(each for each in stated if len(each.exports) != 1)
+        stated = (*stated, project_statement(plan.name, plan.languages))
     imports = imports_of(scope, material.sources, plan.layout)
     fields = draft(
         material,
@@ -143,24 +143,24 @@ def draft_directory(project: Project, plan: DraftPlan, scope: str) -> Draft:
         is_full=plan.order.is_full or any(name in derived for name in FULL),
         name=plan.name,
         language=plan.language if scope == ROOT else "",
-        summary=said[0].text if said else "",
+        summary=stated[0].text if stated else "",
     )
     is_ours = not values or ("summary" in derived and "summary" not in edited(project, plan, scope, values))
     drafted = Draft(
         fields,
-        said,
+        stated,
         interface=interface(material.scope, material.names, material.sources),
         imports=of_code(scope, imports),
     )
     if not is_ours:
-        return drafted._replace(told=first_of(values))
-    return drafted._replace(before=str(values.get("summary") or ""))
+        return drafted._replace(human_summary=first_of(values))
+    return drafted._replace(drafted_summary=str(values.get("summary") or ""))
 
 
 def imports_elsewhere(
     project: Project, plan: DraftPlan, scopes: Iterable[str], wanted: Collection[str]
 ) -> dict[str, tuple[FileImports, ...]]:
-    """Return what directories that are not drafted take from `wanted` ones, if their contexts say that they do."""
+    """Return what other directories import from `wanted` ones, for those whose contexts list that dependency."""
     marks = [shown(scope).encode("utf-8", "surrogateescape") for scope in wanted]
     found = {}
     for scope in scopes if marks else ():
@@ -179,10 +179,10 @@ def _internal(values: Mapping[str, Value]) -> set[Value]:
     return {each for each in inside if isinstance(each, str)} if isinstance(inside, list) else set()
 
 
-def show_directory(project: Project, plan: DraftPlan, scope: str) -> Statement | None:
-    """Return what code, tests, pages or data show of a directory: what was written there is about another one."""
+def derive_again(project: Project, plan: DraftPlan, scope: str) -> Statement | None:
+    """Return the derived statement about a directory: what people wrote there is about another one."""
     try:
-        return what_shows(gather(project, plan.directories[scope], ()))
+        return derived_statement(gather(project, plan.directories[scope], ()))
     except HallError:
         return None
 
@@ -198,7 +198,7 @@ def values_of(project: Project, directory: ScannedDirectory) -> Mapping[str, Val
 
 
 def edited(project: Project, plan: DraftPlan, scope: str, values: Mapping[str, Value]) -> set[str]:
-    """Return the machine's fields that a person has changed since they were drafted, on whatever machine.
+    """Return the drafted fields that a person has changed since, whichever machine drafted them.
 
     Without a lock, the ledger knows what this machine drafted.
     """

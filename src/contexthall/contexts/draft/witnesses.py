@@ -1,7 +1,7 @@
-"""Who says what a directory is for: people in their own words first, then what the code, the tests and the pages show.
+"""Statements of what a directory is for, each from a witness: a kind of source, such as the README or the exports.
 
-Pure. A statement is a whole sentence about the directory itself. Where nobody speaks, nothing is said: a summary that
-says nothing hides that nothing is known.
+Pure. A statement is a whole sentence about the directory itself. What people wrote comes before what code, tests and
+pages show. A directory without a statement gets no summary: an empty phrase would hide that nothing is known.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from contexthall.contexts.draft.exports_sentence import Offer, aside, exports_sentence, listed, offers, told
+from contexthall.contexts.draft.exports_sentence import NotableExport, aside, compose, exports_sentence, listed, select
 from contexthall.contexts.draft.file_roles import (
     is_configuration,
     is_documentation,
@@ -22,7 +22,7 @@ from contexthall.contexts.draft.file_roles import (
 from contexthall.contexts.draft.languages.language import SourceOutline
 from contexthall.contexts.draft.languages.table import FRONT_FILES, language_of
 from contexthall.contexts.draft.material import Material
-from contexthall.contexts.draft.syntax.sentences import telling
+from contexthall.contexts.draft.syntax.sentences import usable_sentence
 from contexthall.core import limits
 from contexthall.core.parsing import words
 
@@ -30,7 +30,7 @@ MANIFEST, PACKAGE, README, MODULES, EXPORTS, TESTS, PAGES, DATA, PROJECT = WITNE
     *("manifest", "package comment", "README", "module comments", "exports", "tests", "pages", "data", "project"),
 )
 WRITTEN = frozenset({MANIFEST, PACKAGE, README})
-"""In somebody's own words about a directory as a whole."""
+"""Those in which people describe the directory as a whole."""
 _HELPERS = words(
     "conftest __init__ index helpers helper utils util setup common support fixtures base mod main lib testing types "
     "test_helper spec_helper tests test run run_all all runner suite package-info constants mocks mock data"
@@ -45,46 +45,46 @@ _FILE_NAMED = re.compile(r"^[\w.-]+\.\w{1,5}(?:\s*[-–—:]+\s+|\s+--\s+)")
 
 
 class Statement(NamedTuple):
-    """What can be said of a directory, and who says so."""
+    """A sentence about a directory, and the witness that it comes from."""
 
     text: str
     witness: str
-    offers: tuple[Offer, ...] = ()
-    """What a statement about exports is made of: told again once it is known who imports them."""
+    exports: tuple[NotableExport, ...] = ()
+    """The notable ones, for a statement about exports: it is written again once their importers are known."""
 
 
 def statements(material: Material) -> Iterator[Statement]:
-    """Yield what can be said of a directory, the best first; what is shown only where nobody says anything."""
-    said = [
+    """Yield the statements about a directory, the best first; what its files show only if people wrote nothing."""
+    written = [
         *((each.description, MANIFEST) for each in material.manifests),
         *((material.sources[name].doc, PACKAGE) for name in FRONT_FILES if name in material.sources),
         (material.readme, README),
         *((doc, MODULES) for doc in _package_docs(material)),
     ]
-    spoken = [Statement(sentence, witness) for text, witness in said if (sentence := telling(text))]
-    yield from spoken or filter(None, [what_shows(material)])
+    found = [Statement(sentence, witness) for text, witness in written if (sentence := usable_sentence(text))]
+    yield from found or filter(None, [derived_statement(material)])
 
 
-def what_shows(material: Material) -> Statement | None:
-    """Return what code, tests, pages or data show, whichever is the first to do so."""
+def derived_statement(material: Material) -> Statement | None:
+    """Return the first statement that can be derived from code, tests, pages or data."""
     code, tests, pages = [_modules, _exports], [_tests], [_pages]
     if is_test_directory(material.scope):
         order = [*tests, *pages, _data, *code]
     else:
         order = [*pages, *code] if is_documentation(material.scope) else [*code, *tests, *pages]
         order += [*tests, _data]
-    return next(filter(None, (tell(material) for tell in order)), None)
+    return next(filter(None, (derive(material) for derive in order)), None)
 
 
 def _package_docs(material: Material) -> list[str]:
-    """Return the comments of files that speak for the whole directory.
+    """Return the comments of files that are about the whole directory.
 
-    One file does, as does any file of a package whose comment may stand in any of them.
+    With only one file, its comment is; in some languages the package comment may be in any file.
     """
     code = dict(_code(material))
     languages = [language_of(name) for name in code]
-    speaks = len(code) == 1 or all(language is not None and language.has_package_doc for language in languages)
-    return [_without_file_name(source.doc) for source in code.values() if source.doc] if speaks else []
+    is_about_all = len(code) == 1 or all(language is not None and language.has_package_doc for language in languages)
+    return [_without_file_name(source.doc) for source in code.values() if source.doc] if is_about_all else []
 
 
 def _without_file_name(doc: str) -> str:
@@ -98,25 +98,25 @@ def _code(material: Material) -> list[tuple[str, SourceOutline]]:
 
 
 def _modules(material: Material) -> Statement | None:
-    """Tell of several files what each says of itself, if most of them do; what several say alike is of none."""
+    """List several files with their own comments, if most have one; a comment that is repeated counts for none."""
     if is_fixture(material.scope):
         return None
     code = [(name, source) for name, source in _code(material) if name not in FRONT_FILES]
     repeated = Counter(source.doc for _, source in code)
     own = [(name.rpartition(".")[0], source.doc) for name, source in code if source.doc and repeated[source.doc] == 1]
     fewest = max(2, len(code) / 2)
-    spoken = {name: said for name, doc in own if len(own) >= fewest and (said := aside(_without_file_name(doc)))}
-    if len(spoken) < fewest:
+    asides = {name: text for name, doc in own if len(own) >= fewest and (text := aside(_without_file_name(doc)))}
+    if len(asides) < fewest:
         return None
-    return _stated(told("Contains", [*spoken.items()], len(code)), MODULES)
+    return _statement(compose("Contains", [*asides.items()], len(code)), MODULES)
 
 
-def _stated(text: str, witness: str, offers: tuple[Offer, ...] = ()) -> Statement | None:
-    return Statement(text, witness, offers) if text else None
+def _statement(text: str, witness: str) -> Statement | None:
+    return Statement(text, witness) if text else None
 
 
 def _exports(material: Material) -> Statement | None:
-    """Tell what the directory offers to others, or else to its own project, as far as the names say something."""
+    """Describe the directory by its exports, or else by the types that only its own project sees."""
     if is_test_data(material.scope):
         return None
     is_of_tests = is_test_directory(material.scope)
@@ -124,16 +124,16 @@ def _exports(material: Material) -> Statement | None:
     public = [(name, export) for name, source in code for export in source.exports]
     inner = [(name, export) for name, source in code for export in source.inner]
     mentions = material.mentions() if public or inner else {}
-    for offered in (offers(public, mentions), offers([*public, *inner], mentions)):
-        if text := exports_sentence(offered):
-            return Statement(text, EXPORTS, offered)
+    for exports in (select(public, mentions), select([*public, *inner], mentions)):
+        if text := exports_sentence(exports):
+            return Statement(text, EXPORTS, exports)
     return None
 
 
 def _tests(material: Material) -> Statement | None:
-    """Tell what is tested, by the names of the files that hold tests."""
+    """List what is tested, by the names of the test files."""
     tests = [name for name in material.tests if _subject(name)]
-    code, is_data = len(_spoken_code(material)), is_test_data(material.scope)
+    code, is_data = len(_code_names(material)), is_test_data(material.scope)
     fewest = code if is_data else 0 if is_test_directory(material.scope) else code / 2
     if not tests or len(tests) < fewest or is_fixture(material.scope):
         return None
@@ -141,12 +141,12 @@ def _tests(material: Material) -> Statement | None:
     return Statement(f"Tests {listed(subjects[: limits.DRAFT_NAMES], len(subjects))}.", TESTS)
 
 
-def _spoken_code(material: Material) -> list[str]:
+def _code_names(material: Material) -> list[str]:
     return [name for name in material.sources if not is_configuration(name)]
 
 
 def _subject(name: str) -> str:
-    """Return what a file of tests is about."""
+    """Return the subject of a test file, by its name."""
     stem = name.rpartition(".")[0]
     stem = _CAMEL_OF_TESTS.sub("", _OF_TESTS.sub("", stem))
     if stem.lower() in _HELPERS or not re.search(r"[A-Za-z]{2}", stem):
@@ -157,7 +157,7 @@ def _subject(name: str) -> str:
 
 
 def _pages(material: Material) -> Statement | None:
-    """Tell the titles of pages, where a directory is one of documentation."""
+    """List the titles of pages, in a directory of documentation."""
     pages = {} if is_fixture(material.scope) else material.titles()
     code = [name for name in material.names if not (is_prose(name) or name in pages)]
     titles = [*dict.fromkeys(filter(None, pages.values()))]
@@ -168,17 +168,17 @@ def _pages(material: Material) -> Statement | None:
 
 
 def _data(material: Material) -> Statement | None:
-    """Tell what data declares, if there is one kind of it."""
+    """List what data files declare, if they are all of one kind."""
     declared = {} if is_test_data(material.scope) else material.declared()
     if len(declared) != 1:
         return None
     title, names = next(iter(declared.items()))
-    told = [f"`{name}`" for name in names[: limits.DRAFT_NAMES]]
-    text = f"{title if len(names) > 1 else title.removesuffix('s')} {listed(told, len(names))}."
-    return _stated(text if len(text) <= limits.SUMMARY_CHARACTERS else "", DATA)
+    quoted = [f"`{name}`" for name in names[: limits.DRAFT_NAMES]]
+    text = f"{title if len(names) > 1 else title.removesuffix('s')} {listed(quoted, len(names))}."
+    return _statement(text if len(text) <= limits.SUMMARY_CHARACTERS else "", DATA)
 
 
 def project_statement(name: str, languages: Sequence[str]) -> Statement:
-    """Return what is said of a root where nobody says anything."""
+    """Return the statement about a root that has no other."""
     kind = f", written in {listed(languages[:3], len(languages[:3]))}" if languages else ""
     return Statement(f"The project {name}{kind}.", PROJECT)

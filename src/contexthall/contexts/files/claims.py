@@ -1,6 +1,6 @@
-"""Claims: what people wrote into a context, on what it rests, and whether that is still so.
+"""Claims: what people wrote into a context, the evidence that they cite, and whether it still holds.
 
-Pure: what a citation leads to now is an argument.
+Pure: the evidence as it is now is an argument.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ CLAIM_FIELDS: Final = ("constraints", "decisions")
 HOLDS, CHANGED, GONE = VERDICTS = ("holds", "changed", "gone")
 _NAMED_LINES, _LINES_ABOVE, _LINES_BELOW = 8, 4, 200
 """Where the definition of a symbol is looked for without a parser."""
-_NOBODYS = frozenset([*METADATA, "derived_fields", "evidence"])
+_METADATA_FIELDS = frozenset([*METADATA, "derived_fields", "evidence"])
 
 
 class Claim(NamedTuple):
-    """A constraint or a decision: something that a person says of a directory."""
+    """A constraint or a decision: something that a person states about a directory."""
 
     field: str
     number: int
@@ -31,17 +31,17 @@ class Claim(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As the lock names it: `constraints/9c0ffee1`. Another text is another claim."""
+        """In the lock: `constraints/9c0ffee1`. Another text is another claim."""
         return f"{self.field}/{text_digest(self.text)}"
 
     @property
     def place(self) -> str:
-        """As people name it: `constraints/1`."""
+        """For people: `constraints/1`."""
         return f"{self.field}/{self.number}"
 
 
 class JudgedCitation(NamedTuple):
-    """A citation of a claim, and whether what it leads to is what it was."""
+    """A citation of a claim, and whether its evidence still holds."""
 
     claim: Claim
     citation: Citation
@@ -49,15 +49,15 @@ class JudgedCitation(NamedTuple):
 
 
 def text_digest(text: str) -> str:
-    """Return eight hex digits for a text; blanks at the ends of its lines, and empty lines at its end, do not count."""
+    """Return eight hex digits for a text; trailing blanks and trailing empty lines do not count."""
     lines = "\n".join(line.rstrip() for line in text.splitlines()).rstrip()
     return sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 
 def stands_in(text: str, citation: Citation) -> bool:
-    """Return whether some lines of a text are what a citation leads to, beginning near where its symbol is named.
+    """Return whether some lines of a text have the digest of a citation, beginning near where its symbol is named.
 
-    If so, it holds, and nobody need parse the text; if not, that says nothing.
+    If so, the citation holds, and the text need not be parsed; if not, the definition may still be there.
     """
     lines, name = text.splitlines(), citation.symbol.rpartition(".")[2]
     named = [at for at, line in enumerate(lines) if name in line][:_NAMED_LINES]
@@ -91,7 +91,7 @@ def human_fields(values: Mapping[str, Value], entry: LockEntry | None = None) ->
     knows which that was.
     """
     derived, edited = {*derived_fields(values)}, edited_fields(values, entry)
-    flat = {name: value for name, value in values.items() if name not in _NOBODYS and name != "dependencies"}
+    flat = {name: value for name, value in values.items() if name not in _METADATA_FIELDS and name != "dependencies"}
     flat |= {name: value for name, value in flatten(values).items() if name.startswith("dependencies.")}
     return {
         name: value for name, value in flat.items() if name in edited or not derived & {name, name.partition(".")[0]}
@@ -115,7 +115,7 @@ def drafted_digests(values: Mapping[str, Value]) -> dict[str, str]:
 def judge_citations(
     values: Mapping[str, Value], citations: Iterable[Citation], look_up: Callable[[Citation], str | None]
 ) -> list[JudgedCitation]:
-    """Judge what claims of a context cite; `look_up` returns the digest of that as it is now, None if it is gone."""
+    """Judge the citations of a context; `look_up` returns the digest of the evidence now, None if it is gone."""
     claims = {claim.name: claim for claim in claims_of(values)}
     known = [(claims[each.claim], each) for each in citations if each.claim in claims]
     found = [JudgedCitation(claim, each, _verdict(each, look_up(each))) for claim, each in known]
@@ -140,14 +140,14 @@ def _verdict(citation: Citation, now: str | None) -> str:
 
 
 def _words(value: Value) -> tuple[str, str]:
-    """Return what a claim says, and why."""
+    """Return the text of a claim, and its reason."""
     if isinstance(value, dict):
         what, why = value.get("what"), value.get("why")
-        return (what if isinstance(what, str) else _spelt(value)), (why if isinstance(why, str) else "")
-    return (value if isinstance(value, str) else _spelt(value)), ""
+        return (what if isinstance(what, str) else _as_json(value)), (why if isinstance(why, str) else "")
+    return (value if isinstance(value, str) else _as_json(value)), ""
 
 
-def _spelt(value: Value) -> str:
+def _as_json(value: Value) -> str:
     return compact(finite(value))
 
 

@@ -15,7 +15,7 @@ MODES = ("lean", "full")
 
 
 class Config(NamedTuple):
-    """A project's choices; `min_tokens` is None where the size of the project shall decide."""
+    """A project's choices; if `min_tokens` is None, the size of the project decides."""
 
     ignore: tuple[str, ...] = ()
     max_depth: int = 10
@@ -24,7 +24,7 @@ class Config(NamedTuple):
 
 
 def read_config(data: bytes) -> Config:
-    """Read a configuration; SettingsError names what is wrong with it."""
+    """Read a configuration; SettingsError if it is invalid."""
     try:
         values = read_value(data)
     except ContextCorruptError as error:

@@ -1,4 +1,4 @@
-"""Reading `.context.yaml`. Lenient: four fields make it readable, the rest is served as it stands.
+"""Reading `.context.yaml`. Lenient: four fields make it readable, the rest is served unchecked.
 
 Pure: bytes in, values out.
 """
@@ -9,16 +9,16 @@ from contexthall.contexts.files.yaml_text import BadYamlError, Value
 from contexthall.core import limits
 from contexthall.core.errors import ContextCorruptError, ContextVersionError
 
-_LARGEST_SPELT = 10**21
+_LARGEST_WITHOUT_EXPONENT = 10**21
 _BYTE_ORDER_MARK = "\ufeff"
 
 
 def read_context(data: bytes) -> dict[str, Value]:
-    """Read the fields of a context. ContextCorruptError if it is none, ContextVersionError if it is a newer one."""
+    """Read the fields of a context. ContextCorruptError if it is not one, ContextVersionError if it is newer."""
     values = read_mapping(data)
     version = values.get("version")
     if isinstance(version, int | float) and not isinstance(version, bool) and version > VERSION:
-        raise ContextVersionError(_spelt(version))
+        raise ContextVersionError(_formatted(version))
     if version != VERSION or isinstance(version, bool):
         raise ContextCorruptError(f"`version` must be {VERSION}")
     for name in METADATA[1:]:
@@ -28,7 +28,7 @@ def read_context(data: bytes) -> dict[str, Value]:
 
 
 def read_mapping(data: bytes) -> dict[str, Value]:
-    """Read the fields of whatever is a mapping."""
+    """Read a file that holds a mapping."""
     values = read_value(data)
     if not isinstance(values, dict):
         raise ContextCorruptError("not a mapping")
@@ -36,7 +36,7 @@ def read_mapping(data: bytes) -> dict[str, Value]:
 
 
 def read_value(data: bytes) -> Value:
-    """Read whatever a file says."""
+    """Read the YAML value in a file."""
     if len(data) > limits.CONTEXT_FILE_BYTES:
         raise ContextCorruptError(f"larger than {limits.CONTEXT_FILE_BYTES} bytes")
     try:
@@ -46,7 +46,7 @@ def read_value(data: bytes) -> Value:
 
 
 def replace_fingerprint(data: bytes, fingerprint: str) -> bytes:
-    """Write another fingerprint into a context that can be read, and leave every other byte as it is."""
+    """Replace the fingerprint of a context that can be read, and no other byte."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -57,8 +57,8 @@ def replace_fingerprint(data: bytes, fingerprint: str) -> bytes:
     old = text[span.start : span.end].rstrip()  # a block scalar ends with the line
     quote = span.style if span.style in {"'", '"'} else ""
     plainly = f"{quote}{span.value}{quote}"
-    new = f"{quote}{fingerprint}{quote}" if span.style else yaml_text.spell(fingerprint)
-    # Before the value itself may stand an anchor or a tag; what is not written plainly is replaced as a whole.
+    new = f"{quote}{fingerprint}{quote}" if span.style else yaml_text.write_scalar(fingerprint)
+    # An anchor or a tag before the value is kept; a value that is not written plainly is replaced as a whole.
     kept = old.removesuffix(plainly) if old.endswith(plainly) else ""
     rewritten = f"{mark}{text[: span.start]}{kept}{new}{text[span.start + len(old) :]}".encode()
     before, after = read_context(data), read_context(rewritten)
@@ -67,8 +67,8 @@ def replace_fingerprint(data: bytes, fingerprint: str) -> bytes:
     return rewritten
 
 
-def _spelt(version: float) -> str:
-    """Spell a version as those who wrote it would."""
+def _formatted(version: float) -> str:
+    """Return a version as JavaScript writes it, like the tool whose format this is."""
     if version == float("inf"):
         return "Infinity"
-    return str(int(version)) if version == int(version) and version < _LARGEST_SPELT else str(version)
+    return str(int(version)) if version == int(version) and version < _LARGEST_WITHOUT_EXPONENT else str(version)

@@ -1,4 +1,4 @@
-"""The fields that a draft may hold: their names, which of them the machine wrote, and what they say in eight digits.
+"""The fields that a draft may hold: their names, which of them the machine wrote, and a digest of each.
 
 Pure.
 """
@@ -11,7 +11,7 @@ from contexthall.core.wire import compact
 
 DIGITS = 8
 ALWAYS = ("summary", "maintenance")
-"""What every draft holds: where it is not there, somebody has taken it out."""
+"""What every draft holds: if it is missing, a person has removed it."""
 FULL = ("files", "interfaces")
 """What only a full one holds."""
 _DEPENDENCIES = ("dependencies.internal", "dependencies.external")
@@ -28,12 +28,12 @@ def flatten(fields: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def derived_fields(values: Mapping[str, Value]) -> list[str]:
-    """Return the fields that the machine wrote, as far as a context says so."""
+    """Return the fields that a context lists as written by the machine."""
     listed = values.get("derived_fields")
     return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
 
 
 def digests(fields: Mapping[str, Value]) -> dict[str, str]:
     """Return eight hex digits for the value of each field that a draft may hold."""
-    spelt = {name: compact(finite(value)).encode("utf-8", "surrogatepass") for name, value in flatten(fields).items()}
-    return {name: sha256(data).hexdigest()[:DIGITS] for name, data in spelt.items()}
+    encoded = {name: compact(finite(value)).encode("utf-8", "surrogatepass") for name, value in flatten(fields).items()}
+    return {name: sha256(data).hexdigest()[:DIGITS] for name, data in encoded.items()}

@@ -1,6 +1,6 @@
-"""Editing one field of a context without changing another: by its lines, where libyaml saw them.
+"""Editing fields of a context by splicing: their lines are replaced, at libyaml's positions.
 
-Pure. Comments, order, quoting and white space outside of the fields that change are the same bytes afterwards.
+Pure. All other bytes, comments, order, quoting and white space among them, stay the same.
 """
 
 import re
@@ -19,7 +19,7 @@ from contexthall.core.errors import ContextCorruptError
 FieldPath: TypeAlias = tuple[str, ...]
 
 GONE: Final = object()
-"""The value of a field that shall not be there."""
+"""The value of a field to remove."""
 _DEEPEST = 2
 _DASH = re.compile(r"^( *)-(?=\s)", re.MULTILINE)
 _LEAVES, _ENDS = {ScalarEvent, AliasEvent}, {MappingEndEvent, SequenceEndEvent}
@@ -34,9 +34,9 @@ class _YamlBlock(NamedTuple):
 
 
 def change_fields(text: str, changes: Mapping[str, Value]) -> str:
-    """Return a text that reads as a mapping other values for some fields; `a.b` is the field `b` of `a`.
+    """Return the text of a mapping with other values for some fields; `a.b` is the field `b` of `a`.
 
-    ContextCorruptError if that is not possible without touching others.
+    ContextCorruptError if that is not possible without changing others.
     """
     for field, value in changes.items():
         text = _change(text, tuple(field.split(".")), value)
@@ -44,9 +44,9 @@ def change_fields(text: str, changes: Mapping[str, Value]) -> str:
 
 
 def append_item(text: str, field: str, item: Value) -> str:
-    """Return a text that reads as a mapping one more item at the end of a list, which may not be there yet.
+    """Return the text of a mapping with one more item at the end of a list, which may be missing.
 
-    If its items stand on lines of their own, only lines are added. ContextCorruptError if it is no list.
+    If its items are on lines of their own, only lines are added. ContextCorruptError if it is not a list.
     """
     before = yaml_text.read(text) or {}
     items = before.get(field, [])
@@ -61,7 +61,7 @@ def append_item(text: str, field: str, item: Value) -> str:
 
 
 def _with_lines(text: str, field: str, item: Value) -> str | None:
-    """Add the lines of an item behind those of a list, set in as its first item is."""
+    """Add the lines of an item after those of a list, indented like its first item."""
     block = _Blocks(text).found.get((field,))
     dash = _DASH.search(text, block.start, block.end) if block else None
     if block is None or dash is None:
@@ -78,23 +78,23 @@ def _change(text: str, path: FieldPath, value: Value) -> str:
     if expected == before:
         return text
     texts = [_splice_text(text, path, value)] if len(path) == 1 and isinstance(value, str) else []
-    texts += [_splice(text, place, new) for place, new in _ways(before, expected, path, value)]
+    texts += [_splice(text, place, new) for place, new in _replacements(before, expected, path, value)]
     for rewritten in texts:
-        with suppress(BadYamlError):  # an alias has lost its anchor
+        with suppress(BadYamlError):  # as when an alias has lost its anchor
             if rewritten is not None and (yaml_text.read(rewritten) or {}) == expected:
                 return rewritten
     raise ContextCorruptError(f"`{'.'.join(path)}` cannot be changed without changing something else")
 
 
-def _ways(before: Value, expected: Value, path: FieldPath, value: Value) -> list[tuple[FieldPath, Value]]:
-    """Return what may be written where, the least intrusive way first."""
+def _replacements(before: Value, expected: Value, path: FieldPath, value: Value) -> list[tuple[FieldPath, Value]]:
+    """Return the possible replacements, each a field and its value, the least intrusive first."""
     whole = (path[:1], expected.get(path[0], GONE))
     is_nested = len(path) == _DEEPEST and path[0] in before and path[0] in expected
     return [(path, value), whole] if is_nested else [whole]
 
 
 def _with_value(values: Value, path: FieldPath, value: Value) -> Value:
-    """Change a value; what is emptied by that goes as well."""
+    """Return a mapping with another value for a field; a mapping that becomes empty is removed."""
     name, *rest = path
     if rest:
         inner = values.get(name)
@@ -104,18 +104,18 @@ def _with_value(values: Value, path: FieldPath, value: Value) -> Value:
 
 
 def _splice_text(text: str, path: FieldPath, value: str) -> str | None:
-    """Write a text in the place of another one on its line, and leave the rest of the line as it is."""
+    """Replace a string by another one on its line, and leave the rest of the line unchanged."""
     if path not in _Blocks(text).found:
         return None
     start, end, _, style = yaml_text.find_value(text, path[0])
-    spelt = yaml_text.write([value]).removeprefix("- ").rstrip("\n")
-    if "\n" in spelt or "\n" in text[start:end] or style in {"|", ">"}:
+    new = yaml_text.write([value]).removeprefix("- ").rstrip("\n")
+    if "\n" in new or "\n" in text[start:end] or style in {"|", ">"}:
         return None
-    return text[:start] + spelt + text[end:]
+    return text[:start] + new + text[end:]
 
 
 def _splice(text: str, path: FieldPath, value: Value) -> str | None:
-    """Write the lines of a field in place of those that are there, or behind those of its neighbours."""
+    """Replace the lines of a field, or insert them after those of its siblings."""
     blocks = _Blocks(text).found
     if path in blocks:
         start, end, column = blocks[path]
@@ -132,7 +132,7 @@ def _splice(text: str, path: FieldPath, value: Value) -> str | None:
 
 
 class _Blocks:
-    """Finds the fields that stand on lines of their own, and those of their fields that do."""
+    """Finds the fields on lines of their own, on the first two levels."""
 
     def __init__(self, text: str) -> None:
         self.found: dict[FieldPath, _YamlBlock] = {}
@@ -144,7 +144,7 @@ class _Blocks:
             self._mapping(())
 
     def _mapping(self, path: FieldPath) -> int:
-        """Find the fields of a mapping whose start was seen, and say where it ends."""
+        """Find the fields of a mapping whose start event was read; return where it ends."""
         end = 0
         while type(key := self._next()) is not MappingEndEvent:
             column = key.start_mark.column
@@ -163,7 +163,7 @@ class _Blocks:
         return self._skip(event)
 
     def _skip(self, event: Any) -> int:  # noqa: ANN401 - libyaml's events have no types
-        """Go past a value, and say where its last character stands."""
+        """Skip a value; return where it ends."""
         depth, end = 0, 0
         while True:
             kind = type(event)
@@ -171,7 +171,7 @@ class _Blocks:
                 end = event.end_mark.index
             elif kind in _ENDS:
                 depth -= 1
-                # A block ends where the next thing begins, which may be far below it.
+                # libyaml ends a block where the next token begins, which may be far below it.
                 end = max(end, event.end_mark.index) if self._text[event.end_mark.index - 1] in "]}" else end
             else:
                 depth += 1
@@ -180,7 +180,7 @@ class _Blocks:
             event = self._next()
 
     def _line_end(self, index: int) -> int:
-        """Return the end of the line in which a value ends; the empty lines below it are not its own."""
+        """Return the end of the line in which a value ends, without the empty lines below it."""
         if index and self._text[index - 1] != "\n":
             line_end = self._text.find("\n", index)
             return len(self._text) if line_end < 0 else line_end + 1

@@ -1,6 +1,6 @@
 """The lock: what is known of contexts beyond their schema. One line of JSON a scope, sorted, so that git merges it.
 
-Pure: bytes in, values out. A line that cannot be read is as good as none; one that did not change keeps its bytes.
+Pure: bytes in, values out. A line that cannot be read is ignored; one that did not change keeps its bytes.
 """
 
 import re
@@ -17,11 +17,11 @@ _SCOPE = re.compile(rb'\{"scope":("(?:[^"\\]|\\.)*+")[,}]')
 _EITHER = re.compile(rb"[0-9a-f]{8} [0-9a-f]")
 _BASE = b"|||||||"
 _MARK = re.compile(rb"^(?:<{7}|\|{7}|={7}|>{7})", re.MULTILINE)
-"""What git leaves of a conflict: ours, what both began with, theirs, the end."""
+"""Git's conflict marks: ours, the base, theirs, the end."""
 
 
 class Citation(NamedTuple):
-    """What a claim rests on: a file of the project, or a definition in it, and what that was."""
+    """The evidence of a claim: a file of the project, or a definition in it, and its digest when it was cited."""
 
     claim: str
     """Field and digest of the claim's text, such as `constraints/9c0ffee1`."""
@@ -31,7 +31,7 @@ class Citation(NamedTuple):
 
     @property
     def target(self) -> str:
-        """As people write it: `src/keys.py#rotate`."""
+        """For people: `src/keys.py#rotate`."""
         return f"{self.path}#{self.symbol}" if self.symbol else self.path
 
     def to_json(self) -> dict[str, str]:
@@ -39,17 +39,17 @@ class Citation(NamedTuple):
 
 
 class LockEntry(NamedTuple):
-    """What the lock has about one scope."""
+    """The entry of one scope."""
 
     interface: str = ""
-    """Scheme and digest; empty if it is not known, two with a blank between while it is either."""
+    """Scheme and digest; empty if it is unknown; two, with a blank between, while it may be either."""
     drafted: Mapping[str, str] = {}
-    """Field → digest of the value that was drafted; two, with a blank between, while it is either."""
+    """Field → digest of the drafted value; two, with a blank between, while it may be either."""
     citations: tuple[Citation, ...] = ()
 
     @property
     def is_settled(self) -> bool:
-        """False after a merge of two branches, or a run that was killed: then either of two things is so."""
+        """False after a merge of two branches, or a killed run: then some values may be either of two."""
         return not any(" " in each for each in (self.interface, *self.drafted.values()))
 
     def to_json(self, scope: str) -> dict[str, object]:
@@ -64,7 +64,7 @@ class LockEntry(NamedTuple):
 
 
 class Lock:
-    """The lines of a lock by scope. They are read when they are asked for: most never are."""
+    """The lines of a lock by scope. Each is parsed on demand: most never are."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -87,7 +87,7 @@ class Lock:
         return lines
 
     def entry(self, scope: str) -> LockEntry | None:
-        """Return what the lock has about a scope; None if it has nothing that can be read."""
+        """Return the entry of a scope; None if there is none that can be read."""
         found = [entry for line in self._lines.get(scope, ()) if (entry := _read_entry(line)) is not None]
         return reduce(either, found) if found else None
 
@@ -97,7 +97,7 @@ class Lock:
 
     @property
     def unsettled(self) -> dict[str, LockEntry]:
-        """The entries of which either of two things is so."""
+        """The entries with values that may be either of two."""
         suspects = [scope for scope, lines in self._lines.items() if len(lines) > 1 or any(map(_EITHER.search, lines))]
         found = {scope: entry for scope in suspects if (entry := self.entry(scope)) is not None}
         return {scope: entry for scope, entry in found.items() if not entry.is_settled}
@@ -115,24 +115,24 @@ class Lock:
 
     def with_entries(self, entries: Mapping[str, LockEntry | None]) -> bytes:
         """Return the bytes of the lock with other entries for some scopes; None for a scope that is gone."""
-        lines = {scope: self._spelt(scope) for scope in self._lines if scope not in entries}
-        lines |= {scope: _spell(scope, entry) for scope, entry in entries.items() if entry is not None}
+        lines = {scope: self._line(scope) for scope in self._lines if scope not in entries}
+        lines |= {scope: _to_line(scope, entry) for scope, entry in entries.items() if entry is not None}
         return b"".join(lines[scope] + b"\n" for scope in sorted(lines) if lines[scope])
 
-    def _spelt(self, scope: str) -> bytes:
-        """Return the line of a scope as it stands, unless there are two."""
+    def _line(self, scope: str) -> bytes:
+        """Return the line of a scope unchanged, unless there are two."""
         lines = self._lines[scope]
         if len(lines) == 1:
             return next(iter(lines))
         entry = self.entry(scope)
-        return _spell(scope, entry) if entry is not None else b""
+        return _to_line(scope, entry) if entry is not None else b""
 
 
 NO_LOCK: Final = Lock(b"")
 
 
 def read_lock(data: bytes) -> Lock:
-    """Read a lock; one that is larger than anybody's is as good as none."""
+    """Read a lock; one that is too large counts as empty."""
     return NO_LOCK if len(data) > limits.LOCK_BYTES else Lock(data)
 
 
@@ -175,7 +175,7 @@ def _citation(value: object) -> Citation | None:
 
 
 def either(one: LockEntry, other: LockEntry) -> LockEntry:
-    """Return what holds whichever of two entries is true: what either drafted is drafted, and what it cites cited."""
+    """Return an entry that holds whichever of two is true: it has the values and the citations of both."""
     both = {*one.drafted, *other.drafted}
     return LockEntry(
         _either(one.interface, other.interface),
@@ -188,5 +188,5 @@ def _either(one: str, other: str) -> str:
     return " ".join(dict.fromkeys([*one.split(), *other.split()]))
 
 
-def _spell(scope: str, entry: LockEntry) -> bytes:
+def _to_line(scope: str, entry: LockEntry) -> bytes:
     return compact(entry.to_json(scope)).encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Writing the lock: atomically, never through a symlink, and never over what somebody else wrote meanwhile."""
+"""Writing the lock: by compare-and-swap, and never through a symlink."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -8,7 +8,7 @@ from contexthall.contexts.files.claims import drafted_digests, orphans
 from contexthall.contexts.files.drafted_fields import digests
 from contexthall.contexts.files.lock import LOCK_FILE, NO_LOCK, Citation, Lock, LockEntry, read_lock
 from contexthall.contexts.files.schema import CONTEXT_FILE
-from contexthall.contexts.files.writing import look_at_itself, put, rewrite
+from contexthall.contexts.files.writing import put, rewrite, scan_to_write
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.drift import DriftJudge
 from contexthall.contexts.project import Project
@@ -18,13 +18,13 @@ from contexthall.core.errors import PathMissingError, UsageError
 from contexthall.core.paths import native
 
 Decision: TypeAlias = Callable[[Lock], Mapping[str, LockEntry | None]]
-"""From the lock as it is, the entries that shall be others; None for a scope that is gone."""
+"""Takes the lock as it is, returns the entries to replace; None for a scope that is gone."""
 
 
 def update_lock(project: Project, decide: Decision) -> None:
-    """Write other entries for some scopes; whoever writes at the same moment is read again, and not overwritten.
+    """Replace the entries of some scopes; if another process writes at the same time, read its lock and try again.
 
-    UsageError says why it is left alone, DiskError that the system did not let it be written.
+    UsageError if the lock must be left alone, DiskError if it cannot be written.
     """
     for tries_left in reversed(range(limits.LOCK_FILE_TRIES)):
         try:
@@ -42,7 +42,7 @@ def _update(project: Project, decide: Decision) -> bool:
     after = lock.with_entries(decide(lock))
     if after == (before or b""):
         return True
-    root = look_at_itself(project, ROOT)
+    root = scan_to_write(project, ROOT)
     if before is None:
         return put(project.disk, root, LOCK_FILE, after, sync=True)
     rewrite(project.disk, root, LOCK_FILE, before, after)
@@ -59,40 +59,40 @@ def _read(project: Project) -> bytes | None:
     return data
 
 
-def gone(project: Project, scopes: Iterable[str], there: Collection[str]) -> dict[str, None]:
-    """Return those of the lock's scopes that have no context any more; of `there` it is known that they have."""
+def removed_scopes(project: Project, scopes: Iterable[str], there: Collection[str]) -> dict[str, None]:
+    """Return the scopes of the lock without a context; those in `there` are known to have one."""
     paths = {scope: os.path.join(project.base, native(scope), CONTEXT_FILE) for scope in scopes if scope not in there}
     return {scope: None for scope, path in paths.items() if not project.disk.is_there(path)}
 
 
-def renewed(judge: DriftJudge, before: LockEntry | None, values: Mapping[str, Value], interface: str) -> LockEntry:
-    """Return the entry of a context that somebody says is true: for what is there now, and claims that it makes."""
+def renew_entry(judge: DriftJudge, before: LockEntry | None, values: Mapping[str, Value], interface: str) -> LockEntry:
+    """Return the entry of a context that was confirmed: for the current files, and its current claims."""
     if before is None:
         return LockEntry(interface, drafted_digests(values))
     lost = orphans(values, before.citations)
-    cited = tuple(_renew(judge, each) for each in before.citations if each not in lost)
-    return settled(before, values, interface)._replace(citations=cited)
+    cited = tuple(_renew_citation(judge, each) for each in before.citations if each not in lost)
+    return settle_entry(before, values, interface)._replace(citations=cited)
 
 
-def settled(before: LockEntry, values: Mapping[str, Value], interface: str) -> LockEntry:
-    """Return the entry of a context of which it is known what it says, and that it is fresh."""
+def settle_entry(before: LockEntry, values: Mapping[str, Value], interface: str) -> LockEntry:
+    """Return the settled entry of a context that is fresh and has these values."""
     now = digests(values)
-    drafted = {name: _settled(each.split(), now.get(name)) for name, each in before.drafted.items()}
+    drafted = {name: _settle_digest(each.split(), now.get(name)) for name, each in before.drafted.items()}
     return before._replace(interface=interface, drafted=drafted)
 
 
-def _settled(either: list[str], now: str | None) -> str:
-    """Return which of the digests that a merge has left is that of the draft."""
+def _settle_digest(either: list[str], now: str | None) -> str:
+    """Return the one of several digests that is that of the value; the first if none is."""
     return now if now in either else " ".join(either[:1])
 
 
-def _renew(judge: DriftJudge, citation: Citation) -> Citation:
-    """Cite what is there now; what is gone cannot be cited, and stays a claim that does not hold."""
+def _renew_citation(judge: DriftJudge, citation: Citation) -> Citation:
+    """Cite the evidence as it is now; if it is gone, the citation stays as it is and fails."""
     return citation._replace(digest=judge.look_up(citation) or citation.digest)
 
 
 def moved_citations(judge: DriftJudge, citations: Iterable[Citation], old: str, new: str) -> tuple[Citation, ...]:
-    """Return what a directory cites after a move: its own files where they are now, if they are what was cited."""
+    """Return citations after a move of their directory: of its files by their new paths, if they are unchanged."""
     return tuple(_move(judge, each, old, new) for each in citations)
 
 

@@ -11,10 +11,10 @@ from contexthall.contexts.files.yaml_text import Value
 
 
 def merge(text: str, values: Mapping[str, Value], draft: Mapping[str, Value], edited: Collection[str]) -> str:
-    """Return the text of a context the drafted fields that are the machine's.
+    """Return the text of a context with the drafted values of the machine's fields.
 
-    `edited` are fields of the machine's that a person has changed since: they are the person's from now on. A context
-    that names no derived fields at all was written by a person, and gets none.
+    `edited` are drafted fields that a person has changed since: they are the person's from now on. A context without
+    `derived_fields` was written by a person, and is returned unchanged.
     """
     listed, flat = derived_fields(values), flatten(draft)
     ours = {name for name in DRAFTED if name in listed or name.partition(".")[0] in listed} - set(edited)

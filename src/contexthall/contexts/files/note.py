@@ -1,4 +1,4 @@
-"""Writing something down: one more claim in a context, and in the lock what it rests on. Nobody else's byte changes."""
+"""Adding a claim to a context, and its citations to the lock. No other byte of either changes."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from contexthall.contexts.files.edit import append_item
 from contexthall.contexts.files.lock import LOCK_FILE, Citation, Lock, LockEntry
 from contexthall.contexts.files.lock_file import update_lock
 from contexthall.contexts.files.schema import CONTEXT_FILE, MAINTENANCE, VERSION, in_order
-from contexthall.contexts.files.writing import as_bytes, as_text, look_at_itself, put, readable_contents, rewrite
+from contexthall.contexts.files.writing import as_bytes, as_text, put, readable_contents, rewrite, scan_to_write
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.freshness.heads import read_bytes_of
 from contexthall.contexts.project import Project
@@ -28,7 +28,7 @@ _NO_EVIDENCE = re.compile(rf"(?:^|/)(?:\.git(?:/|$)|(?:{re.escape(CONTEXT_FILE)}
 
 
 class Noted(NamedTuple):
-    """What was written down."""
+    """A claim that was added, or that got citations."""
 
     scope: str
     claim: Claim
@@ -44,7 +44,7 @@ def note_claim(
 
     With a time to `begin_at`, a new context is written, whose summary is the claim.
     """
-    directory = look_at_itself(project, place)
+    directory = scan_to_write(project, place)
     [claim] = claims_of({field: [value]})
     if begin_at:
         before = _first_context(project, directory, claim.text, begin_at)
@@ -79,7 +79,7 @@ def _first_context(project: Project, directory: ScannedDirectory, summary: str, 
 
 
 def cite_for(project: Project, place: str, name: str, targets: Sequence[str]) -> Noted:
-    """Say what a claim rests on that is there already; `name` is `decisions/1`, or as the lock has it."""
+    """Add citations to an existing claim; `name` is `decisions/1`, or its name in the lock."""
     claim = find_claim(project.read(place), name)
     cited = [cite(project, place, claim, target) for target in targets]
     add_citations(project, shown(place), cited)
@@ -87,7 +87,7 @@ def cite_for(project: Project, place: str, name: str, targets: Sequence[str]) ->
 
 
 def find_claim(values: dict[str, Value], name: str) -> Claim:
-    """Return the claim that is meant by `decisions/1` or `decisions/9c0ffee1`."""
+    """Return the claim with a name such as `decisions/1` or `decisions/9c0ffee1`."""
     found = [each for each in claims_of(values) if name in {each.place, each.name}]
     if not _PLACE.fullmatch(name) or not found:
         raise UsageError(f"there is no claim {name}", hint="`decisions/1` is the first of the decisions")
@@ -95,7 +95,7 @@ def find_claim(values: dict[str, Value], name: str) -> Claim:
 
 
 def cite(project: Project, place: str, claim: Claim, target: str) -> Citation:
-    """Return a citation of what is there now; a path is one from the root or, if nothing is there, from the scope."""
+    """Return a citation of a target as it is now; its path is tried from the root, then from the scope."""
     path, _, symbol = target.partition("#")
     for base in dict.fromkeys((".", place)):
         with suppress(ScopeError):
@@ -115,7 +115,7 @@ def cite(project: Project, place: str, claim: Claim, target: str) -> Citation:
 
 
 def add_citations(project: Project, scope: str, cited: Sequence[Citation]) -> None:
-    """Write citations into the lock, in the place of those of the same claims and targets."""
+    """Write citations into the lock; they replace those with the same claims and targets."""
     if not cited:
         return
     new = {(each.claim, each.target) for each in cited}

@@ -1,10 +1,10 @@
-"""Saying that contexts are true again: another fingerprint in each, and the lock for what is there now."""
+"""Confirming that contexts are true: the current fingerprint in each, and current digests in the lock."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from contexthall.contexts.files.lock import Lock, LockEntry
-from contexthall.contexts.files.lock_file import gone, renewed, update_lock
+from contexthall.contexts.files.lock_file import removed_scopes, renew_entry, update_lock
 from contexthall.contexts.files.writing import rehash
 from contexthall.contexts.files.yaml_text import Value
 from contexthall.contexts.project import Project
@@ -21,7 +21,7 @@ class Rehashed(NamedTuple):
 
 
 def rehash_contexts(project: Project, scopes: Sequence[str] | None) -> Rehashed:
-    """Say that the contexts of some directories are true again; None for all that the project has."""
+    """Confirm that the contexts of some directories are true; None for all of the project."""
     done = Rehashed([], [], [])
     renewing: dict[str, tuple[dict[str, Value], str]] = {}
     for scope in project.places() if scopes is None else scopes:
@@ -36,10 +36,10 @@ def rehash_contexts(project: Project, scopes: Sequence[str] | None) -> Rehashed:
 
     def decide(lock: Lock) -> dict[str, LockEntry | None]:
         entries = {
-            scope: renewed(project.drift, lock.entry(scope), values, interface)
+            scope: renew_entry(project.drift, lock.entry(scope), values, interface)
             for scope, (values, interface) in renewing.items()
         }
-        return entries | (gone(project, lock.scopes, entries) if scopes is None else {})
+        return entries | (removed_scopes(project, lock.scopes, entries) if scopes is None else {})
 
     try:
         update_lock(project, decide)

@@ -17,7 +17,7 @@ MAINTENANCE: Final = (
     "That drafts the fields anew that derived_fields names: take the name of a field out when you write it yourself. "
     "No secrets, please."
 )
-"""What a new context asks of whoever changes its directory."""
+"""The instructions in a new context, for people and agents who change its directory."""
 
 JSON_SCHEMA: Final[dict[str, Any]] = json.loads(
     Disk().read(os.path.join(os.path.dirname(__file__), "context.schema.json"), follow=True)
@@ -35,7 +35,7 @@ def in_order(values: Mapping[str, object]) -> dict[str, object]:
     return dict(sorted(values.items(), key=lambda item: _PLACES.get(item[0], len(_PLACES))))
 
 
-def chosen(values: Mapping[str, object], fields: Sequence[str]) -> dict[str, object]:
+def select_fields(values: Mapping[str, object], fields: Sequence[str]) -> dict[str, object]:
     """Return the metadata and, of what may be asked for, the `fields` that are there; all of it if none is named."""
     if not fields:
         return in_order(values)

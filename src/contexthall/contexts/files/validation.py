@@ -1,6 +1,6 @@
 """Validation of contexts against their schema, and if wanted against the code.
 
-Each context is judged on its own; what is wrong with one is told and the next is judged.
+Each context is judged on its own: an invalid one is a finding and stops no other.
 """
 
 import os
@@ -57,7 +57,7 @@ def _orphaned(project: Project) -> Iterator[ContextFinding]:
         entry = lock.entry(scope)
         try:
             values = project.read(project.locate(scope))
-        except HallError:  # which is said elsewhere, if there is such a directory
+        except HallError:  # a finding elsewhere, if there is such a directory
             continue
         for each in orphans(values, entry.citations if entry else ()):
             field = each.claim.partition("/")[0]
@@ -66,7 +66,7 @@ def _orphaned(project: Project) -> Iterator[ContextFinding]:
 
 
 def survey(project: Project) -> tuple[Sequence[ContextEntry], Report]:
-    """Return how the context of every directory is, and what is wrong with each by its schema."""
+    """Return the entries of all directories, and the validation of their contexts by the schema."""
     overview = project.overview()
     return overview.entries, validate(project.disk, project.base, overview.census.kept, is_strict=False)
 
@@ -118,7 +118,7 @@ def _violation(scope: str, fault: ValidationError) -> ContextFinding:
 
 
 class _Code:
-    """The files of a directory, as far as a context speaks of them."""
+    """The files of a directory, to compare a context with."""
 
     def __init__(self, disk: Disk, root: str, directory: ScannedDirectory) -> None:
         self._disk = disk
@@ -126,21 +126,21 @@ class _Code:
         self.directory = directory
         texts = [self._read(directory.path, file.name) for file in directory.files if is_source(file.name)]
         self.is_known = all(text is not None for text in texts)
-        """Whether all of it was read: what was not may hold anything."""
+        """Whether all files were read: the others may hold anything."""
         self.text = "\n".join(text or "" for text in texts)
         self.words = frozenset(_WORD.findall(self.text))
 
     def has(self, name: str, kinds: Collection[str], *, anywhere: bool = False) -> bool:
-        """Return whether a path leads to something of these kinds, from the directory or, if need be, from the root."""
+        """Return whether a path leads to something of these kinds, from the directory or, if `anywhere`, the root."""
         bases = [self.directory.path, self._root] if anywhere else [self.directory.path]
         return any(self._leads_to(os.path.normpath(os.path.join(base, native(name))), base, kinds) for base in bases)
 
     def names(self, dependency: str) -> bool:
-        """Return whether the code, or a manifest of the project, speaks of a dependency."""
+        """Return whether the code, or a manifest of the project, mentions a dependency."""
         manifests = [self._read(base, name) or "" for base in self._bases() for name in _MANIFESTS]
-        spelling = "".join("[-_]" if each in "-_" else re.escape(each) for each in dependency.lower())
+        pattern = "".join("[-_]" if each in "-_" else re.escape(each) for each in dependency.lower())
         text = "\n".join([self.text, *manifests]).lower()
-        return re.search(rf"(?<![\w-]){spelling}(?![\w])", text) is not None
+        return re.search(rf"(?<![\w-]){pattern}(?![\w])", text) is not None
 
     def _leads_to(self, path: str, base: str, kinds: Collection[str]) -> bool:
         try:
@@ -168,7 +168,7 @@ class _Code:
 
 
 def _compare(code: _Code, scope: str, values: dict[str, Value]) -> Iterator[ContextFinding]:
-    """Compare what a context says with the code."""
+    """Compare a context with the code."""
     if values["scope"] != scope:
         yield ContextFinding(scope, VIOLATION, "scope", f"says {quoted(values['scope'])}")
     yield from _compare_files(code, scope, values)
@@ -207,13 +207,13 @@ def _compare_files(code: _Code, scope: str, values: dict[str, Value]) -> Iterato
 
 
 def exported_name(signature: str) -> str:
-    """Return the name in a signature of whatever language; empty if it is not clear which one that is."""
+    """Return the name in a signature of any language; empty if it is ambiguous."""
     text = _MODIFIERS.sub("", _FILE_BEFORE.sub("", known(signature).strip(), count=1))
     declared = _DECLARED.match(text) or _CALLED.search(text) or _ALONE.fullmatch(text)
     return declared[1] if declared and declared[1] not in _KEYWORDS else ""
 
 
 def dependency_name(dependency: str) -> str:
-    """Return the package or the path that a dependency begins with; the rest is a version or an explanation."""
+    """Return the package or the path at the beginning of a dependency, before a version or an explanation."""
     found = _DEPENDENCY.match(known(dependency).strip())
     return found[0].rstrip(":/") if found else ""

@@ -1,4 +1,4 @@
-"""Writing contexts: atomically, never through a symlink, never over somebody else's words."""
+"""Writing contexts: by compare-and-swap, and never through a symlink."""
 
 from codecs import BOM_UTF8
 from contextlib import suppress
@@ -29,8 +29,8 @@ class RehashedContext(NamedTuple):
 
 
 def rehash(project: Project, place: str) -> RehashedContext:
-    """Write the fingerprint of a directory as it is now into its context, and nothing else."""
-    directory = look_at_itself(project, place)
+    """Write the current fingerprint of a directory into its context, and nothing else."""
+    directory = scan_to_write(project, place)
     tidy(project.disk, directory)
     _, data = read_bytes_of(project.disk, directory.path)
     values = read_context(data)
@@ -45,12 +45,12 @@ def rehash(project: Project, place: str) -> RehashedContext:
     return RehashedContext(is_other, directory, values | {"fingerprint": contents.fingerprint})
 
 
-def look_at_itself(project: Project, place: str) -> ScannedDirectory:
-    """Look at a directory that shall be written to, which no symlink may lead to."""
+def scan_to_write(project: Project, place: str) -> ScannedDirectory:
+    """Scan a directory that will be written to; UsageError if a symlink leads to it."""
     directory = project.look(place)
     if directory.scope != place:
         raise UsageError(f"{place} leads through a symlink", hint="name the directory itself")
-    if directory.cause:  # which of its files count is not known
+    if directory.cause:  # which of its files count is unknown
         raise DiskError(f"{directory.error}: {directory.cause}")
     return directory
 
@@ -64,14 +64,14 @@ def readable_contents(disk: Disk, directory: ScannedDirectory) -> Contents:
 
 
 def tidy(disk: Disk, directory: ScannedDirectory) -> None:
-    """Clear away what runs that were killed have left in a directory, unless another run is at work there."""
+    """Remove what killed runs have left in a directory, unless another run is writing there."""
     if any(is_temporary(each.name) for each in directory.survey.seen):
         with suppress(DiskError), disk.enter(directory.path) as opened:
             safe_write.tidy(opened, (CONTEXT_FILE, AGENTS_FILE, LOCK_FILE))
 
 
 def put(disk: Disk, directory: ScannedDirectory, name: str, data: bytes, *, sync: bool = False) -> bool:
-    """Put a new file into a directory; False if somebody else did."""
+    """Create a file in a directory; False if there is one by now."""
     with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
         directory.must_be(opened.status())
         if opened.put(name, data, sync=sync):
@@ -82,7 +82,7 @@ def put(disk: Disk, directory: ScannedDirectory, name: str, data: bytes, *, sync
 
 
 def as_text(data: bytes) -> str:
-    """Return the text of a file that shall be written again, without its byte order mark."""
+    """Return the text of a file that will be rewritten, without its byte order mark."""
     try:
         return data.removeprefix(BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError:
@@ -95,7 +95,7 @@ def as_bytes(text: str, *, like: bytes) -> bytes:
 
 
 def rewrite(disk: Disk, directory: ScannedDirectory, name: str, before: bytes, after: bytes) -> None:
-    """Put `after` in the place of a file that holds `before`; UsageError if it does not any more."""
+    """Replace a file that holds `before` by `after`; UsageError if it no longer does."""
     with disk.enter(directory.path, follow=directory.scope == ROOT) as opened:
         directory.must_be(opened.status())
         safe_write.rewrite(opened, name, before, after)

@@ -1,7 +1,7 @@
-"""What libyaml says of a text, event by event, and how it writes one.
+"""Reading and writing YAML through libyaml's events.
 
-Pure. Nothing is composed by libyaml itself, whose composer recurses without a bound: reading stops at the first thing
-that is wrong, too deep or too large once its aliases are written out.
+Pure. libyaml's own composer is not used, because it recurses without a bound: reading stops at the first thing that is
+wrong, too deep or too large with its aliases expanded.
 """
 
 import re
@@ -19,7 +19,7 @@ from contexthall.core.text import quoted
 _WIDTH = 100
 _CORE = "tag:yaml.org,2002:"
 _LINES = re.compile(r"(?:[!-~][ -~]*\n)+(?:[!-~][ -~]*)?")
-"""Text that is best written over several lines, as it is."""
+"""Text that is written as a literal block."""
 
 
 def read_document(text: str) -> Value:
@@ -51,7 +51,7 @@ _Writer.add_representer(str, _write_text)
 
 
 class _Anchored(NamedTuple):
-    """A value that aliases may name, how many levels it has, and how much text it is once written out."""
+    """A value that aliases may name, its depth, and its length in characters with its own aliases expanded."""
 
     value: Value
     levels: int
@@ -87,7 +87,7 @@ class Reader:
         return Span(event.start_mark.index, event.end_mark.index, value, style)
 
     def _node(self, event: Any, level: int) -> tuple[Value, int]:  # noqa: ANN401 - libyaml's events have no types
-        """Build the value that begins with `event`, and say how many levels it has."""
+        """Build the value that begins with `event`; return it and its depth."""
         if type(event) is AliasEvent:
             return self._alias(event, level)
         anchor, expanded = event.anchor, self._expanded
@@ -105,7 +105,7 @@ class Reader:
         return value, levels
 
     def _mapping(self, level: int) -> tuple[Value, int, int]:
-        """Build a mapping; return how many levels it has, and where in the text it ends."""
+        """Build a mapping; return it, its depth, and where in the text it ends."""
         mapping: dict[str, Value] = {}
         levels, following = 0, self._next
         while type(event := following()) is not MappingEndEvent:
@@ -154,7 +154,7 @@ class Reader:
 
 
 def _scalar(event: Any) -> Value:  # noqa: ANN401
-    if event.tag not in _TYPES:  # none, or none of the core schema, which is as if it were not there
+    if event.tag not in _TYPES:  # no tag, or one outside of the core schema, which is ignored
         return event.value if event.style else plain(event.value)
     types = _TYPES[event.tag]
     value = event.value if str in types else plain(event.value)

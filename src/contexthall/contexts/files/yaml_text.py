@@ -1,6 +1,6 @@
 """Reading and writing YAML: values of the YAML 1.2 core schema, built from libyaml's events.
 
-Pure. What asks libyaml is in `yaml_events`, which is loaded with the first text: PyYAML takes as long as a sixth of a
+Pure. What uses libyaml is in `yaml_events`, which is loaded with the first text: PyYAML takes as long as a sixth of a
 server's start.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from contexthall.core import limits
 
 Value: TypeAlias = Any
-"""What JSON can spell: None, bool, int, float (infinities and NaN too), str, list, dict with string keys."""
+"""The types of JSON: None, bool, int, float (infinities and NaN too), str, list, dict with string keys."""
 
 _LARGEST_EXACT = 2**53
 _MOST_BITS = 1024
@@ -28,22 +28,22 @@ _INFINITE = {f"{sign}{word}": float(f"{sign}inf") for sign in ("", "+", "-") for
 _WORDS: dict[str, Value] = {**_NULLS, **_BOOLEANS, **_INFINITE, **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)}
 NO_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 _BEGINNINGS = frozenset(["", *"+-.0123456789", *"~nNtTfF"])
-"""How a plain scalar begins that may be something else than text."""
+"""First characters of plain scalars that may be something else than text."""
 
 
 class BadYamlError(ValueError):
-    """The text is not one YAML document that can be read; the message says why, with the line where it is known."""
+    """The text is not one YAML document that can be read; the message has the reason, with the line if it is known."""
 
 
 class Span(NamedTuple):
-    """Where a value stands in its text, in characters, and how it is written."""
+    """The place of a value in its text, in characters, and its style."""
 
     start: int
     end: int
     value: str | None
-    """What a scalar says; None for an alias."""
+    """The text of a scalar; None for an alias."""
     style: str
-    """Empty for a plain one, else how it begins: a quotation mark, `|` or `>`."""
+    """Empty for a plain one, else its first character: a quotation mark, `|` or `>`."""
 
 
 def read(text: str) -> Value:
@@ -56,12 +56,12 @@ def read(text: str) -> Value:
 
 
 def find_value(text: str, key: str) -> Span:
-    """Return where the value of `key` stands in a text that reads as a mapping with that key."""
+    """Return the place of the value of `key`, in the text of a mapping with that key."""
     span: Span = _events().Reader(mask(text)[0]).find(key)
     return span
 
 
-def spell(text: str) -> str:
+def write_scalar(text: str) -> str:
     """Write a short string so that it reads back as that string: plain where that is safe, else quoted."""
     return text if text.isascii() and text.isalnum() and plain(text) == text else f'"{text}"'
 
@@ -73,7 +73,7 @@ def write(value: Value) -> str:
 
 
 def finite(value: Value) -> Value:
-    """Replace what JSON cannot spell, infinities and NaN, by None."""
+    """Replace infinities and NaN, which JSON does not have, by None."""
     return _replaced(value, lambda each: None if isinstance(each, float) and not math.isfinite(each) else each)
 
 
@@ -83,7 +83,7 @@ def _events() -> ModuleType:
 
 
 def mask(text: str) -> tuple[str, dict[int, int]]:
-    """Replace, one for one, what ends a line for libyaml and not for YAML 1.2; return what undoes that, too."""
+    """Replace, one for one, what ends a line for libyaml and not for YAML 1.2; return a table that undoes it, too."""
     if not NO_LINE_ENDS.search(text):
         return text, {}
     escapes = text.lower()
@@ -109,7 +109,7 @@ def plain(text: str) -> Value:
 def _number(text: str) -> Value:
     if _INTEGER.fullmatch(text):
         base = _BASES.get(text[:2], 10)
-        # A number that large is a mistake whatever it was meant to be, and Python would not spell it.
+        # So large a number is a mistake, and Python may refuse to convert it to a string.
         return int(text, base) if len(text) * 4 <= _MOST_BITS else math.inf
     if _FLOAT.fullmatch(text):
         number = float(text)

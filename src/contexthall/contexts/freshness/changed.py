@@ -1,4 +1,4 @@
-"""Which contexts and claims do not hold, of those that changed files concern? For pull requests; git is never run."""
+"""The contexts and claims that do not hold, of those that changed files affect. For pull requests; git is never run."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 def check_changed(project: Project, names: Iterable[str]) -> ChangedReport:
     """Judge the contexts of the directories in which files changed, and the claims that cite these files.
 
-    What is no file of the project, and a directory without a context, is passed over.
+    Names outside of the project and directories without a context are skipped.
     """
     places = {place for name in names if (place := _place(project, name)) is not None}
     scopes = sorted({os.path.dirname(place) or "." for place in places})

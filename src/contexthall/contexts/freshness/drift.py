@@ -1,6 +1,6 @@
-"""Drift: how far a directory has moved away from what its context says. Bytes only, its interface, or cited evidence.
+"""Drift: how far a directory has moved away from its context: in bytes only, in its interface, or in cited evidence.
 
-The disk is an argument, and so is whoever reads code: parsers are loaded only for a directory that is stale.
+The disk is an argument, and so is the code reader: parsers are loaded only for a directory that is stale.
 """
 
 import os
@@ -21,22 +21,22 @@ CONTENT, INTERFACE, EVIDENCE = DRIFTS = ("content", "interface", "evidence")
 """From the least to the most."""
 UNKNOWN: Final = ""
 SCHEME: Final = "4:"
-"""How interfaces begin. Raise the number when other things count: 3 passed over modules of Ruby whose methods are their
+"""The prefix of interfaces. Raise the number when other things count: 3 skipped modules of Ruby whose methods are their
 own, 2 counted the names of tests, 1 no methods."""
 
 
 class CodeReader(Protocol):
-    """Whoever can parse code."""
+    """Parses code."""
 
     def interface_of(self, disk: Disk, directory: ScannedDirectory) -> str:
-        """Return what others may use of a directory, as digits with the scheme before them; empty if nobody knows."""
+        """Return the interface of a directory, as digits with the scheme before them; empty if it is unknown."""
 
     def find_definition(self, name: str, data: bytes, symbol: str) -> str | None:
         """Return the text of a definition in a file; None if there is none."""
 
 
 class NoCodeReader:
-    """Reads no code: interfaces are unknown, definitions are nowhere."""
+    """Reads no code: interfaces are unknown, definitions are never found."""
 
     def interface_of(self, _disk: Disk, _directory: ScannedDirectory) -> str:
         return UNKNOWN
@@ -54,7 +54,7 @@ class Drift(NamedTuple):
     level: str = UNKNOWN
     """Empty if that is not known, and for a context that is fresh."""
     failing: tuple[JudgedCitation, ...] = ()
-    """What claims cite, and is not what it was."""
+    """The citations whose evidence has changed or is gone."""
 
     @property
     def claims(self) -> list[str]:
@@ -75,7 +75,7 @@ class DriftJudge:
         self._kept: tuple[Status, Lock] | None = None
 
     def lock(self) -> Lock:
-        """Read the lock; one that is missing, a symlink, unreadable or too large is as good as none."""
+        """Read the lock; one that is missing, a symlink, unreadable or too large counts as empty."""
         path, now = os.path.join(self._base, LOCK_FILE), self._ledger.now()
         try:
             status = self._disk.look(path, follow=False)
@@ -98,7 +98,7 @@ class DriftJudge:
     def judge(
         self, entry: LockEntry | None, directory: ScannedDirectory, values: Mapping[str, Value], computed: str | None
     ) -> Drift:
-        """Judge a directory by what the lock has about it; `computed` is its fingerprint if the context is stale."""
+        """Judge a directory by its entry in the lock; `computed` is its fingerprint if the context is stale."""
         if entry is None:
             return NO_DRIFT
         judged = failing(judge_citations(values, entry.citations, self.look_up)) if entry.citations else []
@@ -107,14 +107,14 @@ class DriftJudge:
         return NO_DRIFT if computed is None else Drift(self._level(entry, directory, computed))
 
     def look_up(self, citation: Citation) -> str | None:
-        """Return the digest of what a citation leads to now; None if that is gone, or no file of the project."""
+        """Return the digest of cited evidence as it is now; None if it is gone, or not a file of the project."""
         try:
             return self.digest(citation.path, citation.symbol)
         except DiskError:
             return None
 
     def digest(self, path: str, symbol: str) -> str | None:
-        """Return the digest of a file of the project or of a definition in it; None if nothing is to be found there.
+        """Return the digest of a file of the project or of a definition in it; None if there is no such thing.
 
         DiskError if the file cannot be read. No symlink is followed.
         """

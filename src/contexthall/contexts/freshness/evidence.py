@@ -1,4 +1,4 @@
-"""What a citation leads to now: the text of a file of the project, or of a definition in it, as a digest."""
+"""Evidence as it is now: the digest of a file of the project, or of a definition in it."""
 
 import os
 from collections.abc import Callable
@@ -12,7 +12,7 @@ FindDefinition = Callable[[str, bytes, str], str | None]
 
 
 def read_cited(disk: Disk, base: str, path: str) -> tuple[str, bytes] | None:
-    """Return a file of the project, by its path from the root, and what it holds; None for what can be no evidence.
+    """Return the path from the root of a file of the project, and its content; None for what cannot be evidence.
 
     DiskError if it cannot be read. No symlink is followed.
     """

@@ -1,4 +1,4 @@
-"""Fingerprints: eight digits for the files of a directory. Two rules, of which the first one is written.
+"""Fingerprints: eight digits for the files of a directory, by two rules; only those of the first are written.
 
 Pure: names, digests, sizes and times are arguments.
 """
@@ -16,7 +16,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 def content_fingerprint(digests: Mapping[str, str]) -> str:
-    """Fingerprint a directory by what is in its files; `digests` has the hex SHA-256 of each."""
+    """Return the fingerprint of a directory by the content of its files; `digests` has the hex SHA-256 of each."""
     try:
         # The order of UTF-8 bytes is that of code points.
         return _digits("\n".join(f"{name}:{digests[name]}" for name in sorted(digests)).encode())
@@ -26,7 +26,7 @@ def content_fingerprint(digests: Mapping[str, str]) -> str:
 
 
 def stat_fingerprint(files: Sequence[Seen]) -> str:
-    """Fingerprint a directory by the sizes and times of its files, as another tool does."""
+    """Return the fingerprint of a directory by the sizes and times of its files, as another tool does."""
     text = "\n".join(sorted(f"{file.name}:{_milliseconds(file.stamp[1])}:{file.size}" for file in files))
     if text.isascii():
         return _digits(text.encode())

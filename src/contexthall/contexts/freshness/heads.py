@@ -1,7 +1,7 @@
 """Heads of contexts: what a listing needs. Those of a large project are read by a second process.
 
-Reading YAML is most of the work of a first listing, and Python does one thing at a time: while this process walks the
-project and digests its files, another one reads the contexts. If that does not work out, nothing is lost but time.
+Reading YAML is most of the work of a first listing, and Python runs one thread at a time: while this process walks the
+project and digests its files, another one reads the contexts. If that one fails, this one reads them itself.
 """
 
 import json
@@ -30,7 +30,7 @@ from contexthall.system.disk import Disk, Seen
 from contexthall.system.kernel import open_straight
 
 MANY = 400
-"""So many contexts are worth a process."""
+"""From this many contexts on, a second process saves time."""
 _PIPE_BYTES = 1 << 20
 _CHUNK = 1 << 16
 _PROGRAM = "from contexthall.contexts.freshness.heads import main; main()"
@@ -39,7 +39,7 @@ FAULTS: dict[str, type[ContextError]] = {error.__name__: error for error in (Con
 
 
 class Head(NamedTuple):
-    """What a listing tells of a context; if it cannot be read, which error that is, and its detail."""
+    """The fields of a context in a listing; if it cannot be read, the error and its detail."""
 
     scope: str = ""
     fingerprint: str = ""
@@ -53,7 +53,7 @@ class Head(NamedTuple):
 
 
 def read_context_of(disk: Disk, directory: str) -> tuple[Seen, dict[str, Value]]:
-    """Read the context of a directory, and what it was when it was read."""
+    """Read the context of a directory, and the status of the file when it was read."""
     seen, data = read_bytes_of(disk, directory)
     return seen, read_context(data)
 
@@ -68,7 +68,7 @@ def read_bytes_of(disk: Disk, directory: str) -> tuple[Seen, bytes]:
 
 
 def read_head(disk: Disk, directory: str) -> tuple[Seen | None, Head]:
-    """Read the head of a directory's context, and what the file was then; None if it could not be read at all."""
+    """Read the head of a directory's context, and the status of the file; None for that if it cannot be opened."""
     context = None
     try:
         context, data = read_bytes_of(disk, directory)
@@ -86,15 +86,15 @@ class SecondReader:
     def __init__(self) -> None:
         self._waiting: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
-        self._patience: threading.Timer | None = None
+        self._timeout: threading.Timer | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience.join()  # whoever forks later must be alone
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout.join()  # a process with threads cannot fork workers
         if self._process is not None:
             self._process.kill()
             with suppress(BrokenPipeError):
@@ -105,7 +105,7 @@ class SecondReader:
         return self._process is not None
 
     def ask_for(self, directory: str) -> None:
-        """Let the head of a directory's context be read, at some time."""
+        """Request the head of a directory's context; `answers` returns it."""
         self._waiting.append(directory)
         if self._process is None and len(self._waiting) == MANY:
             self._begin()
@@ -115,19 +115,19 @@ class SecondReader:
             self._waiting = []
 
     def _begin(self) -> None:
-        """Start it, unless no process can be; if it says nothing for too long, it is not waited for."""
+        """Start the process, if possible, and a timer that kills it if it takes too long."""
         # Not `-m`, which would look for modules in the working directory first: nothing found there is ever run.
         command = [sys.executable, "-P", "-c", _PROGRAM, str(os.getpid())]
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         with suppress(OSError):
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, pipesize=_PIPE_BYTES)  # noqa: S603
-            patience = threading.Timer(limits.READER_SECONDS, self._process.kill)
+            timeout = threading.Timer(limits.READER_SECONDS, self._process.kill)
             with suppress(RuntimeError):  # this user may have no more threads
-                patience.start()
-                self._patience = patience
+                timeout.start()
+                self._timeout = timeout
 
     def answers(self) -> Mapping[str, tuple[Seen, Head]]:
-        """Return the heads that were read, by directory; none if there were few, or if it did not work out."""
+        """Return the heads that were read, by directory; none if there were few, or if the process failed."""
         if self._process is None or self._process.stdin is None or self._process.stdout is None:
             return {}
         try:
@@ -139,16 +139,16 @@ class SecondReader:
 
 
 def main() -> None:
-    """Read the heads of the directories that standard input names, and tell them when it ends."""
+    """Read the heads of the directories that standard input names; print them when it ends."""
     disk, rows, begun = Disk(opening=open_straight), [], b""
-    asker = int(sys.argv[1])
+    parent = int(sys.argv[1])
     while chunk := os.read(sys.stdin.fileno(), _CHUNK):
         *paths, begun = (begun + chunk).split(b"\0")
         for path in map(os.fsdecode, paths):
-            if os.getppid() != asker:  # who is gone, and with it whoever would want to know
+            if os.getppid() != parent:  # it is gone, so no process will read the answer
                 return
             with suppress(ContextMissingError):
                 seen, head = read_head(disk, path)
-                if seen is not None:  # else whoever asked will see for themselves
+                if seen is not None:  # else the parent reads it and reports why it cannot
                     rows.append((path, seen.size, seen.stamp, head))
     sys.stdout.write(json.dumps(rows))

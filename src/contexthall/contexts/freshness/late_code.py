@@ -1,4 +1,4 @@
-"""Reading code only when somebody must: parsers take longer to load than most questions take to answer."""
+"""A code reader that loads the parsers when first needed: that takes longer than answering most questions."""
 
 from typing import Final
 

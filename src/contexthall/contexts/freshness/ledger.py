@@ -1,9 +1,8 @@
-"""The ledger: what is remembered of a project between calls and runs. All of it could be found out again.
+"""The ledger: what is remembered of a project between calls and runs. Without it, more is read and less is reported.
 
-Three things, in the user's cache directory: what the files of each directory added up to when they were last read, so
-that files whose times say that nothing changed need not be read again; and which files a context was written for, so
-that a stale one can say what changed; and what interface a content has, so that it is parsed once. Where nothing can be
-kept, more is read and less is said.
+It is in the user's cache directory, and holds three things: the fingerprint of each directory as last read, so that
+files with unchanged times need not be read again; the files that a context was written for, to report what changed; and
+the interface of a content, so that it is parsed once.
 """
 
 import json
@@ -29,19 +28,19 @@ _WRITTEN = "written"
 _FAULT = Head._fields.index("fault")
 
 
-class Sum(NamedTuple):
-    """What the files of a directory added up to; those that an earlier run saw are known by their signature only."""
+class KnownFingerprint(NamedTuple):
+    """The fingerprint of some files; of those that an earlier run saw, only a digest of their status is known."""
 
     fingerprint: str
-    signature: str = ""
+    stat_digest: str = ""
     files: Sequence[Seen] = ()
 
     def is_of(self, files: Sequence[Seen]) -> bool:
-        return self.signature == sign(files) if self.signature else self.files == files
+        return self.stat_digest == stat_digest(files) if self.stat_digest else self.files == files
 
 
 class Written(NamedTuple):
-    """A context as this machine wrote it: for which files, when, and which values it gave to the fields it drafted."""
+    """A context as this machine wrote it: for which files, when, and the values of the fields that it drafted."""
 
     fingerprint: str
     files: Mapping[str, str]
@@ -52,31 +51,31 @@ class Written(NamedTuple):
 
 
 class Ledger:
-    """The memory of one project, kept in `directory`; an empty one is nowhere."""
+    """The ledger of one project, stored in `directory`; if that is empty, in memory only."""
 
     def __init__(self, disk: Disk, directory: str, clock: Callable[[], int]) -> None:
         self._disk = disk
         self._directory = directory
         self._clock = clock
-        self._sums: dict[str, Sum] = {}
+        self._fingerprints: dict[str, KnownFingerprint] = {}
         self._heads: dict[str, tuple[Seen, Head]] = {}
         self._interfaces: dict[str, tuple[str, str]] = {}
-        """Scope → fingerprint of the content, and the interface that it has."""
+        """Scope → fingerprint of the content, and its interface."""
         self._is_changed = False
         self._is_tidy = False
         self._load()
 
     def now(self) -> int:
-        """Return the time in nanoseconds; ask before looking at what shall be remembered."""
+        """Return the time in nanoseconds; call this before looking at what will be recorded."""
         return self._clock()
 
     def fingerprint(self, scope: str, files: Sequence[Seen]) -> str | None:
         """Return the content fingerprint of these very files, if it is known."""
-        known = self._sums.get(scope)
+        known = self._fingerprints.get(scope)
         if known is None or not known.is_of(files):
             return None
-        if known.signature:
-            self._sums[scope] = Sum(known.fingerprint, files=files)
+        if known.stat_digest:
+            self._fingerprints[scope] = KnownFingerprint(known.fingerprint, files=files)
         return known.fingerprint
 
     def head(self, scope: str, context: Seen) -> Head | None:
@@ -85,7 +84,7 @@ class Ledger:
         return head if known == context else None
 
     def interface(self, scope: str, fingerprint: str) -> str | None:
-        """Return the interface of a directory with this content, if it is known; an empty one cannot be told."""
+        """Return the interface of a directory with this content, if it is known; empty if it cannot be parsed."""
         known, interface = self._interfaces.get(scope, ("", ""))
         return interface if known == fingerprint else None
 
@@ -95,8 +94,8 @@ class Ledger:
 
     def learn_fingerprint(self, scope: str, files: Sequence[Seen], fingerprint: str, seen_at: int) -> None:
         if all(file.is_settled(seen_at) for file in files):
-            self._sums[scope] = Sum(fingerprint, files=files)
-            # What is known under a name that no directory has is never written down.
+            self._fingerprints[scope] = KnownFingerprint(fingerprint, files=files)
+            # A name that no directory has is for this process only.
             self._is_changed = self._is_changed or "\0" not in scope
 
     def learn_head(self, scope: str, context: Seen, head: Head, seen_at: int) -> None:
@@ -105,16 +104,16 @@ class Ledger:
             self._is_changed = True
 
     def keep(self, scopes: Collection[str]) -> None:
-        """Write down what is known, of these directories only."""
+        """Write the ledger to disk, for these directories only."""
         self._tidy()
         if not (self._is_changed and self._directory):
             return
-        rows = {scope: self._row(scope) for scope in scopes if scope in self._sums or scope in self._heads}
+        rows = {scope: self._row(scope) for scope in scopes if scope in self._fingerprints or scope in self._heads}
         self._write(self._directory, _SEEN_FILE, {"format": _FORMAT, "directories": rows})
         self._is_changed = False
 
     def learn_written(self, scope: str, written: Written) -> None:
-        """Remember how a context was written."""
+        """Record how a context was written."""
         if self._directory:
             self._write(os.path.join(self._directory, _WRITTEN), _file_name(scope), written._asdict())
 
@@ -128,10 +127,10 @@ class Ledger:
             return None
 
     def _row(self, scope: str) -> list[object]:
-        known, (context, head) = self._sums.get(scope), self._heads.get(scope, (None, None))
-        total = [known.signature or sign(known.files), known.fingerprint] if known else None
+        known, (context, head) = self._fingerprints.get(scope), self._heads.get(scope, (None, None))
+        total = [known.stat_digest or stat_digest(known.files), known.fingerprint] if known else None
         interface = self._interfaces.get(scope)
-        # What could not be told today may be told tomorrow: a parser may have run out of time.
+        # An unknown interface is not stored: the parser may have run out of time, and succeed the next time.
         kept = interface if interface and interface[1] else None
         return [total, [context.size, *context.stamp] if context else None, head, kept]
 
@@ -142,8 +141,8 @@ class Ledger:
         try:
             for scope, (total, context, head, interface) in kept["directories"].items():
                 if total:
-                    signature, fingerprint = total
-                    self._sums[scope] = Sum(str(fingerprint), str(signature))
+                    digest, fingerprint = total
+                    self._fingerprints[scope] = KnownFingerprint(str(fingerprint), str(digest))
                 if interface:
                     self._interfaces[scope] = (str(interface[0]), str(interface[1]))
                 if context and head and head[_FAULT] in ("", *FAULTS):
@@ -151,7 +150,7 @@ class Ledger:
                     self._heads[scope] = (Seen(CONTEXT_FILE, "file", size, tuple(stamp)), Head(*head))
         except (LookupError, TypeError, ValueError, AttributeError):
             logger.info("what was remembered of the project is no longer understood")
-            self._sums, self._heads, self._interfaces = {}, {}, {}
+            self._fingerprints, self._heads, self._interfaces = {}, {}, {}
 
     def _read(self, name: str) -> dict[str, Value]:
         if not self._directory:
@@ -163,7 +162,7 @@ class Ledger:
         return kept if isinstance(kept, dict) else {}
 
     def _tidy(self) -> None:
-        """Clear away what writers who died have left, once; there may be nothing to write for long."""
+        """Remove temporary files of killed writers, once per process, whether or not there is something to write."""
         if self._is_tidy or not self._directory:
             return
         self._is_tidy = True
@@ -181,11 +180,11 @@ class Ledger:
             logger.info("cannot remember: %s", error)
 
 
-def sign(files: Sequence[Seen]) -> str:
-    """Return a short text that stands for these files, their sizes and their times."""
-    told = sorted(files)
-    names = "/".join([file.name for file in told])
-    numbers = [number for file in told for number in (file.size, *file.stamp)]
+def stat_digest(files: Sequence[Seen]) -> str:
+    """Return a digest of the names, sizes and times of files."""
+    in_order = sorted(files)
+    names = "/".join([file.name for file in in_order])
+    numbers = [number for file in in_order for number in (file.size, *file.stamp)]
     return sha256(f"{names}{numbers}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 

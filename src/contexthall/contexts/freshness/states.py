@@ -1,3 +1,3 @@
-"""In which states a context can be."""
+"""The states of a context."""
 
 FRESH, STALE, MISSING = STATES = ("fresh", "stale", "missing")

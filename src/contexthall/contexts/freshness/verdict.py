@@ -18,14 +18,14 @@ _UNREADABLE = "unreadable"
 
 
 class Contents(NamedTuple):
-    """What the files of a directory hold: a digest for each, and which of them could not be read."""
+    """The digest of each file of a directory, and the first one that could not be read."""
 
     digests: dict[str, str]
     are_as_seen: bool
-    """Whether these are the very files that were seen before they were read."""
+    """Whether the files have not changed between the scan and the reading."""
     error: str = ""
     cause: str = ""
-    """What the system said about the first of those, for people."""
+    """The error of the operating system, for people."""
 
     @property
     def fingerprint(self) -> str:
@@ -33,7 +33,7 @@ class Contents(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether a context is fresh, and the fingerprint that says so."""
+    """Whether a context is fresh, and the fingerprint of the files."""
 
     state: str
     computed: str
@@ -41,23 +41,23 @@ class Verdict(NamedTuple):
 
 
 def judge(disk: Disk, ledger: Ledger, directory: ScannedDirectory, stored: str, seen_at: int) -> Verdict:
-    """Compare `stored` with a directory that was looked at no earlier than `seen_at`."""
+    """Compare `stored` with a directory that was scanned no earlier than `seen_at`."""
     computed, error = ledger.fingerprint(directory.scope, directory.files), ""
     if computed != stored and stat_fingerprint(directory.every_file) == stored:
         return Verdict(FRESH, stored, directory.error)
     if computed is None:
-        computed, error = add_up(disk, ledger, directory, seen_at)
+        computed, error = compute_fingerprint(disk, ledger, directory, seen_at)
     if computed != stored and _counts_more(disk, ledger, directory, stored, seen_at):
         return Verdict(FRESH, stored, error or directory.error)
     return Verdict(FRESH if computed == stored else STALE, computed, error or directory.error)
 
 
 def _counts_more(disk: Disk, ledger: Ledger, directory: ScannedDirectory, stored: str, seen_at: int) -> bool:
-    """Return whether a fingerprint is that of the files as they are, and of some that do not count any more."""
+    """Return whether a fingerprint is that of the current files with some that no longer count."""
     more = [file.name for file in directory.uncounted]
     if not more:
         return False
-    # Remembered by this process only, under a name that no directory has.
+    # Recorded for this process only, under a name that no directory has.
     key, files = f"{directory.scope}\0{stored}", sorted([*directory.files, *directory.uncounted])
     known = ledger.fingerprint(key, files)
     if known is None:
@@ -70,8 +70,8 @@ def _counts_more(disk: Disk, ledger: Ledger, directory: ScannedDirectory, stored
     return known == stored
 
 
-def add_up(disk: Disk, ledger: Ledger, directory: ScannedDirectory, seen_at: int) -> tuple[str, str]:
-    """Read the files of a directory, and remember what they add up to; say that, and what could not be read."""
+def compute_fingerprint(disk: Disk, ledger: Ledger, directory: ScannedDirectory, seen_at: int) -> tuple[str, str]:
+    """Read the files of a directory and record their fingerprint; return it, and what could not be read."""
     contents = read_contents(disk, directory)
     fingerprint = contents.fingerprint
     if contents.are_as_seen:

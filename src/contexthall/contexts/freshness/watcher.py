@@ -1,4 +1,4 @@
-"""Watching a project: which contexts become stale, fresh or missing while people work."""
+"""Watching a project: which contexts become stale, fresh or missing over time."""
 
 import logging
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _PACE = Pace(quiet=50, most=200, tick=500)
 
 
 def state_changes(project: Project) -> Iterator[list[StateChange]]:
-    """Yield what is the case at first, then what changes, each time something does. Ends when it is interrupted."""
+    """Yield all states at first, then each set of changes. Ends when it is interrupted."""
     states, folders = _look(project)
     yield _difference({}, states)
     while True:
@@ -44,7 +44,7 @@ def _difference(before: States, after: States) -> list[StateChange]:
 
 
 def _look(project: Project) -> tuple[States, Folders]:
-    """Return the states by scope, and the directories by path, each with what changes when another takes its place."""
+    """Return the states by scope, and the directories by path, each with its identity on the disk."""
     listing = project.list_contexts()
     if listing.error:
         raise DiskError(listing.error)
@@ -53,7 +53,7 @@ def _look(project: Project) -> tuple[States, Folders]:
 
 
 def _look_if_possible(project: Project, states: States, folders: Folders) -> tuple[States, Folders]:
-    """Look again; while somebody is in the middle of editing the configuration, nothing new is known."""
+    """Look again; while the configuration is invalid, as in the middle of an edit, nothing changes."""
     try:
         return _look(project)
     except HallError as error:

@@ -1,6 +1,6 @@
-"""The directories of a project that count: those with something to explain, as deep as the project wants.
+"""The directories of a project that count: those with source files or a context, down to a configured depth.
 
-The disk is an argument; what was seen on it is judged by pure rules.
+The disk is an argument; pure rules judge what was seen on it.
 """
 
 import os
@@ -27,15 +27,15 @@ IGNORE_FILES = (".gitignore", ".contextignore")
 """In the order in which they are read: of two rules in one directory the later one decides."""
 UNREADABLE = 'Cannot read the directory at scope "{scope}"'
 SMALL_PROJECT = 64
-"""In a project of up to this many directories each is worth a context, unless the project says otherwise."""
+"""In a project of up to this many directories each one counts, unless the project configures `min_tokens`."""
 MIN_TOKENS = 4096
-"""How much a directory of a larger project must hold."""
+"""How much source a directory of a larger project must hold to count."""
 _CACHE_TAG = "CACHEDIR.TAG"
 """A directory with a file of this name is a cache that can be made again."""
 _CONTEXT_CACHE = frozenset(["manifest.json", "index.json", "documents"])
-"""What a cache of documents consists of."""
+"""The files and folders of a cache of documents."""
 _UNCOUNTED = frozenset([LOCK_FILE, ".mcp.json", ".mcp.json.before-context-hall"])
-"""Files of the hall, and about it: they say nothing of their directory."""
+"""Files of the hall, or about it: they are not about their directory."""
 _rules = lru_cache(maxsize=256)(parse_rules)
 
 
@@ -56,7 +56,7 @@ _SOURCE_NAMES = _words("Dockerfile Makefile Rakefile Gemfile Procfile Justfile J
 
 
 class ScannedDirectory(NamedTuple):
-    """A directory as it was seen."""
+    """A directory as it was scanned."""
 
     scope: str
     path: str
@@ -72,11 +72,11 @@ class ScannedDirectory(NamedTuple):
     subdirectories: Sequence[str] = ()
     """The names of those that may be entered."""
     context: Seen | None = None
-    """What stands at `.context.yaml`, unless that is a symlink."""
+    """The entry called `.context.yaml`, unless it is a symlink."""
     error: str = ""
-    """What of it could not be read."""
+    """Which part of it could not be read."""
     cause: str = ""
-    """What the system said about that, for people; if it said something, nothing is written here."""
+    """The error of the operating system, for people; if there is one, nothing is written here."""
     has_rules: bool = False
     """Whether something in it has the name of a rule file, or of a folder for them."""
 
@@ -86,7 +86,7 @@ class ScannedDirectory(NamedTuple):
         return [file for file in self.every_file if file.name in _UNCOUNTED]
 
     def must_be(self, found: Status) -> None:
-        """Refuse whatever has taken its place since it was seen."""
+        """Refuse to go on if another directory has replaced it since the scan."""
         if found.stamp[1] != self.survey.stamp[0]:
             raise UsageError(f"something else has come to be at {self.path}", hint="try again")
 
@@ -98,20 +98,20 @@ class Census(NamedTuple):
     skipped: int
 
 
-def look(
+def scan(
     disk: Disk, root: str, scope: str, above: tuple[Level, ...], known: ScannedDirectory | None = None
 ) -> ScannedDirectory:
-    """Look at one directory; `above` are the rules of the directories above it. If it is as `known`, then that one."""
+    """Scan one directory; `above` are the ignore rules from above. If nothing has changed, `known` is returned."""
     path = _path(root, scope)
     survey = disk.survey(path, known.survey if known else None)
     if known is not None and survey is known.survey and above == known.above:
         return known
-    seen = sorted(survey.seen)  # by name, so that nobody ever depends on the order of a file system
+    seen = sorted(survey.seen)  # by name, so that nothing depends on the order of the file system
     context = next((each for each in seen if each.name == CONTEXT_FILE and each.kind != "symlink"), None)
     every_file = [each for each in seen if each.kind == "file" and _is_counted(each.name)]
     names = [each.name for each in seen if each.kind == "directory" and is_entered(each.name)]
     levels, error, cause = _with_own_rules(disk, path, scope, [each.name for each in every_file], above)
-    # In a worktree `.git` is a file, which is another one in every clone and in nobody's commit.
+    # In a worktree `.git` is a file, which differs between clones and is never committed.
     files = [each for each in every_file if each.name not in _UNCOUNTED and each.name != ".git"]
     base = _base(scope)
     if levels:
@@ -123,14 +123,14 @@ def look(
     )
 
 
-def look_at_one(disk: Disk, root: str, scope: str) -> ScannedDirectory:
-    """Look at one directory, with the rules of those above it but at none of them; none of them is a symlink."""
+def scan_one(disk: Disk, root: str, scope: str) -> ScannedDirectory:
+    """Scan one directory by the ignore rules of those above it, which are not scanned; none of them is a symlink."""
     levels: tuple[Level, ...] = ()
     faults = []
     for parent in _above(scope):
         levels, error, cause = _with_own_rules(disk, _path(root, parent), parent, IGNORE_FILES, levels)
         faults += [(error, cause)] if cause else []
-    directory = look(disk, root, scope, levels)
+    directory = scan(disk, root, scope, levels)
     return directory if directory.error or not faults else directory._replace(error=faults[0][0], cause=faults[0][1])
 
 
@@ -141,16 +141,16 @@ def walk(
     known: Mapping[str, ScannedDirectory] = MappingProxyType({}),
     repositories: list[str] | None = None,
 ) -> Iterator[ScannedDirectory]:
-    """Look at the root, which is no symlink, and at every directory below it that may be entered, parents first.
+    """Scan the root, which is not a symlink, and every directory below it that may be entered, parents first.
 
-    What has not changed since it became `known` is not looked at more closely than it takes to see that. Other
-    repositories are not entered, and added to `repositories`.
+    A directory that is unchanged since it became `known` is not listed again. Other repositories are not entered, and
+    added to `repositories`.
     """
     unwanted = _rules(tuple(pattern.encode() for pattern in config.ignore))
     waiting: list[tuple[str, tuple[Level, ...], int]] = [(ROOT, (), 0)]
     while waiting:
         scope, above, depth = waiting.pop()
-        directory = _look_if_there(disk, root, scope, above, known.get(scope))
+        directory = _scan_if_there(disk, root, scope, above, known.get(scope))
         if directory is None or (scope != ROOT and _is_elsewhere(directory)):
             if directory is not None and repositories is not None and is_repository(directory):
                 repositories.append(scope)
@@ -176,7 +176,7 @@ def count(directories: Sequence[ScannedDirectory], config: Config) -> Census:
 
 
 def is_entered(name: str) -> bool:
-    """Return whether a directory of this name is somebody's work: not hidden and not generated."""
+    """Return whether a directory of this name may be entered: it is neither hidden nor generated."""
     return not (name.startswith(".") or is_generated(name))
 
 
@@ -204,7 +204,7 @@ def _with_parents(directories: Sequence[ScannedDirectory], are_wanted: Sequence[
 
 
 def _is_noted(directory: ScannedDirectory) -> bool:
-    """Return whether a directory is shown whatever its size: it has a context, or something is wrong with it."""
+    """Return whether a directory counts whatever its size: it has a context, or an error."""
     return directory.context is not None or bool(directory.error)
 
 
@@ -213,16 +213,16 @@ def _has_source(directory: ScannedDirectory) -> bool:
 
 
 def source_bytes(directory: ScannedDirectory) -> int:
-    """Return how large the source files of a directory are together."""
+    """Return the total size of the source files of a directory."""
     return sum(file.size for file in directory.files if is_source(file.name))
 
 
-def _look_if_there(
+def _scan_if_there(
     disk: Disk, root: str, scope: str, above: tuple[Level, ...], known: ScannedDirectory | None
 ) -> ScannedDirectory | None:
-    """Look at a directory; None if it is gone or nobody's work. Only the root must be readable."""
+    """Scan a directory; None if it is gone or a virtual environment. Only the root must be readable."""
     try:
-        directory = look(disk, root, scope, above, known)
+        directory = scan(disk, root, scope, above, known)
     except DiskError as error:
         if scope == ROOT:
             raise
@@ -240,7 +240,7 @@ def is_repository(directory: ScannedDirectory) -> bool:
 
 
 def _is_elsewhere(directory: ScannedDirectory) -> bool:
-    """Return whether a directory is no part of the project around it: another repository, or a cache."""
+    """Return whether a directory is not part of the project around it: another repository, or a cache."""
     names = {each.name for each in directory.survey.seen}
     return ".git" in names or _CACHE_TAG in names or names >= _CONTEXT_CACHE
 
@@ -274,7 +274,7 @@ def _path(root: str, scope: str) -> str:
 
 
 def _base(scope: str) -> str:
-    """Return what the paths in a directory begin with."""
+    """Return the prefix of the paths in a directory."""
     return "" if scope == ROOT else scope + "/"
 
 

@@ -1,6 +1,6 @@
-"""Which source files are written in languages that drafts do not read? Pure.
+"""Source files in languages that drafts do not read. Pure.
 
-Said to people by `init` and `status`: a directory of such files stays without a draft for that reason.
+`init` and `status` report them: a directory of such files gets no draft for that reason.
 """
 
 from collections import Counter

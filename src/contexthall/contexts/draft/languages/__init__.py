@@ -1,1 +1,1 @@
-"""What a source file says of itself, one module a language."""
+"""Readers of source files and manifests, one module a language."""

@@ -1,6 +1,6 @@
 """The languages C and C++.
 
-Pure. Public is what a header declares; what a source defines beside it nobody else sees.
+Pure. Public is what a header declares; other definitions in source files are not.
 """
 
 import re
@@ -27,7 +27,7 @@ def _named(node: Node) -> Node | None:
     for _ in range(16):
         if found is None or found.type in _NAMES:
             return found
-        if found.type == "qualified_identifier":  # a member, which its class has told
+        if found.type == "qualified_identifier":  # a member, which its class lists
             return None
         inner = found.child_by_field_name("declarator") or found.child_by_field_name("name")
         found = inner or next((each for each in children(found) if each.type in {*_NAMES, *_TYPES}), None)
@@ -105,7 +105,7 @@ _MACROS = re.compile(
     rb"[A-Z][A-Z0-9_]{3,}\b(?:\([^()\n]*\))?",
     re.MULTILINE,
 )
-"""What stands before the name of a class, or before a function, for the linker."""
+"""Export macros: linker attributes before the name of a class, or before a function."""
 
 _DECLARATIONS = Declarations(
     notation=Notation(

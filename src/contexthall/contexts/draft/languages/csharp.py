@@ -1,6 +1,6 @@
 """The language C#.
 
-Pure. Public is what says so, and what an interface declares.
+Pure. Public is what is marked `public`, and what an interface declares.
 """
 
 import re
@@ -41,7 +41,7 @@ def _imports(data: bytes, node: Node) -> Iterator[str]:
 
 
 def _prose(comments: Sequence[str]) -> str:
-    """Return what the summary of an XML comment says; a comment without one is read as it stands."""
+    """Return the summary of an XML comment; a comment without XML is read as plain text."""
     lines = "\n".join(comments)
     found = _SUMMARY.search(lines)
     if found is None:

@@ -1,6 +1,6 @@
 """Files that declare types with members, functions and imports: what a dozen languages have in common.
 
-Pure. A language says which nodes of its grammar are which, what is public and how a comment becomes prose.
+Pure. A language defines the roles of its grammar's node types, what is public and how a comment becomes prose.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.language import Export, SourceOutline, outline
-from contexthall.contexts.draft.syntax.comments import COMMENTS, comment_prose, commented, is_apart, is_licence
+from contexthall.contexts.draft.syntax.comments import COMMENTS, comment_prose, is_apart, is_licence, with_comments
 from contexthall.contexts.draft.syntax.signatures import Notation, signature
 from contexthall.core import limits
 from contexthall.core.parsing import Piece, children, text, words, written
@@ -19,27 +19,27 @@ _LEADING = words("modifiers annotation marker_annotation attribute_list attribut
 
 
 def always(_data: bytes, _node: Node, _owner: Node | None) -> bool:
-    """Return that whatever is declared is public."""
+    """Treat every declaration as public."""
     return True
 
 
 def never(_data: bytes, _node: Node) -> bool:
-    """Return that nothing but what is public is seen elsewhere."""
+    """Treat no other declaration as visible elsewhere."""
     return False
 
 
 def no_imports(_data: bytes, _node: Node) -> Iterable[str]:
-    """Return that a node imports nothing."""
+    """Find no imports."""
     return ()
 
 
 def name_field(data: bytes, node: Node) -> str:
-    """Return the name of a declaration whose grammar calls it that."""
+    """Return the `name` field of a declaration."""
     return text(data, node, "name")
 
 
 class Declarations(NamedTuple):
-    """What has to be known of a grammar to find what its files declare."""
+    """The roles of a grammar's node types, for finding what files declare."""
 
     notation: Notation
     types: frozenset[str]
@@ -47,27 +47,27 @@ class Declarations(NamedTuple):
     """Functions, aliases and the like."""
     methods: frozenset[str] = frozenset()
     holders: frozenset[str] = frozenset()
-    """Namespaces, `#if` and the like: what they hold is declared as if it stood outside."""
+    """Namespaces, `#if` and the like: what they hold is read as if it stood outside."""
     bodies: frozenset[str] = words("body")
-    """Types of the nodes at which a signature ends; a field called `body` is one in any case."""
+    """Node types at which a signature ends, besides a field called `body`."""
     preamble: frozenset[str] = frozenset()
-    """What stands between the comment about a file and its first declaration."""
+    """What may stand between the comment about a file and its first declaration."""
     doc_marks: tuple[str, ...] = ("/**",)
-    """How comments begin that are about a declaration."""
+    """Prefixes of doc comments."""
     is_public: Callable[[bytes, Node, Node | None], bool] = always
-    """Of a declaration, and the type that it is a member of."""
+    """Takes a declaration, and the type that it is a member of."""
     is_inner: Callable[[bytes, Node], bool] = never
-    """Of a declaration that is not public: whether the other files of its package or project may use it."""
+    """Takes a declaration that is not public; returns whether other files of its package or project may use it."""
     imports: Callable[[bytes, Node], Iterable[str]] = no_imports
     name: Callable[[bytes, Node], str] = name_field
     prose: Callable[[Sequence[str]], str] = comment_prose
     wrappers: frozenset[str] = frozenset()
     """Nodes around a declaration that belong to its signature, such as that of a template."""
     qualify: str = ""
-    """What stands between the name of a holder and what it holds, where both are told together."""
+    """Separates the name of a holder from the name in it, in languages that write both: `Shop::Cart`."""
 
     def outline(self, pieces: Iterable[Piece]) -> SourceOutline:
-        """Read a file, piece by piece."""
+        """Return the outline of a file, from its pieces."""
         doc: str | None = None
         exports: list[Export] = []
         inner: list[Export] = []
@@ -86,15 +86,15 @@ class Declarations(NamedTuple):
     def _declared(
         self, data: bytes, nodes: Iterable[Node], holder: str = "", levels: int = limits.SOURCE_BLOCK_LEVELS
     ) -> Iterator[tuple[Node, list[str], str]]:
-        """Yield what is declared, each with the comments above it and the names of what holds it."""
-        for node, above in commented(data, nodes):
+        """Yield the declarations, each with the comments above it and the names of its holders."""
+        for node, above in with_comments(data, nodes):
             yield node, above, holder
             if node.type in self.holders and levels:
                 name = self.name(data, node) if self.qualify else ""
                 yield from self._declared(data, _held(node), f"{holder}{name}{self.qualify}", levels - 1)
 
     def _is_member(self, node: Node) -> bool:
-        """Return whether a declaration stands in a type, which tells it as one of its methods."""
+        """Return whether a declaration is in a type, which lists it as one of its methods."""
         parent = node.parent
         above = parent.parent if parent is not None else None
         return any(each is not None and each.type in self.types for each in (parent, above)) and bool(self.qualify)
@@ -114,7 +114,7 @@ class Declarations(NamedTuple):
         yield Export(holder + name, written, self.prose(docs) if docs else "", methods)
 
     def _signature(self, data: bytes, node: Node) -> str:
-        """Write a declaration from its keyword to its body, without annotations."""
+        """Return a declaration from its keyword to its body, without annotations."""
         start, end = None, node.end_byte
         inner = self._wrapped(node)
         body = inner.child_by_field_name("body")
@@ -128,7 +128,7 @@ class Declarations(NamedTuple):
         return signature(data, node, self.notation, (start, end)).rstrip(" {;=:\\")
 
     def _wrapped(self, node: Node) -> Node:
-        """Return the declaration inside of what may be around it."""
+        """Return the declaration inside a wrapper, if it has one."""
         if node.type not in self.wrappers:
             return node
         return next((child for child in children(node) if child.type in {*self.types, *self.others}), node)
@@ -146,7 +146,7 @@ class Declarations(NamedTuple):
                     yield name
 
     def members(self, _data: bytes, body: Node) -> Iterator[Node]:
-        """Yield what stands in the body of a type."""
+        """Yield the nodes in the body of a type."""
         for child in children(body):
             if child.type == "enum_body_declarations":
                 yield from children(child)
@@ -154,7 +154,7 @@ class Declarations(NamedTuple):
                 yield child
 
     def _file_doc(self, piece: Piece) -> str:
-        """Return what the first comment says that is about the file, not about its owner or a declaration."""
+        """Return the first comment about the file, as prose; not a licence, nor the comment of a declaration."""
         group: list[Node] = []
         for node in piece.statements():
             if group and (is_apart(piece.data, group[-1], node) or node.type in self.preamble):
@@ -170,8 +170,8 @@ class Declarations(NamedTuple):
     def _doc_of(self, data: bytes, group: Sequence[Node]) -> str:
         comments = [written(data, each) for each in group]
         own = [each for each in comments if not (each.startswith("/*") and is_licence(each))] or comments
-        said = self.prose(own)
-        return "" if is_licence(said) else said
+        text = self.prose(own)
+        return "" if is_licence(text) else text
 
 
 def _held(node: Node) -> Iterator[Node]:
@@ -185,7 +185,7 @@ def _held(node: Node) -> Iterator[Node]:
 
 
 def _after_annotations(node: Node) -> int | None:
-    """Return where the first modifier stands that is no annotation; None if there is none."""
+    """Return the start of the first modifier that is not an annotation; None if there is none."""
     if node.type != "modifiers":
         return node.start_byte
     return next((child.start_byte for child in children(node) if child.type not in _LEADING), None)

@@ -1,4 +1,4 @@
-"""Manifests that are programs or build files: only the description in them is read, where it is a plain string.
+"""Manifests that are programs or build files: only their description is read, if it is a plain string.
 
 Pure.
 """
@@ -22,7 +22,7 @@ _PATTERNS = {
 
 
 def described(name: str, rank: int = 7) -> ManifestFile:
-    """Return how a manifest is read, by its name; `*` stands for any."""
+    """Return the kind of manifest with this name; `*` stands for any."""
     patterns = [re.compile(each, re.MULTILINE) for each in _PATTERNS[name]]
 
     def read(data: bytes, _root: bytes) -> ProjectManifest:

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.language import Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, name_of
-from contexthall.contexts.draft.syntax.comments import comment_prose, commented, is_licence
+from contexthall.contexts.draft.syntax.comments import comment_prose, is_licence, with_comments
 from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
 from contexthall.core import limits
 from contexthall.core.parsing import LEFT_OUT, Piece, body_start, children, first_child, text
@@ -24,7 +24,7 @@ _NOTATION = Notation(
 _SPECS = ("type_spec", "type_alias", "const_spec", "var_spec")
 _LIST = "var_spec_list"
 _SELECTED = re.compile(rb"\b[a-z]\w*\.([A-Z]\w*)", re.ASCII)
-"""A name of another package, or a member of a value, which looks alike."""
+"""A name of another package, or a member of a value: they look alike."""
 _BODIES = {"struct_type": "struct", "interface_type": "interface"}
 
 
@@ -35,7 +35,7 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
     names: set[str] = set()
     for piece in pieces:
         names.update(found.decode() for found in _SELECTED.findall(piece.data))
-        for node, above in commented(piece.data, piece.statements()):
+        for node, above in with_comments(piece.data, piece.statements()):
             if node.type == "package_clause":
                 doc = "" if is_licence("\n".join(above)) else comment_prose(above)
             elif node.type == "import_declaration":
@@ -81,7 +81,7 @@ def _types(data: bytes, node: Node, doc: str) -> Iterator[Export]:
 
 
 def _type(data: bytes, spec: Node) -> str:
-    """Write a type: of structs and interfaces the keyword, of any other what it stands for."""
+    """Return a type: of structs and interfaces the keyword, of any other its definition."""
     kind = spec.child_by_field_name("type")
     if kind is None:
         return ""
@@ -101,9 +101,9 @@ def _values(data: bytes, node: Node, doc: str) -> Iterator[Export]:
     for spec, own in _specs(data, node, doc):
         kind = _value_type(data, spec, kind)
         for name in spec.children_by_field_name("name"):
-            called = text(data, name)
-            if _is_exported(called) and not spec.has_error:
-                yield Export(called, f"{keyword} {called} {kind}".strip(), own)
+            identifier = text(data, name)
+            if _is_exported(identifier) and not spec.has_error:
+                yield Export(identifier, f"{keyword} {identifier} {kind}".strip(), own)
 
 
 def _value_type(data: bytes, spec: Node, before: str) -> str:
@@ -116,10 +116,10 @@ def _value_type(data: bytes, spec: Node, before: str) -> str:
 
 
 def _specs(data: bytes, node: Node, doc: str) -> Iterator[tuple[Node, str]]:
-    """Yield what a declaration declares, each with what is written about it: above it, if it is one of several."""
+    """Yield the specs of a declaration, each with its doc comment; in a group that is the one above the spec."""
     inside = [each for child in children(node) for each in (children(child) if child.type == _LIST else [child])]
     is_group = any(child.type == "(" for child in inside)
-    for spec, above in commented(data, [child for child in inside if child.type in {"comment", *_SPECS}]):
+    for spec, above in with_comments(data, [child for child in inside if child.type in {"comment", *_SPECS}]):
         yield spec, comment_prose(above) if is_group else doc
 
 
@@ -159,7 +159,7 @@ def _go_mod(data: bytes, _root: bytes) -> ProjectManifest:
 
 
 def _directives(lines: Iterable[str]) -> Iterator[tuple[str, list[str], str]]:
-    """Yield the verb, the words and the comment of every line, whether it stands in a block or alone."""
+    """Yield the directive, the words and the comment of every line, in a block or alone."""
     block = ""
     for line in lines:
         text, _, comment = line.partition("//")

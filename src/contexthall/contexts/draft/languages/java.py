@@ -1,6 +1,6 @@
 """The language Java.
 
-Pure. Public is what says so, and what an interface declares. `package-info.java` speaks for its directory.
+Pure. Public is what is marked `public`, and what an interface declares. `package-info.java` documents its directory.
 """
 
 import re
@@ -31,7 +31,7 @@ def _is_public(_data: bytes, node: Node, owner: Node | None) -> bool:
 
 
 def _is_inner(_data: bytes, node: Node) -> bool:
-    """Return that what is not public is seen in its package: only such types stand at the top of a file."""
+    """Return whether a type is visible in its package: those at the top of a file are."""
     return node.parent is not None and node.parent.type == "program"
 
 
@@ -46,7 +46,7 @@ _PLATFORMS = words("java javax jdk kotlin kotlinx scala System")
 
 
 def resolve_package(layout: Layout, name: str, _scope: str) -> str | None:
-    """Return the directory of the package that a name such as `a.b.Name` is in; that of a platform is elsewhere."""
+    """Return the directory of the package of a name such as `a.b.Name`; None for packages of the platform."""
     parts = [part for part in name.replace("\\", ".").split(".") if part not in {"", "_", "*"}]
     if parts and parts[0] in _PLATFORMS:
         return None

@@ -1,7 +1,7 @@
 """The language Kotlin.
 
-Pure. Public is what is not said to be otherwise. The grammar takes some valid code for an error, so of a file with one
-nothing is told.
+Pure. Public is what has no other modifier. The grammar takes some valid code for a syntax error, so a file with one
+is not read.
 """
 
 import re
@@ -51,7 +51,7 @@ def _prose(comments: Sequence[str]) -> str:
 
 
 def _reference(found: re.Match[str]) -> str:
-    """Return what a reference is shown as: a name as code, other words as they stand."""
+    """Return a reference as plain text: a name as code, other words unchanged."""
     return f"`{found[1].rpartition('.')[2]}`" if re.fullmatch(r"[\w.]+", found[1]) else found[1]
 
 

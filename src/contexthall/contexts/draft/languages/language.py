@@ -1,6 +1,6 @@
 """A language: how its files are recognised and read, and where its imports lead.
 
-Pure: a file that does not parse costs its own lines, and what is where is an argument.
+Pure: the layout of the project is an argument. A syntax error costs only the lines around it.
 """
 
 import os
@@ -24,32 +24,32 @@ class Export(NamedTuple):
 
     name: str
     signature: str
-    """The whole of it on one line, from its keyword to where its body begins, such as `def run(x: int = 1) -> str`."""
+    """On one line, from its keyword to where its body begins, such as `def run(x: int = 1) -> str`."""
     doc: str = ""
-    """What is written about it, as prose; empty if nothing is."""
+    """Its doc comment as prose; empty if it has none."""
     methods: tuple[str, ...] = ()
     """The names of the public methods of a type, in the order of the file."""
 
 
 class SourceOutline(NamedTuple):
-    """What a file says."""
+    """What a source file states and declares."""
 
     doc: str = ""
-    """What is written about the file as a whole, as prose."""
+    """The comment or docstring about the file as a whole, as prose."""
     exports: tuple[Export, ...] = ()
     """In the order of the file."""
     imports: tuple[str, ...] = ()
     """What it imports, as written, each once, in the order of the file."""
     names: frozenset[str] = frozenset()
-    """Which names it takes from what it imports, as far as they stand beside an import and not in it."""
+    """The names that it takes from its imports, where they are written apart from the path of the import."""
     inner: tuple[Export, ...] = ()
-    """Types that only the code around them may use: they are not exported, but tell what a directory is about."""
+    """Types that only the project may use: they are not exported, but show what a directory is about."""
     is_parsed: bool = True
-    """False if it was too large, took too long, or broke its reader: then what it says is not known."""
+    """False if it was too large, took too long, or crashed its reader: then its content is not known."""
 
 
 def outline(doc: str, exports: Iterable[Export], imports: Iterable[str], names: Iterable[str] = ()) -> SourceOutline:
-    """Return an outline with each name once, without what has a syntax error or a name that nobody writes."""
+    """Return an outline with each name once, without exports that have a syntax error or too long a name."""
     by_name: dict[str, Export] = {}
     for export in exports:
         if export.signature and 0 < len(export.name) <= limits.SYMBOL_CHARACTERS:
@@ -69,7 +69,7 @@ class Layout:
     """Of the root, which may be a package itself."""
 
     def ending_with(self, path: str) -> str | None:
-        """Return the directory whose path ends with another one: the main code's before that of tests."""
+        """Return the directory whose path ends with `path`: one of main code before one of tests."""
         found = self._by_name.get(path.rpartition("/")[2], ()) if path else ()
         return next((scope for scope in found if scope == path or scope.endswith(f"/{path}")), None)
 
@@ -90,7 +90,7 @@ ImportResolver: TypeAlias = Callable[[Layout, str, str], str | None]
 
 
 def join(scope: str, *parts: str) -> str:
-    """Go from a directory to another one, as text; what leaves the project is no directory of it."""
+    """Join paths and normalise the result, which may be outside of the project."""
     return os.path.normpath(os.path.join(scope, *parts)) if parts else scope
 
 
@@ -107,34 +107,34 @@ class Language(NamedTuple):
 
     name: str
     title: str
-    """The name as it is written in a sentence."""
+    """The name for a sentence."""
     extensions: Mapping[str, Grammar]
     """In lower case and without the dot, each with its parser."""
     keywords: re.Pattern[bytes]
-    """How lines begin that begin a statement: a file with syntax errors is cut there."""
+    """The beginnings of lines that begin a statement: a file with syntax errors is cut there."""
     outline: Callable[[Iterable[Piece]], SourceOutline]
     """Reads a file, piece by piece."""
     resolver: ImportResolver
     manifests: tuple[ManifestFile, ...] = ()
     front_files: tuple[str, ...] = ()
-    """Files that speak for their directory, the most telling first."""
+    """Files whose comment is about their directory, the most informative first."""
     has_package_doc: bool = False
-    """Whether all files of a directory are one package, whose comment may stand in any of them."""
+    """Whether all files of a directory are one package, whose comment may be in any of them."""
     stub_suffix: str = ""
-    """What the name of a file has at its end where another file declares what it offers."""
+    """What is added to the name of a file for the stub that declares its exports."""
     generated_suffixes: tuple[str, ...] = ()
-    """How the names of files end that declare or repeat code rather than being some."""
+    """Ends of the names of files that declare or repeat code that is elsewhere."""
     needs_whole_file: bool = False
-    """Whether of a file with a syntax error nothing is told."""
+    """Whether a file with a syntax error is not read at all."""
     unexported: frozenset[str] = frozenset()
-    """Extensions of files whose declarations nobody else sees: they are read as far as `preamble` goes."""
+    """Extensions of files whose declarations are not visible elsewhere: only their preamble is read."""
     preamble: re.Pattern[bytes] | None = None
-    """What stands above the first declaration of a file: comments and imports."""
+    """The comments and imports above the first declaration of a file."""
     macros: re.Pattern[bytes] | None = None
-    """What is no part of the language, behind the group that is: it is blanked before a file is parsed."""
+    """Macros, after a group that is kept: they are blanked before a file is parsed."""
 
     def read(self, data: bytes, extension: str = "", *, is_test: bool = False) -> SourceOutline:
-        """Read a file whose name has this extension; of one with tests, what stands above them."""
+        """Return the outline of a file with this extension; of a test file, only what is above the first test."""
         grammar = self.extensions.get(extension) or next(iter(self.extensions.values()))
         parsed: list[int] = []
         is_hidden = extension in self.unexported or is_test
@@ -147,12 +147,12 @@ class Language(NamedTuple):
         found = pieces(grammar, data, self.keywords)
         whole = takewhile(lambda piece: not piece.is_damaged, found) if self.needs_whole_file else found
         outline = self.outline(_counted(whole, parsed))
-        told = outline._replace(is_parsed=sum(parsed) == len(data.removeprefix(BOM_UTF8)))
-        return told._replace(exports=(), inner=()) if is_hidden else told
+        outline = outline._replace(is_parsed=sum(parsed) == len(data.removeprefix(BOM_UTF8)))
+        return outline._replace(exports=(), inner=()) if is_hidden else outline
 
 
 def _counted(pieces: Iterable[Piece], sizes: list[int]) -> Iterator[Piece]:
-    """Yield pieces, and note how many bytes each has: a parser may give up before the end."""
+    """Yield pieces, and record the size of each: a parser may give up before the end."""
     for piece in pieces:
         sizes.append(len(piece.data))
         yield piece

@@ -1,6 +1,6 @@
 """The language PHP.
 
-Pure. Public is every type and function, and every method that is not said to be otherwise.
+Pure. Public is every type and function, and every method without another modifier.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""What a manifest says of a project, and what the readers of all manifests share.
+"""What a manifest states about a project, and what the readers of all manifests share.
 
-Pure. What cannot be read says nothing. Addresses, and the passwords in them, are never repeated.
+Pure. What cannot be read is left out. URLs, and the passwords in them, are never repeated.
 """
 
 import re
@@ -14,12 +14,12 @@ from contexthall.core import limits
 
 
 class ProjectManifest(NamedTuple):
-    """What a project says of itself."""
+    """The fields of a manifest."""
 
     name: str = ""
     description: str = ""
     dependencies: tuple[str, ...] = ()
-    """What it needs to run and is not part of the same repository: `click >=8.2`, in the order of the file."""
+    """What it needs at run time from outside of the repository: `click >=8.2`, in the order of the file."""
     module: str = ""
     """The path by which Go imports it."""
 
@@ -29,11 +29,11 @@ class ManifestFile(NamedTuple):
 
     name: str
     rank: int
-    """Of two manifests in a directory, the one of lower rank says more about it."""
+    """Of two manifests in a directory, the one of lower rank comes first."""
     read: Callable[[bytes, bytes], ProjectManifest]
-    """Reads a manifest; the second argument is the one at the project's root if `inherits`. May raise ValueError."""
+    """Parses a manifest; the second argument is the one at the project's root if `inherits`. May raise ValueError."""
     inherits: bool = False
-    """Whether a manifest may leave things to that of the same name at the project's root."""
+    """Whether a manifest may refer to that of the same name at the project's root."""
 
 
 _NAME = re.compile(r"@?[A-Za-z0-9_][\w.~/-]*+", re.ASCII)
@@ -41,14 +41,14 @@ _SPEC = re.compile(r"[\w.,<>=!~^*|&+ -]{1,80}", re.ASCII)
 
 
 class Dependencies:
-    """Dependencies as they are found: each name once, the first time, and never the project's `own`."""
+    """Collects dependencies: each name once, the first time, and never the project's `own`."""
 
     def __init__(self, own: object = "") -> None:
         self._own = normal_name(name_of(own))
         self._found: dict[str, str] = {}
 
     def add(self, name: str, spec: object = "") -> None:
-        """Add a name and, if it is a plain one, which versions of it will do."""
+        """Add a name and, if it is a plain one, its version range."""
         name = name.strip()
         known = normal_name(name)
         is_name = len(name) <= limits.PACKAGE_NAME_CHARACTERS and _NAME.fullmatch(name)
@@ -59,10 +59,10 @@ class Dependencies:
         self._found[known] = f"{name} {versions}" if is_plain else name
 
     def manifest(self, name: object = "", description: object = "", module: str = "") -> ProjectManifest:
-        """Return what a manifest says that has these dependencies; its other words may be anything."""
+        """Return a manifest with these dependencies; name and description may be of any type."""
         line = one_line(description) if isinstance(description, str) else ""
-        told = "" if is_boilerplate(line) else shorten(line, limits.PACKAGE_DESCRIPTION_CHARACTERS)
-        return ProjectManifest(name_of(name), told, tuple(self._found.values()), module)
+        text = "" if is_boilerplate(line) else shorten(line, limits.PACKAGE_DESCRIPTION_CHARACTERS)
+        return ProjectManifest(name_of(name), text, tuple(self._found.values()), module)
 
 
 def normal_name(name: str) -> str:

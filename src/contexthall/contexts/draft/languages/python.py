@@ -92,7 +92,7 @@ class _PythonModule:
     def add(
         self, name: str, written: str, doc: str = "", *, is_public: bool | None = None, methods: tuple[str, ...] = ()
     ) -> None:
-        """Remember a name; what says more of it than the name alone is kept."""
+        """Record a name; its first signature other than the bare name is kept."""
         if not written or len(name) > limits.SYMBOL_CHARACTERS:
             return
         if name not in self._names or self._names[name].signature == name:
@@ -143,13 +143,13 @@ class _PythonModule:
             self._read_alias_of_import(data, name)
 
     def _read_alias_of_import(self, data: bytes, name: Node) -> None:
-        # `import x as x` is how a module without `__all__` says that it offers x.
+        # `import x as x` is how a module without `__all__` re-exports x.
         alias = text(data, name, "alias")
-        called = alias or text(data, name)
-        self.add(called, called, is_public=alias == text(data, name, "name") != "" and not called.startswith("_"))
+        local = alias or text(data, name)
+        self.add(local, local, is_public=alias == text(data, name, "name") != "" and not local.startswith("_"))
 
     def _read_expression(self, data: bytes, node: Node, last: list[str]) -> list[str]:
-        """Read an assignment, or the words below one; give the names that were assigned."""
+        """Read an assignment, or the docstring below one; return the names that were assigned."""
         inner = first_named_child(node)
         if inner is None or node.has_error:
             return []
@@ -187,7 +187,7 @@ class _PythonModule:
         return []
 
     def _list(self, data: bytes, value: Node | None, *, is_more: bool = True) -> None:
-        """Take over what `__all__` is set to; what is not literal makes it unknown."""
+        """Record the value of `__all__`; it is unknown if it is not a literal."""
         if value is None:
             return
         elements = [each for each in children(value) if each.is_named and each.type != "comment"]
@@ -211,7 +211,7 @@ _READERS = {
 
 
 def _statements(data: bytes, nodes: Iterable[Node], levels: int = limits.SOURCE_BLOCK_LEVELS) -> Iterator[Node]:
-    """Yield what runs when the module is imported, under `if` and `try` too."""
+    """Yield the statements that run on import, including those under `if` and `try`."""
     for node in nodes:
         if node.type not in _BRANCHES:
             yield node
@@ -232,7 +232,7 @@ def _methods(data: bytes, body: Node) -> Iterator[str]:
 
 
 def _assigned(data: bytes, node: Node, name: str, value: Node | None) -> tuple[str, bool]:
-    """Return what is shown of an assignment, never a constant's value, and whether it makes something public."""
+    """Return the signature of an assignment, never a constant's value, and whether it defines a public name."""
     annotation, shown = node.child_by_field_name("type"), name
     is_public = is_constant = _CONSTANT.fullmatch(name) is not None
     if annotation is not None:
@@ -250,12 +250,12 @@ def _assigned(data: bytes, node: Node, name: str, value: Node | None) -> tuple[s
 
 
 def _maker(data: bytes, value: Node) -> str:
-    """Return the last name of what is called, for a value that is a call."""
+    """Return the last name of the called function, for a value that is a call."""
     return text(data, value, "function").rsplit(".", 1)[-1] if value.type == "call" else ""
 
 
 def _is_type(data: bytes, value: Node) -> bool:
-    """Return whether a value can only be a type; in doubt it is not, as it would be shown."""
+    """Return whether a value is certainly a type; only then is it shown."""
     source = data[value.start_byte : value.end_byte][: limits.SIGNATURE_CHARACTERS + 1]
     if value.type == "subscript":
         return _GENERIC.match(source) is not None
@@ -263,7 +263,7 @@ def _is_type(data: bytes, value: Node) -> bool:
 
 
 def _string_prose(data: bytes, node: Node | None) -> str:
-    """Return a statement that is nothing but a string as prose; empty for any other."""
+    """Return a statement that is only a string as prose; empty for any other."""
     if node is None or node.type not in {"expression_statement", "string"}:
         return ""
     string = node if node.type == "string" else first_named_child(node)
@@ -271,7 +271,7 @@ def _string_prose(data: bytes, node: Node | None) -> str:
 
 
 def _string(data: bytes, node: Node) -> str:
-    """Return what a string literal holds; nothing for bytes and f-strings."""
+    """Return the content of a string literal; empty for bytes and f-strings."""
     literal = _LITERAL.fullmatch(written(data, node))
     if literal is None:
         return ""
@@ -297,13 +297,13 @@ def _resolve_absolute(layout: Layout, name: str) -> str | None:
 
 @lru_cache(1)
 def _roots(layout: Layout) -> list[str]:
-    """Return where absolute imports may start: directories above packages that are no packages themselves."""
+    """Return where absolute imports may start: directories above packages that are not packages themselves."""
     packages = {scope for scope, names in layout.files.items() if "__init__.py" in names}
     return sorted({ROOT} | ({join(scope, "..") for scope in packages} - packages))
 
 
 def _module(layout: Layout, base: str, parts: Iterable[str]) -> str | None:
-    """Follow a module's name down from `base`, as far as there are directories; the rest is in a file."""
+    """Return the deepest directory on the way from `base` to a module; the rest of its name is in a file."""
     if base not in layout.files:
         return None
     place = base
@@ -323,11 +323,11 @@ _COMPARISONS = ("", *"<>=!~(")
 _ARCHIVES = (".whl", ".zip", ".gz")
 _OPTION_OF_A_LINE = re.compile(r"\s(?:--\w|#)")
 _LONG_BLANK = re.compile(r"[^\S\n]{64,}")
-"""The time that configparser takes grows with the square of the white space in a line."""
+"""The time of configparser is quadratic in the white space of a line."""
 
 
 def _add_requirement(found: Dependencies, line: str, inside: Collection[str] = ()) -> None:
-    """Add what a line of PEP 508 asks for, unless it is for an extra or found `inside` the repository."""
+    """Add the requirement in a line of PEP 508, unless it is for an extra or found `inside` the repository."""
     requirement = _REQUIREMENT.fullmatch(line.partition(" #")[0])
     if not requirement or normal_name(requirement["name"]) in inside or "extra" in (requirement["marker"] or ""):
         return
@@ -352,7 +352,7 @@ def _pyproject(data: bytes, _root: bytes) -> ProjectManifest:
 
 
 def _inside(sources: Mapping[str, object]) -> set[str]:
-    """Return the names that a table of sources finds in the same repository."""
+    """Return the names that a table of sources maps to the same repository."""
     return {normal_name(name) for name, source in sources.items() if table_at(source).keys() & {"path", "workspace"}}
 
 

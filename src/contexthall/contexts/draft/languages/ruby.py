@@ -1,7 +1,6 @@
 """The language Ruby.
 
-Pure. Public is every class and module, and every method above `private`. A module gives what it holds its
-name.
+Pure. Public is every class and module, and every method above `private`. Names are qualified by their modules.
 """
 
 import re
@@ -57,7 +56,7 @@ def _resolve(layout: Layout, name: str, scope: str) -> str | None:
 
 
 class _RubyDeclarations(Declarations):
-    """Ruby's comments stand inside the class above the first method, and a class may be opened in another one."""
+    """Ruby's declarations: `class << self` opens a class inside a class."""
 
     def members(self, _data: bytes, body: Node) -> Iterator[Node]:
         for child in children(body):

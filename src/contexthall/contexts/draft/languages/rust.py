@@ -69,12 +69,12 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
                 if not any(map(_HIDDEN.match, attributes)):
                     exports += _exports(piece.data, node, comments, attributes)
                 comments, attributes = [], []
-    told = [each._replace(methods=tuple(methods.get(each.name, ()))) for each in exports]
-    return outline(comment_prose(about_file), told, imports, names)
+    complete = [each._replace(methods=tuple(methods.get(each.name, ()))) for each in exports]
+    return outline(comment_prose(about_file), complete, imports, names)
 
 
 def _implemented(data: bytes, node: Node) -> str:
-    """Return the name of the type that a block is about; empty for what a type does for a trait."""
+    """Return the name of the type or trait of a block; empty for the implementation of a trait."""
     if node.type == "trait_item":
         return text(data, node, "name")
     kind = node.child_by_field_name("type")
@@ -109,7 +109,7 @@ def _is_public(data: bytes, node: Node) -> bool:
 
 
 def _item(data: bytes, node: Node) -> str:
-    """Write an item up to its body, or up to its value."""
+    """Return an item up to its body, or up to its value."""
     fields = node.child_by_field_name("body")
     if node.type == "struct_item" and fields is not None and fields.type == "ordered_field_declaration_list":
         return _tuple_struct(data, node, fields)
@@ -119,7 +119,7 @@ def _item(data: bytes, node: Node) -> str:
 
 
 def _tuple_struct(data: bytes, node: Node, fields: Node) -> str:
-    """Write a tuple struct, with its fields if others may use one of them."""
+    """Return a tuple struct, with its fields if one of them is public."""
     has_public = any(child.type == "visibility_modifier" and text(data, child) == "pub" for child in children(fields))
     whole = one_line(data, node, node.byte_range, _NOTATION) if has_public else ""
     if not whole or len(whole) > limits.SIGNATURE_CHARACTERS:
@@ -142,7 +142,7 @@ def _module(path: str) -> str:
 
 
 def _names(data: bytes, node: Node) -> Iterator[Export]:
-    """Yield what a `pub use` offers: a name, or everything of a module."""
+    """Yield the exports of a `pub use`: names, or everything of a module."""
     for path, alias in _paths(data, _used(node)):
         name = alias or path.rsplit("::", 1)[-1]
         if name == "*":
@@ -156,7 +156,7 @@ def _used(node: Node) -> Node | None:
 
 
 def _paths(data: bytes, tree: Node | None, prefix: str = "", level: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield the paths of a use, each with its other name if it has one."""
+    """Yield the paths of a use, each with its alias if it has one."""
     if tree is None or level > limits.SOURCE_BLOCK_LEVELS:
         return
     if tree.type == "use_list":
@@ -165,8 +165,8 @@ def _paths(data: bytes, tree: Node | None, prefix: str = "", level: int = 0) -> 
                 yield from _paths(data, child, prefix, level + 1)
         return
     has_path = tree.type in {"scoped_use_list", "use_as_clause"}
-    spelt = "".join(text(data, tree, "path" if has_path else "").split())
-    path = _joined(prefix, spelt[: 2 * limits.SYMBOL_CHARACTERS])
+    whole = "".join(text(data, tree, "path" if has_path else "").split())
+    path = _joined(prefix, whole[: 2 * limits.SYMBOL_CHARACTERS])
     if tree.type == "scoped_use_list":
         yield from _paths(data, tree.child_by_field_name("list"), path, level + 1)
     else:

@@ -59,7 +59,7 @@ _DECLARATIONS = Declarations(
 
 
 def _outline(pieces: Iterable[Piece]) -> SourceOutline:
-    """Read a file; what is written about a package object is about the package."""
+    """Return the outline of a file; the comment of a package object is about the package."""
     found = _DECLARATIONS.outline(pieces)
     packages = [export for export in found.exports if export.signature.startswith("package object")]
     others = tuple(export for export in found.exports if export not in packages)

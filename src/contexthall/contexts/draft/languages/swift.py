@@ -36,7 +36,7 @@ def _is_public(data: bytes, node: Node, owner: Node | None) -> bool:
     return _visibility(data, node) in {"public", "open"}
 
 
-def _is_seen(data: bytes, node: Node, owner: Node | None) -> bool:
+def _is_visible(data: bytes, node: Node, owner: Node | None) -> bool:
     is_extension = owner is None and _is_extension(data, node)
     return not is_extension and _visibility(data, node) not in {"private", "fileprivate"}
 
@@ -61,7 +61,7 @@ _PUBLIC = Declarations(
     is_public=_is_public,
     imports=_imports,
 )
-_SEEN = _PUBLIC._replace(is_public=_is_seen)
+_VISIBLE = _PUBLIC._replace(is_public=_is_visible)
 
 
 def _outline(pieces: Iterable[Piece]) -> SourceOutline:
@@ -69,7 +69,7 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
     first = next(every, None)
     if first is None:
         return SourceOutline()
-    rules = _PUBLIC if _OPEN.search(first.data) else _SEEN
+    rules = _PUBLIC if _OPEN.search(first.data) else _VISIBLE
     return rules.outline(_chained(first, every))
 
 

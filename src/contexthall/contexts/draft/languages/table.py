@@ -1,6 +1,6 @@
 """The languages that drafts understand.
 
-Pure. A file that cannot be read, for whatever reason, says nothing: a draft must not depend on any one file.
+Pure. A file that cannot be read, for whatever reason, is left out: a draft must not depend on any one file.
 """
 
 import re
@@ -28,7 +28,7 @@ LANGUAGES: tuple[Language, ...] = (
     *(PYTHON, GO, RUST, TYPESCRIPT, JAVASCRIPT),
     *(JAVA, KOTLIN, SCALA, CSHARP, C, CPP, RUBY, PHP, SWIFT, SHELL),
 )
-"""Where several have a front file in a directory, that of the first is asked first."""
+"""If several have a front file in a directory, that of the first one is preferred."""
 
 TITLES: dict[str, str] = {each.name: each.title for each in LANGUAGES}
 BY_EXTENSION: dict[str, Language] = {extension: each for each in LANGUAGES for extension in each.extensions}
@@ -37,22 +37,22 @@ MANIFESTS: dict[str, ManifestFile] = {
     each.name: each
     for each in sorted((each for language in LANGUAGES for each in language.manifests), key=lambda each: each.rank)
 }
-"""By the name of the file, the most telling first."""
+"""By the name of the file, by ascending rank."""
 
 
 def language_of(name: str) -> Language | None:
-    """Return the language of a file by its name; None if it is none of those that are understood."""
+    """Return the language of a file by its name; None if it is not supported."""
     return BY_EXTENSION.get(_extension(name))
 
 
 def grammar_of(name: str) -> tuple[Grammar | None, re.Pattern[bytes]]:
-    """Return how a file is parsed, by its name, and how its statements begin; None for a language that is not known."""
+    """Return the grammar of a file, by its name, and the keywords of its language; None if it is not supported."""
     language = language_of(name)
     return (language.extensions[_extension(name)], language.keywords) if language else (None, _NOTHING)
 
 
 def read(name: str, data: bytes, *, is_test: bool = False) -> SourceOutline:
-    """Return what a file says, of one with tests not what it defines; nothing for a language that is not known."""
+    """Return the outline of a file, without exports if it holds tests; empty if its language is not supported."""
     language = language_of(name)
     if language is None or not data:
         return SourceOutline()
@@ -63,12 +63,12 @@ def read(name: str, data: bytes, *, is_test: bool = False) -> SourceOutline:
 
 
 def manifest_of(name: str) -> ManifestFile | None:
-    """Return which kind of manifest a file is, by its name; None if it is none."""
+    """Return the kind of a manifest, by its name; None if it is not one."""
     return MANIFESTS.get(name) or MANIFESTS.get(f"*.{name.rpartition('.')[2]}")
 
 
 def read_manifest(name: str, data: bytes, root: bytes = b"") -> ProjectManifest:
-    """Return what a manifest says, whose file is called `name`; nothing if it cannot be read.
+    """Parse the manifest in a file called `name`; an empty one if it cannot be read.
 
     `root` is the manifest of the same name at the project's root, from which some inherit.
     """
@@ -77,7 +77,7 @@ def read_manifest(name: str, data: bytes, root: bytes = b"") -> ProjectManifest:
         return ProjectManifest()
     try:
         return kind.read(data, root)
-    # A deep nesting ends the reader of TOML, not us.
+    # tomllib recurses, so a deeply nested file ends in a RecursionError.
     except (ValueError, RecursionError):
         return ProjectManifest()
 

@@ -15,7 +15,7 @@ from tree_sitter import Node
 
 from contexthall.contexts.draft.languages.language import Export, Language, Layout, SourceOutline, join, outline
 from contexthall.contexts.draft.languages.project_manifest import Dependencies, ManifestFile, ProjectManifest, table_at
-from contexthall.contexts.draft.syntax.comments import comment_prose, commented, is_apart, is_licence
+from contexthall.contexts.draft.syntax.comments import comment_prose, is_apart, is_licence, with_comments
 from contexthall.contexts.draft.syntax.signatures import Notation, one_line, signature
 from contexthall.core import limits, wire
 from contexthall.core.parsing import (
@@ -69,8 +69,8 @@ def _outline(pieces: Iterable[Piece]) -> SourceOutline:
 
 
 def _documented(data: bytes, nodes: Iterable[Node]) -> Iterator[tuple[Node, str]]:
-    """Yield the nodes that are no comments, each with what the comment directly above it documents."""
-    for node, above in commented(data, nodes):
+    """Yield the nodes that are not comments, each with its doc comment."""
+    for node, above in with_comments(data, nodes):
         yield node, comment_prose([comment for comment in above[-1:] if comment.startswith("/**")])
 
 
@@ -84,7 +84,7 @@ class _ModulePiece:
 
     @cached_property
     def _locals(self) -> dict[str, tuple[Node, str]]:
-        """What is declared here, by its name: the declaration and what is written about it."""
+        """The declarations of this piece by name, each with its doc comment."""
         declared = ((node.child_by_field_name("declaration") or node, doc) for node, doc in self._statements)
         every = [(name, (inner, doc)) for node, doc in declared for name, inner in _declarations(self._data, node)]
         return dict(reversed(every))
@@ -180,21 +180,21 @@ class _ModulePiece:
             elif name == "default":
                 yield Export(name, _DEFAULT if original == name else f"{_DEFAULT} {original}")
             else:
-                yield Export(name, name) if is_foreign else self._local(original, called=name)
+                yield Export(name, name) if is_foreign else self._local(original, alias=name)
 
-    def _local(self, name: str, doc: str = "", *, called: str = "") -> Export:
-        """Return what this file declares as `name`, under the name it is exported by; else that name alone."""
+    def _local(self, name: str, doc: str = "", *, alias: str = "") -> Export:
+        """Return the export of a local declaration, under its alias if it has one; else of the name alone."""
         if name not in self._locals:
-            return Export(called or name, called or name, doc)
-        return self._declared(name, *self._locals[name], called)
+            return Export(alias or name, alias or name, doc)
+        return self._declared(name, *self._locals[name], alias)
 
-    def _declared(self, name: str, node: Node, doc: str, called: str = "") -> Export:
-        """Write what `node` declares as `name`."""
+    def _declared(self, name: str, node: Node, doc: str, alias: str = "") -> Export:
+        """Return the export of what `node` declares as `name`."""
         if node.type != "variable_declarator":
-            return Export(called or name.strip("'\""), self._shape(node, called), doc, _methods(self._data, node))
+            return Export(alias or name.strip("'\""), self._shape(node, alias), doc, _methods(self._data, node))
         value, annotation = node.child_by_field_name("value"), node.child_by_field_name("type")
         target = node.child_by_field_name("name")
-        name = called or name
+        name = alias or name
         if target is None or target.type != "identifier":
             return Export(name, name, doc)
         if annotation is not None:
@@ -225,7 +225,7 @@ class _ModulePiece:
                 yield self._property(property_name, value, doc)
 
     def _value(self, value: Node | None, doc: str) -> Iterator[Export]:
-        """Yield what a module is set to: what is in an object, or the thing itself."""
+        """Yield the exports of `module.exports = …`: the properties of an object, or the value itself."""
         if value is None:
             return
         if value.type == "object":
@@ -248,15 +248,15 @@ class _ModulePiece:
 
     def _property(self, name: str, value: Node, doc: str) -> Export:
         if value.type == "identifier":
-            export = self._local(text(self._data, value), called=name)
+            export = self._local(text(self._data, value), alias=name)
             return export._replace(doc=export.doc or doc)
         shape = self._shape(value) if value.type in _FUNCTIONS or value.type == "class" else ""
         return Export(name, f"{name} = {shape}" if shape else name, doc)
 
     # Signatures
 
-    def _shape(self, node: Node, called: str = "") -> str:
-        """Write a declaration or a function up to where its body begins; empty for another value."""
+    def _shape(self, node: Node, alias: str = "") -> str:
+        """Return a declaration or a function up to where its body begins; empty for another value."""
         if node.type == "type_alias_declaration":
             written = self._alias(node)
         elif node.type in _FUNCTIONS or node.type in _SHAPED:
@@ -266,7 +266,7 @@ class _ModulePiece:
         else:
             return ""
         name = re.escape(text(self._data, node, "name"))
-        return re.sub(rf"(?<![\w$]){name}(?![\w$])", lambda _: called, written, count=1) if called else written
+        return re.sub(rf"(?<![\w$]){name}(?![\w$])", lambda _: alias, written, count=1) if alias else written
 
     def _alias(self, node: Node) -> str:
         value = node.child_by_field_name("value")
@@ -297,7 +297,7 @@ def _methods(data: bytes, node: Node) -> tuple[str, ...]:
 
 
 def _start(node: Node) -> int:
-    """Return where a declaration begins, its decorators left out."""
+    """Return where a declaration begins, after its decorators."""
     return next(
         (child.start_byte for child in children(node) if child.type not in {"decorator", "comment"}), node.start_byte
     )
@@ -309,7 +309,7 @@ def _end(node: Node) -> int:
 
 
 def _declarations(data: bytes, node: Node) -> Iterator[tuple[str, Node]]:
-    """Yield what a statement declares, each with its name."""
+    """Yield the declarations in a statement, each with its name."""
     if node.type == "ambient_declaration":
         inner = first_named_child(node)
         yield from _declarations(data, inner) if inner is not None else ()
@@ -324,7 +324,7 @@ def _declarations(data: bytes, node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _pattern_names(data: bytes, pattern: Node) -> Iterator[str]:
-    """Yield the names that a destructuring makes, of its first level."""
+    """Yield the names that a destructuring pattern binds on its first level."""
     for child in children(pattern):
         target: Node | None = child
         if child.type == "pair_pattern":
@@ -336,7 +336,7 @@ def _pattern_names(data: bytes, pattern: Node) -> Iterator[str]:
 
 
 def _file_doc(piece: Piece) -> str:
-    """Return the comment that is about the file: by its tag, or because it belongs to no declaration."""
+    """Return the comment about the file: one with a file tag, or one that belongs to no declaration."""
     for node, following in pairwise(chain(piece.statements(), [None])):
         if node is None or node.type not in {"comment", "hash_bang_line"}:
             return ""
@@ -346,8 +346,8 @@ def _file_doc(piece: Piece) -> str:
 
 
 def _doc_of_file(data: bytes, comment: Node, following: Node | None) -> str:
-    said = written(data, comment)
-    if not said.startswith("/**") or is_licence(said):
+    whole = written(data, comment)
+    if not whole.startswith("/**") or is_licence(whole):
         return ""
     is_free = (
         following is None
@@ -355,8 +355,8 @@ def _doc_of_file(data: bytes, comment: Node, following: Node | None) -> str:
         or is_apart(data, comment, following)
         or (following.type == "export_statement" and following.child_by_field_name("source") is not None)
     )
-    if _FILE_TAGS.search(said) or (is_free and not _NO_FILE_DOC.search(said)):
-        return comment_prose([said])
+    if _FILE_TAGS.search(whole) or (is_free and not _NO_FILE_DOC.search(whole)):
+        return comment_prose([whole])
     return ""
 
 

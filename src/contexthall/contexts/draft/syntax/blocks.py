@@ -1,6 +1,6 @@
 """Titles, paragraphs, quotations and lists of a text in Markdown or reStructuredText.
 
-Pure. What is not for reading aloud, such as tables, code and directives, is passed over.
+Pure. What is not prose, such as tables, code and directives, is skipped.
 """
 
 import re
@@ -60,7 +60,7 @@ def _line(lines: Sequence[str], at: int) -> str:
 
 
 def until(lines: Sequence[str], at: int, is_end: Callable[[str], bool]) -> int:
-    """Return where the first line from `at` on stands that `is_end`, or the end."""
+    """Return the index of the first line from `at` on that `is_end`, or the end."""
     while at < len(lines) and not is_end(lines[at]):
         at += 1
     return at
@@ -71,7 +71,7 @@ def _is_blank(line: str) -> bool:
 
 
 def _after_skipped(lines: Sequence[str], at: int) -> int:
-    """Return where something ends that is not for reading aloud, if it begins at `at`; else `at`."""
+    """Return the end of what begins at `at` and is not prose; `at` if that is prose."""
     line = lines[at].strip()
     if fence := _FENCE.match(lines[at]):
         marks = fence[1]
@@ -110,13 +110,13 @@ def _after_html(lines: Sequence[str], at: int) -> int:
 
 
 def _without_tags(line: str) -> str:
-    """Return what a line says beside its tags, one that goes on in the next line among them."""
+    """Return a line without its tags, including one that continues on the next line."""
     line = _ANY_TAG.sub("", line)
     return line.partition("<")[0] if ">" not in line else line
 
 
 def _title(lines: Sequence[str], at: int, *, markdown: bool) -> tuple[str, str, int]:
-    """Return a title, the marks that make it one and where it ends."""
+    """Return a title, the characters that mark it and where it ends."""
     if heading := _HEADING.match(lines[at]):
         return heading[2].strip(" #"), heading[1], at + 1
     line, below, further = _line(lines, at), _line(lines, at + 1), _line(lines, at + 2)
@@ -145,7 +145,7 @@ def _interrupts(line: str) -> bool:
 
 
 def blocks(lines: Sequence[str], *, markdown: bool) -> Iterator[ProseBlock]:
-    """Yield titles, paragraphs, quotations and lists; the rest is not for reading aloud."""
+    """Yield titles, paragraphs, quotations and lists; the rest is not prose."""
     at, adornments = 0, list[str]()
     while (at := until(lines, at, lambda line: not _is_blank(line))) < len(lines):
         text, marks, end = _title(lines, at, markdown=markdown)
@@ -159,8 +159,8 @@ def blocks(lines: Sequence[str], *, markdown: bool) -> Iterator[ProseBlock]:
 
 
 def _block(lines: Sequence[str]) -> ProseBlock:
-    """Return a paragraph, or what the first item of a list or the first paragraph of a quotation says."""
+    """Return a paragraph, the first item of a list or the first paragraph of a quotation."""
     opening = _ITEM.match(lines[0]) or _MARKER.match(lines[0])
     rest = [_MARKER.sub("", line, count=1) for line in lines[1:]]
-    said = [lines[0][opening.end() :] if opening else lines[0], *rest[: until(rest, 0, _interrupts)]]
-    return ProseBlock(" ".join(line.rstrip("\\") for line in said), is_list=bool(_ITEM.match(lines[0])))
+    kept = [lines[0][opening.end() :] if opening else lines[0], *rest[: until(rest, 0, _interrupts)]]
+    return ProseBlock(" ".join(line.rstrip("\\") for line in kept), is_list=bool(_ITEM.match(lines[0])))

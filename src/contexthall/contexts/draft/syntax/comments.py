@@ -41,31 +41,31 @@ _LICENCE = re.compile(
 
 
 def prose(comment: str) -> str:
-    """Return the first paragraph that says something, on one line; a title only if there is nothing else."""
+    """Return the first paragraph of prose, on one line; a title only if there is nothing else."""
     title = ""
     for paragraph in _paragraphs(known(comment[: 16 * limits.DOC_CHARACTERS])):
         heading, lines = _without_heading(paragraph)
         title = title or heading
-        said = list(takewhile(lambda line: not (_SECTIONS.match(line) or _RULE.fullmatch(line)), lines))
-        if said and not said[0].startswith(_NO_PROSE):
-            return _shortened(" ".join(said))
-        if len(said) < len(lines) and lines[len(said)].startswith(("@", ":")):
+        kept = list(takewhile(lambda line: not (_SECTIONS.match(line) or _RULE.fullmatch(line)), lines))
+        if kept and not kept[0].startswith(_NO_PROSE):
+            return _shortened(" ".join(kept))
+        if len(kept) < len(lines) and lines[len(kept)].startswith(("@", ":")):
             break  # what follows is about a parameter or the like
     return _shortened(title)
 
 
 def comment_prose(comments: Sequence[str]) -> str:
-    """Return what comments that stand together say, without their marks."""
+    """Return the prose of adjacent comments, without their marks."""
     return prose("\n".join(_bare(comment) for comment in comments if not _DIRECTIVE.match(comment)))
 
 
 def is_licence(comment: str) -> bool:
-    """Return whether a comment is about who owns the file rather than about what it does."""
+    """Return whether a comment is a licence or a copyright notice."""
     return _LICENCE.search(known(comment[:4096])) is not None
 
 
-def commented(data: bytes, nodes: Iterable[Node]) -> Iterator[tuple[Node, list[str]]]:
-    """Yield the nodes that are no comments, each with the comments that stand directly above it."""
+def with_comments(data: bytes, nodes: Iterable[Node]) -> Iterator[tuple[Node, list[str]]]:
+    """Yield the nodes that are not comments, each with the comments directly above it."""
     above: list[Node] = []
     for node in nodes:
         if above and is_apart(data, above[-1], node):
@@ -78,7 +78,7 @@ def commented(data: bytes, nodes: Iterable[Node]) -> Iterator[tuple[Node, list[s
 
 
 def is_apart(data: bytes, upper: Node, lower: Node) -> bool:
-    """Return whether there is an empty line between two nodes, the upper of which may hold its own line's end."""
+    """Return whether there is an empty line between two nodes; the upper one may include its line end."""
     end = upper.end_byte
     if end and data[end - 1] == ord("\n"):
         end -= 1
@@ -102,15 +102,15 @@ def _without_heading(lines: list[str]) -> tuple[str, list[str]]:
     return "", lines
 
 
-def _shortened(said: str) -> str:
-    said = _INLINE_TAG.sub(lambda match: match[2].strip() or match[1], said)
-    said = visible(" ".join(_ROLE.sub(_role, said).split()))
+def _shortened(text: str) -> str:
+    text = _INLINE_TAG.sub(lambda match: match[2].strip() or match[1], text)
+    text = visible(" ".join(_ROLE.sub(_role, text).split()))
     most = limits.DOC_CHARACTERS
-    return said if len(said) <= most else f"{said[:most].rsplit(' ', 1)[0]} {LEFT_OUT}"
+    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0]} {LEFT_OUT}"
 
 
 def _role(match: re.Match[str]) -> str:
-    """Return what a reference is shown as: its last name if it begins with a tilde."""
+    """Return a reference as code: its last name if it begins with a tilde."""
     return f"`{match[2].rsplit('.', 1)[-1] if match[1] else match[2]}`"
 
 

@@ -1,6 +1,6 @@
-"""What markup says: Markdown, reStructuredText, HTML and JSDoc inside a line, as plain text.
+"""Inline markup as plain text: Markdown, reStructuredText, HTML and JSDoc.
 
-Pure, and linear however hostile the text: the expressions never go back.
+Pure, and linear however hostile the text: the expressions never backtrack.
 """
 
 import html
@@ -64,7 +64,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return what is left of `text` once its markup is gone; code keeps its ticks, for what they hold is no markup."""
+    """Return `text` without its markup; code keeps its ticks, because what they hold is not markup."""
     for _ in range(limits.MARKUP_LEVELS):
         before, text = text, _MARKUP.sub(_text_of, text)
         if text == before:
@@ -73,7 +73,7 @@ def plain(text: str) -> str:
 
 
 def _text_of(markup: re.Match[str]) -> str:
-    """Return what a piece of markup says: what it holds, unless its kind says it otherwise."""
+    """Return the text of a piece of markup: what it holds, unless its kind has a rule of its own."""
     kind = markup.lastgroup or ""
     return _TEXTS[kind](markup) if kind in _TEXTS else markup[kind] if kind else ""
 

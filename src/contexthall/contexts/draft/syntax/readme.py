@@ -1,4 +1,4 @@
-"""What a README says in a sentence, and how a page is titled.
+"""The sentence of a README that says what its subject is, and the title of a page.
 
 Pure.
 """
@@ -22,10 +22,10 @@ _FEWEST_WORDS = 3
 """Words beside its links that make a paragraph of a README prose."""
 _FRONT_MATTER = ("---", "+++")
 _DEEPEST = 2
-"""The level of the titles below which no paragraph speaks of the whole."""
+"""The level of the titles below which no paragraph is about the whole."""
 
-# How titles begin that are about something else than what the project is.
-_ASIDE = re.compile(
+# Beginnings of titles of sections that do not say what the project is.
+_OFF_TOPIC = re.compile(
     r"[\W\d_]*+(?:"
     r"acknowledg|api\b|author|backer|badge|bugs?\b|build|change|citation|citing|cli\b|code of|command|commun"
     r"|compatib|config|contact|contents|contribut|copyright|credit|demo\b|depend|deploy|develop|disclaimer"
@@ -36,8 +36,8 @@ _ASIDE = re.compile(
     r"|todo|translat|tutorial|updat|upgrad|usage|use\b|using|version|warning|what'?s new|who\b)",
     re.IGNORECASE,
 )
-# The title of a README itself may be any of those: one of examples is about them.
-_ASIDE_AT_ONCE = re.compile(
+# The title of a README itself may be any of those: that of a directory of examples, say.
+_OFF_TOPIC_ALONE = re.compile(
     r"[\W\d_]*+(?:contents|table of contents|contributing|donations?|installation|license|sponsors)$", re.IGNORECASE
 )
 _ABOUT = re.compile(
@@ -73,15 +73,15 @@ _SUBSTITUTED = re.compile(r"\|([^|\s](?:[^|]{0,78}[^|\s])?)\|(?:__?(?!\w))?")
 
 
 def _resolver(text: str) -> Callable[[str], str]:
-    """Return what marks each use of what a README names elsewhere: as a link, or as the text it stands for."""
+    """Return a function that resolves references: to links, or to the text that a substitution stands for."""
     labels = {label.lower() for label in _LABEL.findall(text)}
     targets = {target.lower() for target in _TARGET.findall(text)}
-    told = {name: said.strip() if kind == "replace" else "" for name, kind, said in _SUBSTITUTION.findall(text)}
+    replacements = {name: text.strip() if kind == "replace" else "" for name, kind, text in _SUBSTITUTION.findall(text)}
 
     def resolve(text: str) -> str:
         text = _LABELLED.sub(lambda use: f"{use[0]}[]" if use[2].lower() in labels else use[0], text)
         text = _TARGETED.sub(lambda use: f"`{use[1]}`_" if use[1].lower() in targets else use[0], text)
-        return _SUBSTITUTED.sub(lambda use: told.get(use[1], use[0]), text)
+        return _SUBSTITUTED.sub(lambda use: replacements.get(use[1], use[0]), text)
 
     return resolve
 
@@ -97,21 +97,21 @@ def readme_sentence(data: bytes, name: str) -> str:
         lines = lines[until(lines, 1, lambda line: line.rstrip() == mark) + 1 :]
     found = list(islice(blocks(lines, markdown=markdown), _README_BLOCKS))
     title = next((plain(block.text) for block in found if block.level == 1), "")
-    said = [each for block in _of_the_whole(found) if (each := _told_of(resolve(block.text), title))]
-    # A sentence that says what something is, by its name, is better than one that leads up to it.
-    defining = (each for each in said[:_README_PARAGRAPHS] if title and _defines(each, title))
-    return next(defining, said[0] if said else "")
+    sentences = [each for block in _about_the_whole(found) if (each := _usable(resolve(block.text), title))]
+    # A sentence that defines the project by its name is better than one that leads up to it.
+    defining = (each for each in sentences[:_README_PARAGRAPHS] if title and _defines(each, title))
+    return next(defining, sentences[0] if sentences else "")
 
 
 _README_BLOCKS, _README_PARAGRAPHS = 200, 4
 
 
-def _told_of(paragraph: str, title: str) -> str:
-    """Return the first sentence of a paragraph, if it says something."""
+def _usable(paragraph: str, title: str) -> str:
+    """Return the first sentence of a paragraph, if it is informative on its own."""
     sentence = first_sentence(paragraph, limits.SUMMARY_CHARACTERS) if _is_prose(paragraph) else ""
     if _DEFINES.search(sentence):  # and leads to a list
         sentence = sentence.rstrip(": ")
-    if not sentence or not _is_telling(sentence) or is_out_of_context(sentence):
+    if not sentence or not _is_informative(sentence) or is_out_of_context(sentence):
         return ""
     is_in_the_middle = (
         sentence[0].islower()
@@ -126,15 +126,15 @@ _NAMED_FIRST = re.compile(r"[\w.-]+ (?:is|are) ")
 
 
 def _defines(sentence: str, title: str) -> bool:
-    name, said = title.split(" ", maxsplit=1)[0].strip("`").lower(), sentence.lstrip("`").lower()
-    return said.startswith(name) and _SAYS_WHAT_IT_IS.match(said, len(name)) is not None
+    name, text = title.split(" ", maxsplit=1)[0].strip("`").lower(), sentence.lstrip("`").lower()
+    return text.startswith(name) and _PREDICATE.match(text, len(name)) is not None
 
 
-_SAYS_WHAT_IT_IS = re.compile(r"(?!\w)`?[^.]{0,60}? (?:is|are|provides|lets|makes|offers) ")
+_PREDICATE = re.compile(r"(?!\w)`?[^.]{0,60}? (?:is|are|provides|lets|makes|offers) ")
 
 
 def page_title(data: bytes, name: str) -> str:
-    """Return the title of a page, by its front matter or its first heading; empty if it has none worth telling."""
+    """Return the title of a page, by its front matter or its first heading; empty if it has no usable one."""
     text = known(data[:_TOP_BYTES].decode("utf-8-sig", "replace"))
     if name.lower().endswith((".html", ".htm")):
         found = _HTML_TITLE.search(text)
@@ -160,30 +160,30 @@ _EQUALS = re.compile(r"^=\s+")
 _NO_TITLE = re.compile(r"^readme\b|[{}]|\bsponsor", re.IGNORECASE)
 
 
-def is_aside(title: str) -> bool:
-    """Return whether a title is about something else than what the whole is."""
-    return _ASIDE.match(title) is not None
+def is_off_topic(title: str) -> bool:
+    """Return whether the section of a title does not say what the whole is."""
+    return _OFF_TOPIC.match(title) is not None
 
 
 def _as_title(text: str) -> str:
     title = plain(text).strip(' #:.“”"')
-    is_telling = 2 < len(title) <= limits.TITLE_CHARACTERS and any(mark.isalpha() for mark in title)  # noqa: PLR2004
-    return title if is_telling and not _NO_TITLE.search(title) else ""
+    is_usable = 2 < len(title) <= limits.TITLE_CHARACTERS and any(mark.isalpha() for mark in title)  # noqa: PLR2004
+    return title if is_usable and not _NO_TITLE.search(title) else ""
 
 
-def _of_the_whole(found: Iterable[ProseBlock]) -> Iterator[ProseBlock]:
-    """Yield paragraphs that may speak of the whole: those before the sections that do not, and those that say so."""
-    level, is_aside, is_over, is_about = 0, False, False, False
+def _about_the_whole(found: Iterable[ProseBlock]) -> Iterator[ProseBlock]:
+    """Yield paragraphs that may be about the whole: before any section that is off topic, or in one such as "About"."""
+    level, is_skipped, is_over, is_about = 0, False, False, False
     for index, block in enumerate(found):
         if not block.level:
-            if not (block.is_list or is_aside or (level > _DEEPEST and not is_about)):
+            if not (block.is_list or is_skipped or (level > _DEEPEST and not is_about)):
                 yield block
-        elif not is_aside or block.level <= level:
+        elif not is_skipped or block.level <= level:
             is_own_title = not index and block.level == 1
-            is_aside = bool((_ASIDE_AT_ONCE if is_own_title else _ASIDE).match(block.text))
+            is_skipped = bool((_OFF_TOPIC_ALONE if is_own_title else _OFF_TOPIC).match(block.text))
             is_about = _ABOUT.match(block.text) is not None
-            is_over = is_over or is_aside
-            is_aside = is_aside or (is_over and not _ABOUT.match(block.text))
+            is_over = is_over or is_skipped
+            is_skipped = is_skipped or (is_over and not _ABOUT.match(block.text))
             level = block.level
 
 
@@ -193,6 +193,6 @@ def _is_prose(paragraph: str) -> bool:
     return len(WORD.findall(own)) >= _FEWEST_WORDS and not paragraph.lstrip().startswith(("[!", "#"))
 
 
-def _is_telling(sentence: str) -> bool:
+def _is_informative(sentence: str) -> bool:
     is_motto = sentence[0] in "\"“'‘" and sentence[-1] in "\"”'’"
     return not (is_motto or sentence.endswith(":") or _BESIDE_THE_POINT.match(sentence) or is_boilerplate(sentence))

@@ -1,7 +1,6 @@
-"""The first sentence of what somebody wrote, and whether it tells anything by itself.
+"""The first sentence of a text, and whether it is informative on its own.
 
-Pure, and linear however hostile the text: only its first 64 KiB are looked at, by expressions that never go back, and
-what cannot be said in a sentence is not said.
+Pure, and linear however hostile the text: only its first 64 KiB are read, by expressions that never backtrack.
 """
 
 import re
@@ -42,35 +41,35 @@ def _ends(line: str, stop: re.Match[str]) -> bool:
 
 
 def first_sentence(text: str, most: int = 200) -> str:
-    """Return the first sentence of `text` as one line of at most `most` characters; empty if it says nothing.
+    """Return the first sentence of `text` as one line of at most `most` characters; empty if it has none.
 
-    A paragraph is preferred to a title. Markup inside markup comes off layer by layer, so the answer answers itself.
+    A paragraph is preferred to a title. Nested markup comes off layer by layer, so the function is idempotent.
     """
     text = known(text[: limits.PROSE_CHARACTERS])
-    while (said := _first_sentence(text, most)) != text:
-        text = said
-    return said
+    while (sentence := _first_sentence(text, most)) != text:
+        text = sentence
+    return sentence
 
 
 def _first_sentence(text: str, most: int) -> str:
-    lines = _TOLD.sub("", _without_margin(without_comments(text))).splitlines()
+    lines = _DOC_TAG.sub("", _without_margin(without_comments(text))).splitlines()
     titles = []
     for block in blocks(lines, markdown=False):
         if block.level:
             titles.append(block.text)
-        elif said := shorten(_sentence(plain(block.text)), most):
-            return said
-    return next((said for title in titles if (said := shorten(_sentence(plain(title)), most))), "")
+        elif sentence := shorten(_sentence(plain(block.text)), most):
+            return sentence
+    return next((sentence for title in titles if (sentence := shorten(_sentence(plain(title)), most))), "")
 
 
 def _without_margin(text: str) -> str:
-    """Take away what all lines but the first are indented by; `inspect.cleandoc` is not the same in every Python."""
+    """Remove the common indent of all lines but the first; `inspect.cleandoc` differs between versions of Python."""
     first, *others = text.expandtabs().split("\n")
     margin = min((len(line) - len(line.lstrip()) for line in others if line.strip()), default=0)
     return "\n".join([first.lstrip(), *(line[margin:] for line in others)]).strip("\n")
 
 
-_TOLD = re.compile(r"^[@\\](?:file|fileoverview|overview|brief|description|desc|summary)[ \t]", re.MULTILINE)
+_DOC_TAG = re.compile(r"^[@\\](?:file|fileoverview|overview|brief|description|desc|summary)[ \t]", re.MULTILINE)
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]\S*+")
 
 _OUT_OF_CONTEXT = re.compile(
@@ -91,7 +90,7 @@ _UNFINISHED = re.compile(
 )
 
 
-_FEWESTWORDS_OF_A_SENTENCE = 2
+_FEWEST_WORDS = 2
 _KINDS = "package|module|crate|namespace|class|file|library|init file"
 _BOILERPLATE = re.compile(
     r"\(c\)|©|@ts-|#!|[\W_]*+(?:copyright\b|spdx-|all rights reserved|licen[cs]ed? (?:under|to|for|:|agreement)"
@@ -115,36 +114,35 @@ _BOILERPLATE = re.compile(
     re.IGNORECASE,
 )
 _BANNER = re.compile(r"(?:\S++ ){1,4}[<(\[]?https?://\S++\.?")
-"""A name and an address: the project's, above each of its files."""
+"""A project's name and address, above each of its files."""
 _ONLY_NAMED = re.compile(
     rf"(?:the |this )?+(?:(?:{_KINDS})(?: (?:for|of|called|named))?+ \S++|\S++ (?:{_KINDS}))[^\w]*+$", re.IGNORECASE
 )
 
 
-def telling(text: str, *, is_named: bool = False) -> str:
-    """Return the first sentence of what somebody wrote; nothing if it is cut, out of context, empty or a secret.
+def usable_sentence(text: str, *, is_named: bool = False) -> str:
+    """Return the first sentence of `text`; empty if it is cut, out of context, boilerplate or a secret.
 
-    Behind the name of what it is about (`is_named`), a sentence may begin with what that returns, sets or gets.
+    A sentence that will follow the name of its subject (`is_named`) may begin with a verb, such as "Returns".
     """
     sentence = first_sentence(text, limits.SUMMARY_CHARACTERS)
     is_cut = sentence.endswith((LEFT_OUT, "...", ":", ",", ";"))
-    leans = is_out_of_context(sentence) and not (
-        is_named and _DOES.match(sentence) and not _UNFINISHED.search(sentence)
-    )
-    return "" if is_cut or leans or is_boilerplate(sentence) or may_be_key(sentence) else sentence
+    is_complete = is_named and _DOES.match(sentence) and not _UNFINISHED.search(sentence)
+    is_dangling = is_out_of_context(sentence) and not is_complete
+    return "" if is_cut or is_dangling or is_boilerplate(sentence) or may_be_key(sentence) else sentence
 
 
 _DOES = re.compile(r"(?:returns?|throws?|sets?|gets?|runs?|executes?|opens?|uses?) ", re.IGNORECASE)
 
 
 def is_out_of_context(sentence: str) -> bool:
-    """Return whether a sentence leans on what is before or after it, or speaks to the reader."""
+    """Return whether a sentence depends on what is before or after it, or addresses the reader."""
     return bool(_OUT_OF_CONTEXT.match(sentence) or _UNFINISHED.search(sentence))
 
 
 def is_boilerplate(sentence: str) -> bool:
-    """Return whether `sentence` says nothing of what it stands for."""
-    said = known(sentence[: limits.PROSE_CHARACTERS])
-    if len(WORD.findall(said)) < _FEWESTWORDS_OF_A_SENTENCE or _BANNER.fullmatch(said):
+    """Return whether `sentence` says nothing about its subject: too short, a banner, a licence or the like."""
+    text = known(sentence[: limits.PROSE_CHARACTERS])
+    if len(WORD.findall(text)) < _FEWEST_WORDS or _BANNER.fullmatch(text):
         return True
-    return bool(_BOILERPLATE.match(said) or _ONLY_NAMED.match(said))
+    return bool(_BOILERPLATE.match(text) or _ONLY_NAMED.match(text))

@@ -1,6 +1,6 @@
-"""Signatures on one line: as they stand, without comments, needless commas and secrets.
+"""Signatures on one line: as in the source, without comments, needless commas and secrets.
 
-Pure. What is longer than anybody reads gets shorter; what has a syntax error in it is not written at all.
+Pure. Long ones are shortened; what has a syntax error in it is not written at all.
 """
 
 import re
@@ -22,21 +22,21 @@ _HAS_STRING = re.compile(r"[\"'`][^\"'`]")
 
 
 class Notation(NamedTuple):
-    """What has to be known of a grammar to write its signatures on one line."""
+    """The node types of a grammar that matter for writing a signature on one line."""
 
     strings: frozenset[str]
     lists: frozenset[str] = frozenset()
-    """Where a comma after the last element means nothing."""
+    """Where a trailing comma means nothing."""
     members: frozenset[str] = frozenset()
-    """Where a line's end separates as a semicolon does."""
+    """Where a line end separates as a semicolon does."""
     defaults: frozenset[str] = frozenset()
-    """What has a name and a value, which may be a secret."""
+    """Which have a name and a value that may be a secret."""
     leading: Mapping[str, str] = {}
-    """Nodes with the token that may lead them without a meaning."""
+    """Node type → its leading token that means nothing."""
 
 
 def signature(data: bytes, node: Node, notation: Notation, span: tuple[int, int]) -> str:
-    """Write a signature, and a shorter one if it is longer than anybody reads: the parameters go first.
+    """Return a signature; if it is too long, without its parameters, then without all behind its name.
 
     Empty if there is a syntax error in it.
     """
@@ -57,9 +57,9 @@ def signature(data: bytes, node: Node, notation: Notation, span: tuple[int, int]
 def one_line(
     data: bytes, node: Node, span: tuple[int, int], notation: Notation, instead: Mapping[int, str] = {}
 ) -> str:
-    """Write what stands in `span` of `node` on one line; empty if there is a syntax error in it.
+    """Return `span` of `node` on one line; empty if there is a syntax error in it.
 
-    `instead` has other words for some nodes, by their id.
+    `instead` replaces the text of some nodes, by their id.
     """
     if not instead and not node.has_error and (plain := _plain(data[span[0] : span[1]])) is not None:
         return plain
@@ -76,7 +76,7 @@ def one_line(
 
 
 def _plain(source: bytes) -> str | None:
-    """Return a text as it stands if that will do; None if it takes a look at its tokens to tell."""
+    """Return a source text as it is, if it needs no changes; None if only its tokens can show that."""
     if _NEEDS_CARE.search(source):
         return None
     plain = visible(source.decode("utf-8", "replace")).strip()
@@ -84,14 +84,14 @@ def _plain(source: bytes) -> str | None:
 
 
 def _space(gap: bytes, before: str, after: str) -> str:
-    """Return what stands between two tokens: brackets on lines of their own come back to their content."""
+    """Return the space between two tokens: none between content and brackets on lines of their own."""
     is_on_one_line = gap.isspace() and b"\n" not in gap
     touches = before in {"(", "[", "<"} or after in {")", "]", ">", ",", ";"}
     return " " if gap and (is_on_one_line or not touches) else ""
 
 
 class _SignatureTokens:
-    """Goes through the tokens of a signature, deciding about each what is shown of it."""
+    """Walks the tokens of a signature, and decides how each is written."""
 
     def __init__(self, data: bytes, notation: Notation, instead: Mapping[int, str]) -> None:
         self._data = data
@@ -99,7 +99,7 @@ class _SignatureTokens:
         self._instead = dict(instead)
 
     def tokens(self, node: Node, span: tuple[int, int]) -> Iterator[tuple[Node, str | None]]:
-        """Yield the tokens and what is written for them; None for a syntax error."""
+        """Yield the tokens, each with its text; None for a syntax error."""
         cursor = node.walk()
         for _ in range(limits.SOURCE_NODES):
             node = cursor.node or node
@@ -115,7 +115,7 @@ class _SignatureTokens:
                     return
 
     def _written(self, node: Node) -> str | None:
-        """Return the words for a token, or for a node that is shown as one; None for a node to look into."""
+        """Return the text of a token, or of a node that is written as one; None for a node to descend into."""
         if node.is_error or node.is_missing:
             return None
         if node.id in self._instead:
@@ -129,7 +129,7 @@ class _SignatureTokens:
         return None
 
     def _prepare(self, node: Node, kind: str) -> None:
-        """Decide about tokens below `node` that only their surroundings tell something about."""
+        """Decide about tokens below `node` whose text depends on their surroundings."""
         notation = self._notation
         if kind in notation.defaults:
             self._hide_secret(node)
