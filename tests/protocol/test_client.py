@@ -20,7 +20,7 @@ from contexthall.protocol.messages import (
     Response,
     error_line,
     notification_line,
-    read_unparsed,
+    parse_server_message,
     request_line,
     result_line,
 )
@@ -31,7 +31,7 @@ VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 
 
 def heard(role: ClientRole, line: bytes) -> list[ClientEffect]:
-    return list(role.receive(read_unparsed(line.rstrip())))
+    return list(role.receive(parse_server_message(line.rstrip())))
 
 
 def sent(effect: ClientEffect) -> dict[str, Any]:

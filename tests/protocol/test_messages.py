@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from contexthall.core import wire
 from contexthall.protocol.messages import (
     MalformedMessageError,
+    MessageLimitError,
     Notification,
     Request,
     Response,
-    UnreadMessageError,
+    encode,
     error_line,
-    parse,
-    read,
-    read_unparsed,
+    parse_json,
+    parse_message,
+    parse_server_message,
     result_line,
-    spell,
     top_level,
 )
 
@@ -38,8 +38,8 @@ REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
         ),
     ],
 )
-def test_each_kind_of_message_is_read(line: bytes, message: object) -> None:
-    assert read(line) == read_unparsed(line) == message
+def test_each_kind_of_message_is_parsed(line: bytes, message: object) -> None:
+    assert parse_message(line) == parse_server_message(line) == message
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_is_no_message_gets_the_error_that_json_rpc_asks_for(
     line: bytes | None, code: int, identifier: str | int | None
 ) -> None:
     with pytest.raises(MalformedMessageError) as caught:
-        read(line)
+        parse_message(line)
     assert (caught.value.error["code"], caught.value.request_id) == (code, identifier)
     answer = json.loads(error_line(caught.value.request_id, caught.value.error))
     assert (answer["id"], answer["error"]) == (identifier, caught.value.error)
@@ -77,7 +77,7 @@ def test_what_is_no_message_gets_the_error_that_json_rpc_asks_for(
 
 def test_a_batch_is_told_that_it_is_not_supported() -> None:
     with pytest.raises(MalformedMessageError, match="not supported"):
-        read(b"[]")
+        parse_message(b"[]")
 
 
 def test_text_goes_out_as_it_is_and_half_a_pair_as_an_escape() -> None:
@@ -100,10 +100,10 @@ def test_both_readers_agree_and_what_is_spelt_reads_the_same(value: object, is_a
         expected = wire.parse(data, lone_surrogates=True, exact=True)
     except ValueError:  # a lone surrogate that is no escape
         with pytest.raises(ValueError, match=r"."):
-            parse(data)
+            parse_json(data)
         return
-    assert json.dumps(parse(data)) == json.dumps(expected)
-    assert json.dumps(json.loads(spell(value))) == json.dumps(value)
+    assert json.dumps(parse_json(data)) == json.dumps(expected)
+    assert json.dumps(json.loads(encode(value))) == json.dumps(value)
 
 
 @given(st.binary())
@@ -114,7 +114,7 @@ def test_any_bytes_are_read_as_json_reads_them(data: bytes) -> None:
         except ValueError:
             return "no JSON"
 
-    assert outcome(parse) == outcome(lambda data: wire.parse(data, lone_surrogates=True, exact=True))
+    assert outcome(parse_json) == outcome(lambda data: wire.parse(data, lone_surrogates=True, exact=True))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_any_bytes_are_read_as_json_reads_them(data: bytes) -> None:
     ids=["numbers", "keys", "text", "deep", "dense"],
 )
 def test_a_result_stays_the_bytes_that_it_came_in(result: bytes) -> None:
-    message = read_unparsed(b'{"jsonrpc":"2.0","id":7,"result":' + result + b"}")
+    message = parse_server_message(b'{"jsonrpc":"2.0","id":7,"result":' + result + b"}")
     assert isinstance(message, Response)
     assert message.result == result
     assert result_line("x", message.result) == b'{"jsonrpc":"2.0","id":"x","result":' + result + b"}\n"
@@ -145,7 +145,7 @@ def test_a_result_stays_the_bytes_that_it_came_in(result: bytes) -> None:
     ids=["carriage return", "NaN", "lone surrogate"],
 )
 def test_what_cannot_be_passed_on_as_it_is_is_spelt_anew(result: bytes, spelt: bytes) -> None:
-    assert read_unparsed(b'{"jsonrpc":"2.0","id":7,"result":' + result + b"}") == Response(7, spelt)
+    assert parse_server_message(b'{"jsonrpc":"2.0","id":7,"result":' + result + b"}") == Response(7, spelt)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_what_cannot_be_passed_on_as_it_is_is_spelt_anew(result: bytes, spelt: b
     ],
 )
 def test_an_answer_that_is_malformed_is_an_error_in_its_place(line: bytes, said: str) -> None:
-    assert read_unparsed(line) == Response(2, error={"code": -32603, "message": said})
+    assert parse_server_message(line) == Response(2, error={"code": -32603, "message": said})
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_an_answer_that_is_malformed_is_an_error_in_its_place(line: bytes, said:
 )
 def test_other_bytes_are_no_message(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        read_unparsed(line)
+        parse_server_message(line)
 
 
 @pytest.mark.parametrize("data", [b"[" + b"0," * 500_000 + b"0]", b"[" * 200 + b"]" * 200], ids=["dense", "deep"])
-def test_an_error_that_is_too_much_is_not_read(data: bytes) -> None:
-    with pytest.raises(UnreadMessageError):
-        read_unparsed(b'{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x","data":' + data + b"}}")
+def test_an_error_that_is_too_much_is_not_parsed(data: bytes) -> None:
+    with pytest.raises(MessageLimitError):
+        parse_server_message(b'{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x","data":' + data + b"}}")
 
 
 @given(st.dictionaries(st.text(), JSON))
@@ -190,7 +190,7 @@ CALL = b'{"jsonrpc":"2.0","id":%b,"method":"tools/call","params":{"name":"x","ar
     st.sampled_from([b"7", b'"seven"', b'"\\ud83d"', b"-1", b"null", b"true", b"1.5", b"[]", b"{}"]),
     st.lists(st.tuples(st.integers(0, 200), st.binary(max_size=2)), max_size=3),
 )
-def test_bytes_that_were_changed_never_lose_an_id_that_can_be_read(
+def test_bytes_that_were_changed_never_lose_an_id_that_can_be_parsed(
     request_id: bytes, changes: list[tuple[int, bytes]]
 ) -> None:
     line = bytearray(CALL % request_id)
@@ -206,7 +206,7 @@ def test_bytes_that_were_changed_never_lose_an_id_that_can_be_read(
 
 def _id_of(line: bytes) -> object:
     try:
-        message = read(line)
+        message = parse_message(line)
     except MalformedMessageError as error:
         return error.request_id
     assert isinstance(message, Request | Response)

@@ -9,7 +9,7 @@ from tests.protocol.conversations import ENVELOPE, request
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject
 from contexthall.protocol.current import CLIENT_KEY
-from contexthall.protocol.messages import Response, RpcError, notification_line, read
+from contexthall.protocol.messages import Response, RpcError, notification_line, parse_message
 from contexthall.protocol.peer import Send
 from contexthall.protocol.server import (
     Call,
@@ -45,7 +45,7 @@ def role_of(*methods: Method) -> ServerRole:
 
 
 def told(role: ServerRole, line: bytes) -> list[Effect]:
-    return list(role.receive(read(line)))
+    return list(role.receive(parse_message(line)))
 
 
 def answer(role: ServerRole, line: bytes) -> Any:

@@ -1,7 +1,7 @@
-"""What does a client say to one server? First a handshake; where that is refused, it goes on in the current era.
+"""The client's side of one connection: it opens with a handshake, and where that is refused, in the current era.
 
-A server of either era that announces changes of its tools is listened to. What a server may ask of its client is
-whether it is there; everything else is refused.
+Changes of the server's tools are subscribed to, in either era. Of a server's own requests `ping` is answered; all
+others are refused.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,41 +22,41 @@ _COMPLETE = b'"complete"'
 
 
 class ClientState(Enum):
-    """How far a connection has come."""
+    """The state of a connection."""
 
     OFFERING = auto()
-    """`initialize` was sent."""
+    """`initialize` is open."""
     DISCOVERING = auto()
-    """The handshake was refused, and `server/discover` sent."""
+    """The handshake was refused, and `server/discover` is open."""
     OPEN = auto()
     REFUSED = auto()
 
 
 class Ready(NamedTuple):
-    """The server can be asked."""
+    """Requests can be sent."""
 
 
 class Refused(NamedTuple):
-    """The server cannot be spoken with."""
+    """The connection cannot be opened."""
 
     reason: str
 
 
 class ToolsChanged(NamedTuple):
-    """The server says that its tools have changed."""
+    """The server's list of tools has changed."""
 
 
 ClientEffect: TypeAlias = Send | Ready | Refused | Response | Progressed | ToolsChanged
 
 
 class ClientRole(Peer):
-    """One connection, as its client sees it."""
+    """The client's side of one connection."""
 
     def __init__(self, info: JsonObject) -> None:
         super().__init__()
         self.state = ClientState.OFFERING
         self.version = ""
-        """The one that was agreed on."""
+        """The protocol version in use."""
         self.offers_tools = True
         self._info = info
         self._meta: JsonObject = {}
@@ -64,16 +64,16 @@ class ClientRole(Peer):
 
     def open(self) -> bytes:
         """Return the line that opens the connection."""
-        self._opening, line = self.ask("initialize", handshake.offer(self._info))
+        self._opening, line = self.ask("initialize", handshake.initialize_params(self._info))
         return line
 
     def ask(self, method: str, params: JsonObject, *, wants_progress: bool = False) -> tuple[int, bytes]:
-        """Open a request; return its id, and the line that asks."""
+        """Open a request; return its id and its line."""
         enveloped = {**params, "_meta": {**params.get("_meta", {}), **self._meta}} if self._meta else params
         return super().ask(method, enveloped, wants_progress=wants_progress)
 
     def receive(self, message: Message) -> Iterator[ClientEffect]:
-        """Take a message; give what has to be done about it."""
+        """Process a message and yield its effects."""
         match message:
             case Request():
                 yield Send(self._answer(message))
@@ -84,7 +84,7 @@ class ClientRole(Peer):
                     yield progressed
             case Response(request_id) if self.settle(message):
                 if request_id == self._opening:
-                    yield from self._go_on(message)
+                    yield from self._continue_opening(message)
                 elif request_id != self._listening:
                     yield self._checked(message)
 
@@ -95,7 +95,7 @@ class ClientRole(Peer):
         return messages.error_line(request.id, refusal.error)
 
     def _checked(self, response: Response) -> Response:
-        """Return an answer, but for one that wants more of its client than the hall can give."""
+        """Return a response, or an error in its place if its type is not `complete`, as of one that requests input."""
         if not self._meta or response.error is not None:
             return response
         kind = bytes(messages.top_level(response.result).get("resultType", _COMPLETE))
@@ -104,24 +104,24 @@ class ClientRole(Peer):
         message = f"the server's answer is of the type {kind.decode()[:100]}, which the hall cannot pass on yet"
         return Response(response.id, error={"code": messages.INTERNAL_ERROR, "message": message})
 
-    # How a connection opens:
+    # Opening the connection:
 
-    def _go_on(self, response: Response) -> Iterator[ClientEffect]:
+    def _continue_opening(self, response: Response) -> Iterator[ClientEffect]:
         if self.state is ClientState.OFFERING and (response.error or {}).get("code") in _NO_HANDSHAKE:
             self.state = ClientState.DISCOVERING
             self._meta = current.envelope(self._info)
             self._opening, line = self.ask("server/discover", {})
             yield Send(line)
-        elif reason := self._objection(response, answer := _object(response)):
+        elif reason := self._refusal(response, answer := _object(response)):
             self.state = ClientState.REFUSED
             yield Refused(reason)
         else:
             self.state = ClientState.OPEN
             self.version = current.VERSION if self._meta else str(answer["protocolVersion"])
-            yield from self._greet(answer.get("capabilities"))
+            yield from self._complete_opening(answer.get("capabilities"))
             yield Ready()
 
-    def _greet(self, capabilities: object) -> Iterator[Send]:
+    def _complete_opening(self, capabilities: object) -> Iterator[Send]:
         offered = capabilities if isinstance(capabilities, Mapping) else {"tools": {}}
         self.offers_tools, tools = "tools" in offered, offered.get("tools")
         if not self._meta:
@@ -130,8 +130,8 @@ class ClientRole(Peer):
             self._listening, line = self.ask("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
             yield Send(line)
 
-    def _objection(self, response: Response, answer: JsonObject) -> str:
-        """Return why a server cannot be spoken with; nothing if it can."""
+    def _refusal(self, response: Response, answer: JsonObject) -> str:
+        """Return why the connection cannot be opened; empty if it can."""
         if response.error is not None:
             return f"the server refused to shake hands: {response.error['message']}"
         if self.state is ClientState.OFFERING:
@@ -145,22 +145,22 @@ class ClientRole(Peer):
 
 
 class ToolPages:
-    """The tools that a server lists, page by page."""
+    """The tools of a server, collected page by page."""
 
     def __init__(self) -> None:
         self.tools: list[object] = []
         self.params: JsonObject | None = {}
-        """What to ask for the next page; None after the last."""
+        """The params of the request for the next page; None after the last."""
         self._seen: set[str] = set()
         self._size = 0
 
     def take(self, page: JsonObject) -> None:
-        """Add a page; MemberError if it is none, or one too many."""
+        """Add a page; MemberError if it is invalid or exceeds a limit."""
         offered, cursor = page.get("tools"), page.get("nextCursor")
         if not isinstance(offered, list):
             raise MemberError("the server answered tools/list without a list of tools")
         self.tools += offered
-        self._size += len(messages.spell(offered))
+        self._size += len(messages.encode(offered))
         if self._size > limits.TOOLS_CACHE_BYTES:
             raise MemberError(f"the definitions of its tools come to more than {limits.TOOLS_CACHE_BYTES} bytes")
         if not cursor:
@@ -175,11 +175,11 @@ class ToolPages:
 
 
 def parsed_result(result: bytes) -> dict[str, Any]:
-    """Parse a result, within limits; MemberError if it is too much."""
+    """Parse a result; MemberError if it exceeds a limit."""
     if wire.has_too_many_values(result, limits.MEMBER_MESSAGE_VALUES):
         raise MemberError(f"{NOT_READ}it holds more than {limits.MEMBER_MESSAGE_VALUES} values")
     try:
-        value = messages.parse(result)
+        value = messages.parse_json(result)
     except ValueError as error:
         raise MemberError(f"{NOT_READ}{error}") from None
     return value if isinstance(value, dict) else {}

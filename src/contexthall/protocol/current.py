@@ -1,4 +1,4 @@
-"""The revision 2026-07-28: no handshake, but an envelope in every request, and a stamp on every result."""
+"""The revision 2026-07-28: no handshake, but an envelope in the `_meta` of every request and result."""
 
 import msgspec
 
@@ -23,18 +23,18 @@ _KINDS = {
 }
 LISTEN: Shape = {"notifications": _KINDS}
 
-# Clients are told when the list changes, so they may keep it meanwhile.
+# Clients are notified when the list changes, so they may keep it meanwhile.
 _CACHE_HINT = {"ttlMs": 60_000, "cacheScope": "private"}
 
 
 def has_envelope(params: JsonObject) -> bool:
-    """Return whether a request claims to be of this era."""
+    """Return whether a request claims to be of this revision."""
     meta = params.get("_meta")
     return isinstance(meta, dict) and VERSION_KEY in meta
 
 
 def check_envelope(params: JsonObject) -> None:
-    """Raise RpcError unless a request says in which version it is, and what its client can do."""
+    """Raise RpcError unless a request has its protocol version, this one, and its client's capabilities."""
     meta = params.get("_meta")
     missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
     if missing:
@@ -47,33 +47,33 @@ def check_envelope(params: JsonObject) -> None:
 
 
 def unsupported(version: object, message: str = "Unsupported protocol version") -> RpcError:
-    """Return the error of a version that is not served, or not so."""
+    """Return the error for a version that is not supported, or not in this way."""
     named = {"requested": version} if isinstance(version, str) else {}
     return RpcError(messages.UNSUPPORTED_VERSION, message, {"supported": [VERSION], **named})
 
 
 def envelope(client: JsonObject) -> JsonObject:
-    """Return what a client says in every request."""
+    """Return the `_meta` of a client's requests."""
     return {VERSION_KEY: VERSION, CLIENT_KEY: client, CAPABILITIES_KEY: {}}
 
 
-def discovery(capabilities: JsonObject, instructions: str) -> JsonObject:
-    """Return what a server answers to `server/discover`."""
+def discover_result(capabilities: JsonObject, instructions: str) -> JsonObject:
+    """Return the result of `server/discover`."""
     return {"supportedVersions": [VERSION], "capabilities": capabilities, "instructions": instructions}
 
 
-def stamped(result: Result, server: JsonObject, *, is_cacheable: bool = False) -> Result:
-    """Return a result with what every result has in this era; one in bytes is not parsed below its top level."""
+def enveloped(result: Result, server: JsonObject, *, is_cacheable: bool = False) -> Result:
+    """Return a result with the fields of this revision; one in bytes is not parsed below its top level."""
     more = {"resultType": "complete", **(_CACHE_HINT if is_cacheable else {})}
     if not isinstance(result, bytes):
         return {**result, **more, "_meta": {**(result.get("_meta") or {}), SERVER_KEY: server}}
     top = messages.top_level(result)
-    meta = messages.parse(bytes(top["_meta"])) if "_meta" in top else None
-    stamp = {**(meta if isinstance(meta, dict) else {}), SERVER_KEY: server}
-    return messages.spell({**top, **more, "_meta": msgspec.Raw(messages.spell(stamp))})
+    meta = messages.parse_json(bytes(top["_meta"])) if "_meta" in top else None
+    meta = {**(meta if isinstance(meta, dict) else {}), SERVER_KEY: server}
+    return messages.encode({**top, **more, "_meta": msgspec.Raw(messages.encode(meta))})
 
 
 def subscription(request: Request) -> tuple[JsonObject, JsonObject]:
-    """Return what names a subscription, and what is honoured: all that is asked for, though not all ever happens."""
+    """Return the params that identify a subscription, and its kinds: all requested ones, even if none occur."""
     wanted = {kind: value for kind, value in request.params["notifications"].items() if f"{kind}?" in _KINDS and value}
     return {"_meta": {SUBSCRIPTION_KEY: request.id}}, wanted

@@ -1,4 +1,4 @@
-"""The revisions with a handshake, 2024-11-05 to 2025-11-25: what `initialize` says on both sides."""
+"""The revisions with a handshake, 2024-11-05 to 2025-11-25: the params and the result of `initialize`."""
 
 from contexthall.core.catalog import JsonObject
 from contexthall.protocol.shapes import Shape
@@ -9,13 +9,12 @@ LATEST = VERSIONS[-1]
 INITIALIZE: Shape = {"protocolVersion": str, "capabilities": dict, "clientInfo": {"name": str, "version": str}}
 
 
-def offer(client: JsonObject) -> JsonObject:
-    """Return what a client says first."""
+def initialize_params(client: JsonObject) -> JsonObject:
     return {"protocolVersion": LATEST, "capabilities": {}, "clientInfo": client}
 
 
-def greeting(offered: str, server: JsonObject, capabilities: JsonObject, instructions: str) -> JsonObject:
-    """Return what a server answers to that."""
+def initialize_result(offered: str, server: JsonObject, capabilities: JsonObject, instructions: str) -> JsonObject:
+    """Return the answer to a client that offers a version."""
     return {
         "protocolVersion": offered if offered in VERSIONS else LATEST,
         "capabilities": capabilities,

@@ -1,7 +1,7 @@
-"""What must the head of an HTTP request say, and which status does an error have?
+"""The headers of an HTTP request, and the status codes of errors.
 
-From 2026-07-28 on, the head repeats what the body says, for those on the way who read no bodies. A head that says
-something else, or nothing, is refused: who is on the way would judge one request, and the server answer another.
+From 2026-07-28 on, headers repeat parts of the body, for proxies that do not read bodies. A request whose headers
+differ from its body, or are missing, is refused: the proxy would judge one request, and the server answer another.
 """
 
 import base64
@@ -21,7 +21,7 @@ STATUSES = {
     **dict.fromkeys((*_MALFORMED, HEADER_MISMATCH, MISSING_CAPABILITY), 400),
     messages.METHOD_NOT_FOUND: 404,
 }
-"""By the code of an error, in the current era; every other answer has the status 200."""
+"""Error code → status, in the current era; every other answer has the status 200."""
 
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -29,20 +29,20 @@ _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,30}(\.0{1,30})?")
 _MIRRORED_TYPES = ("string", "integer", "boolean")
 
 Head: TypeAlias = Mapping[str, str]
-"""By their names in lower case; headers that came twice are joined, and so equal to nothing."""
+"""Name in lower case → value; repeated headers are joined, and so match no value."""
 
 
 def is_current(head: Head) -> bool:
-    """Return whether a request names a version that has no handshake."""
+    """Return whether a request names a version without a handshake."""
     return VERSION in head and head[VERSION] not in handshake.VERSIONS
 
 
 def check(head: Head, message: Message, schema_of: Callable[[object], JsonObject]) -> None:
-    """Raise RpcError unless a message may be sent so; `schema_of` returns the schema of a tool's arguments."""
+    """Raise RpcError unless the headers match the message; `schema_of` returns the input schema of a tool."""
     if isinstance(message, Request):
         for header, value in _mirrored(message, schema_of):
-            told = head.get(header)
-            if not _agrees(value, told if header in {VERSION, _METHOD} else _decoded(told)):
+            given = head.get(header)
+            if not _matches(value, given if header in {VERSION, _METHOD} else _decoded(given)):
                 raise RpcError(HEADER_MISMATCH, f"Header mismatch: {header} does not say what the body says")
     elif not isinstance(message, Notification):
         raise RpcError(messages.INVALID_REQUEST, "Invalid request: nothing was asked")
@@ -51,7 +51,7 @@ def check(head: Head, message: Message, schema_of: Callable[[object], JsonObject
 
 
 def _mirrored(request: Request, schema_of: Callable[[object], JsonObject]) -> Iterator[tuple[str, object]]:
-    """Yield the headers that repeat a part of a request, each with that part."""
+    """Yield each header that repeats a part of a request, with that part."""
     params = request.params
     if current.has_envelope(params):
         yield VERSION, params["_meta"][current.VERSION_KEY]
@@ -74,24 +74,24 @@ def _mirrored_arguments(schema: JsonObject, value: object) -> Iterator[tuple[str
             yield from _mirrored_arguments(each, part)
 
 
-def _decoded(told: str | None) -> str | None:
-    """Return the value of a header, which may be in Base64; None if there is none, or none that can be read."""
-    if told is None or not (told.startswith("=?base64?") and told.endswith("?=")):
-        return told
+def _decoded(header: str | None) -> str | None:
+    """Decode the value of a header, which may be in Base64; None if it is missing or invalid."""
+    if header is None or not (header.startswith("=?base64?") and header.endswith("?=")):
+        return header
     try:
-        return base64.b64decode(told[len("=?base64?") : -len("?=")], validate=True).decode("utf-8")
+        return base64.b64decode(header[len("=?base64?") : -len("?=")], validate=True).decode("utf-8")
     except ValueError:
         return None
 
 
-def _agrees(value: object, told: str | None) -> bool:
-    """Return whether a header tells a value; of one that no header can tell, there must be none."""
+def _matches(value: object, header: str | None) -> bool:
+    """Return whether a header has a value; for values that no header can have, it must be missing."""
     match value:
         case bool():
-            return told == str(value).lower()
+            return header == str(value).lower()
         case str():
-            return told == value
+            return header == value
         case int() | float():
-            return told is not None and _WHOLE_NUMBER.fullmatch(told) is not None and Decimal(told) == value
+            return header is not None and _WHOLE_NUMBER.fullmatch(header) is not None and Decimal(header) == value
         case _:
-            return told is None
+            return header is None

@@ -1,7 +1,7 @@
-"""What does a server say to one client? Every method that it has, in the era in which the client speaks.
+"""The server's side of one connection: its methods, in the era in which the client speaks.
 
-A method is a row of a table: name, eras, handler. A handler that answers at once is run here; what takes its time is an
-effect for whoever drives this, and its result is brought back by `finish`.
+A method is a row of a table: name, eras, handler. Handlers that answer at once run here. A call that takes time is an
+effect: the caller starts it, and brings its result back to `finish`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -29,27 +29,27 @@ class Era(Flag):
     HANDSHAKE = auto()
     """Once, by `initialize`: until 2025-11-25."""
     CURRENT = auto()
-    """In every request, by an envelope: from 2026-07-28 on."""
+    """In every request, by its envelope: from 2026-07-28 on."""
     BOTH = HANDSHAKE | CURRENT
 
 
 class Cancellable(Protocol):
-    """A call under way."""
+    """A running call."""
 
     def cancel(self) -> object: ...
 
 
 Report: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Tells a client how far its call has come."""
+"""Sends progress: how far, of how much, and a message."""
 OnDone: TypeAlias = Callable[[Result | RpcError], None]
 Handler: TypeAlias = Callable[["Call"], Result | Send]
-"""Answers at once, or has something else sent in place of an answer, which is to come at the end."""
+"""Returns the result, or a line to send first if the result is to come at the end."""
 Starter: TypeAlias = Callable[["Call", Report, OnDone], Cancellable]
-"""Begins what a call asks for; its outcome is told, unless it is cancelled before."""
+"""Starts a call; its result is passed on, unless it is cancelled before."""
 
 
 class Method(NamedTuple):
-    """A row of the table of methods: it has a handler or a starter."""
+    """A row of the table of methods; it has a handler or a starter."""
 
     name: str
     eras: Era
@@ -58,11 +58,11 @@ class Method(NamedTuple):
     params: Shape = ANY
     before_handshake: bool = False
     is_cacheable: bool = False
-    """Whether the current era's hints about caching stand on its result."""
+    """Whether its result has the caching hints of the current era."""
 
 
 class Call(NamedTuple):
-    """A request whose method is known and whose params have the right shape."""
+    """A request with a known method and valid params; as an effect, one to start."""
 
     ticket: int
     request: Request
@@ -75,62 +75,61 @@ class Call(NamedTuple):
 
     @property
     def client(self) -> str:
-        """The name of the client, as the envelope has it, or the handshake had."""
+        """The name of the client, from the envelope or else from the handshake."""
         match self.params:
             case {"_meta": {current.CLIENT_KEY: {"name": str(name)}}} if name:
                 return name
         return self.server.client
 
     def start(self, report: Report, on_done: OnDone) -> Cancellable:
-        """Begin it, if its method has a starter; the outcome is for `finish`."""
+        """Start a call whose method has a starter; `on_done` gets what `finish` needs."""
         assert self.method.start is not None
         return self.method.start(self, report, on_done)
 
 
 class Stop(NamedTuple):
-    """What runs under a ticket was cancelled, and is not answered."""
+    """The client has cancelled the call with this ticket, which is not answered."""
 
     ticket: int
 
 
 Effect: TypeAlias = Send | Call | Stop
-"""A call is to be started."""
 
 
 class Service:
-    """What a server says to each of its clients."""
+    """What all connections of a server share: methods, identity and instructions."""
 
     def __init__(self, methods: Iterable[Method], info: JsonObject, instructions: Callable[[str], str]) -> None:
         self.methods = {method.name: method for method in (*METHODS, *methods)}
         self.info = info
         self.instructions = instructions
-        """What a client of that name is told at the start."""
+        """By the name of the client."""
 
 
 class ServerRole(Peer):
-    """One connection, as its server sees it. The first request decides the era, unless the transport has."""
+    """The server's side of one connection. The first request decides the era, unless the transport has."""
 
     def __init__(self, service: Service, era: Era | None = None) -> None:
         super().__init__()
         self.service = service
         self.era = era
         self._is_stateless = era is Era.CURRENT
-        """Whether there is nothing that a handshake could open."""
+        """Whether this is for a single request, so that no handshake is possible."""
         self.client = ""
-        """What the client of a handshake calls itself."""
+        """The client's name in the handshake."""
         self.is_initialized = False
         """Whether an `initialize` was answered."""
         self._wants_changes = False
         self._subscriptions: dict[int, tuple[JsonObject, JsonObject]] = {}
-        """By ticket: what names a subscription, and which changes it is for."""
+        """Ticket → the params that identify a subscription, and the kinds of changes it is for."""
 
     @property
     def is_listening(self) -> bool:
-        """Whether the client waits for changes."""
+        """Whether the client has a subscription."""
         return bool(self._subscriptions)
 
     def receive(self, message: Message) -> Iterator[Effect]:
-        """Take a message; give what has to be done about it. An answer is to no question of ours, and ignored."""
+        """Process a message and yield its effects. Responses are ignored, since a server asks nothing."""
         match message:
             case Request():
                 yield from self._begin(message)
@@ -142,31 +141,30 @@ class ServerRole(Peer):
                 self._wants_changes = self.is_initialized
 
     def finish(self, call: Call, result: Result | RpcError) -> bytes:
-        """Return the line that answers a call; none if it was cancelled meanwhile."""
+        """Return the line that answers a call; empty if it was cancelled."""
         if self.era is Era.CURRENT and not isinstance(result, RpcError):
-            result = current.stamped(result, self.service.info, is_cacheable=call.method.is_cacheable)
+            result = current.enveloped(result, self.service.info, is_cacheable=call.method.is_cacheable)
         return self.answer(call.ticket, result)
 
     def announce(self) -> list[bytes]:
-        """Return the lines that tell the client that the list of tools has changed, as far as it wants to know."""
-        told: list[JsonObject | None] = [None] if self._wants_changes else []
-        told += [name for name, wanted in self._subscriptions.values() if wanted.get("toolsListChanged")]
-        return [messages.notification_line(_LIST_CHANGED, params) for params in told]
+        """Return the lines that notify the client of a changed list of tools, if it wants to know."""
+        params: list[JsonObject | None] = [None] if self._wants_changes else []
+        params += [name for name, kinds in self._subscriptions.values() if kinds.get("toolsListChanged")]
+        return [messages.notification_line(_LIST_CHANGED, each) for each in params]
 
     def end_subscriptions(self) -> list[bytes]:
-        """Return the lines that tell the client that its subscriptions are over."""
+        """End all subscriptions; return the lines that answer their requests."""
         ended, self._subscriptions = self._subscriptions, {}
         info = self.service.info
-        return [self.answer(ticket, current.stamped(name, info)) for ticket, (name, _) in ended.items()]
+        return [self.answer(ticket, current.enveloped(name, info)) for ticket, (name, _) in ended.items()]
 
     def subscribe(self, call: Call) -> Send:
-        """Let a client hear of changes, until its request is cancelled or answered; return what acknowledges it."""
+        """Subscribe a client until its request is cancelled or answered; return the acknowledgement."""
         if len(self._subscriptions) >= limits.SUBSCRIPTIONS:
             raise RpcError(messages.INTERNAL_ERROR, "Too many subscriptions")
-        name, wanted = current.subscription(call.request)
-        self._subscriptions[call.ticket] = name, wanted
-        told = {**name, "notifications": wanted}
-        return Send(messages.notification_line("notifications/subscriptions/acknowledged", told))
+        name, kinds = self._subscriptions[call.ticket] = current.subscription(call.request)
+        params = {**name, "notifications": kinds}
+        return Send(messages.notification_line("notifications/subscriptions/acknowledged", params))
 
     def _begin(self, request: Request) -> Iterator[Effect]:
         ticket = self.begin(request)
@@ -181,7 +179,7 @@ class ServerRole(Peer):
             yield Send(self.answer(ticket, error), error.code)
 
     def _method(self, request: Request) -> Method:
-        """Return the method of a request, which its era and the state of the connection must allow."""
+        """Return the method of a request, or raise RpcError: its era and the connection's state must allow it."""
         params, is_opening = request.params, request.method == "initialize"
         is_current = current.has_envelope(params) and not is_opening
         self.era = self.era or (Era.CURRENT if is_current else Era.HANDSHAKE)
@@ -203,14 +201,14 @@ class ServerRole(Peer):
 
 
 def _initialize(call: Call) -> JsonObject:
-    server = call.server
+    server, service = call.server, call.server.service
     server.is_initialized, server.client = True, call.params["clientInfo"]["name"]
-    offered, told = call.params["protocolVersion"], server.service.instructions(server.client)
-    return handshake.greeting(offered, server.service.info, _CAPABILITIES, told)
+    instructions = service.instructions(server.client)
+    return handshake.initialize_result(call.params["protocolVersion"], service.info, _CAPABILITIES, instructions)
 
 
 def _discover(call: Call) -> JsonObject:
-    return current.discovery(_CAPABILITIES, call.server.service.instructions(call.client))
+    return current.discover_result(_CAPABILITIES, call.server.service.instructions(call.client))
 
 
 METHODS = (
@@ -219,4 +217,4 @@ METHODS = (
     Method("server/discover", Era.CURRENT, _discover, is_cacheable=True),
     Method("subscriptions/listen", Era.CURRENT, lambda call: call.server.subscribe(call), params=current.LISTEN),
 )
-"""What every server answers; tools are added by whoever has some."""
+"""The methods of every server; those for tools are added by its face."""

@@ -1,4 +1,4 @@
-"""Do the params of a request have the shape that its method asks for?"""
+"""Validation of the params of a request against the shape of its method."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from contexthall.protocol.messages import INVALID_PARAMS, RpcError
 
 Shape: TypeAlias = Mapping[str, Any]
-"""A key maps to a type, several, or the shape of an object; one that ends in `?` may be missing or null."""
+"""Maps a key to a type, several types, or the shape of an object; a key that ends in `?` may be missing or null."""
 
 ANY: Shape = {}
 REQUEST: Shape = {"_meta?": {"progressToken?": (str, int)}}
@@ -15,7 +15,7 @@ _NAMES = {str: "a string", int: "an integer", bool: "true or false", dict: "an o
 
 
 def check(params: Mapping[str, Any], *shapes: Shape) -> None:
-    """Raise RpcError, which names the first key that is wrong, unless `params` has all of the shapes."""
+    """Raise RpcError, which names the first invalid key, unless `params` has all of the shapes."""
     for shape in shapes:
         _check_object(params, shape, "params")
 

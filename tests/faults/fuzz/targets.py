@@ -83,14 +83,14 @@ def json_rpc_lines(data: bytes) -> None:
     splitter = LineSplitter(1 << 16)
     for line in [*splitter.feed(data), *splitter.finish()]:
         try:
-            message = messages.read(line)
+            message = messages.parse_message(line)
         except messages.MalformedMessageError as error:
             answer = json.loads(messages.error_line(error.request_id, error.error))
             assert answer["error"]["code"] in {messages.PARSE_ERROR, messages.INVALID_REQUEST}
         else:
             spelt = _spelt(message)
             assert spelt.count(b"\n") == 1
-            again = messages.read(spelt)
+            again = messages.parse_message(spelt)
             assert type(again) is type(message)
             assert _spelt(again) == spelt
 
@@ -112,7 +112,7 @@ def served_lines(data: bytes) -> None:
     splitter = LineSplitter()
     for line in [*splitter.feed(data), *splitter.finish()]:
         try:
-            message = messages.read(line)
+            message = messages.parse_message(line)
         except messages.MalformedMessageError as error:
             due[error.request_id] += 1
             continue

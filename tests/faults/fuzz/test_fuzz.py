@@ -27,7 +27,7 @@ from contexthall.core.ignore import parse_rules
 from contexthall.core.wildmatch import expression
 from contexthall.guild import capability as guild
 from contexthall.hall import open_hall
-from contexthall.protocol.messages import Request, read, request_line
+from contexthall.protocol.messages import Request, parse_message, request_line
 
 CORPUS = Path(__file__).parent / "corpus"
 CASES = sorted(path for path in CORPUS.rglob("*") if path.is_file())
@@ -191,7 +191,7 @@ def test_long_integers_are_passed_on_and_endless_ones_are_not() -> None:
     """Some tool of a member may know what to do with a number that none of ours does."""
     long, endless = b"9" * 4000, b"9" * 4301
     line = b'{"jsonrpc":"2.0","id":%b,"method":"tools/call","params":{"x":%b,"y":%b}}' % (long, long, endless)
-    request = read(line)
+    request = parse_message(line)
     assert isinstance(request, Request)
     assert request_line(request.id, request.method, request.params) == line.replace(endless, b"null") + b"\n"
 

@@ -15,7 +15,7 @@ from contexthall.core.errors import MemberError
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import MCPManager, discover_guild_members
 from contexthall.guild.servers.connection import Connector
-from contexthall.protocol.messages import error_line, read, result_line
+from contexthall.protocol.messages import error_line, parse_message, result_line
 from contexthall.system.disk import Disk
 
 pytestmark = pytest.mark.anyio
@@ -110,7 +110,7 @@ async def test_whatever_a_member_answers_is_passed_on_or_an_error_and_the_connec
             line = await called(manager, name, told)
             assert b"Infinity" not in line, name
             assert b"did not answer" not in line, name
-            read(line)
+            parse_message(line)
         assert b'"sound"' in await called(manager, "sound")
         assert "stopped" not in stopped
         assert "error" not in stopped
@@ -135,7 +135,7 @@ async def test_whatever_bytes_a_member_prints_its_calls_end_and_its_neighbour_an
     async with opened(tmp_path, scripts) as manager:
         for name in scripts:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                read(await called(manager, name))
+                parse_message(await called(manager, name))
         async with asyncio.timeout(PATIENCE_SECONDS):
             assert (await manager.invoke_tool("well", "echo", {}))["content"]
     record("fuzzing", "random output of members: cases", number)

@@ -84,7 +84,7 @@ class HttpEndpoint:
         if exchange.head.get("content-type", "").partition(";")[0].strip().lower() != JSON:
             raise RefusedMessageError(415, f"A message is {JSON}")
         try:
-            message = messages.read(body)
+            message = messages.parse_message(body)
         except messages.MalformedMessageError as error:
             exchange.request_id = error.request_id
             raise

@@ -15,7 +15,7 @@ from typing import cast
 from contexthall.core import limits
 from contexthall.core.lines import LineSplitter
 from contexthall.faces.mcp.server import HallServer
-from contexthall.protocol.messages import MalformedMessageError, Result, RpcError, error_line, read
+from contexthall.protocol.messages import MalformedMessageError, Result, RpcError, error_line, parse_message
 from contexthall.protocol.peer import Send
 from contexthall.protocol.server import Call, Cancellable, Stop
 
@@ -107,7 +107,7 @@ class StdioConnection(asyncio.Protocol):
 
     def _handle(self, line: bytes | None) -> None:
         try:
-            message = read(line)
+            message = parse_message(line)
         except MalformedMessageError as error:
             self._transport.write(error_line(error.request_id, error.error))
             return

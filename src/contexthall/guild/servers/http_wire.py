@@ -20,7 +20,7 @@ from contexthall.core.errors import MemberError
 from contexthall.guild.servers.transport import TOO_LARGE, Unanswered, Wire, decoded
 from contexthall.protocol import current
 from contexthall.protocol.client import NOT_READ, ClientRole
-from contexthall.protocol.messages import Message, Response, parse, spell
+from contexthall.protocol.messages import Message, Response, encode, parse_json
 
 # What the SDK logs of a server is in its errors as well, where values of variables are taken out.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
@@ -72,7 +72,7 @@ class HttpWire:
                 yield message
 
     async def _write(self, line: bytes) -> None:
-        value = cast("dict[str, Any]", parse(line))
+        value = cast("dict[str, Any]", parse_json(line))
         params = value.get("params") or {}
         # The head says what the body says, as each era wants it.
         head = {MCP_PROTOCOL_VERSION_HEADER: self._role.version} if self._role.version else {}
@@ -84,13 +84,13 @@ class HttpWire:
 
     def _message(self, said: types.JSONRPCMessage) -> Message | None:
         if isinstance(said, types.JSONRPCResponse):
-            return Response(said.id, spell(said.result))
+            return Response(said.id, encode(said.result))
         if isinstance(said, types.JSONRPCError) and isinstance(said.id, int):
             failure = failure_said(said.error.message, self._status)
             if failure is not None:
                 is_cut_off = said.error.message.startswith(_INCOMPLETE)
                 return Unanswered(said.id, failure=failure, is_cut_off=is_cut_off)
-        return decoded(spell(said.model_dump(by_alias=True, exclude_unset=True)))
+        return decoded(encode(said.model_dump(by_alias=True, exclude_unset=True)))
 
     async def _note_response(self, response: httpx2.Response) -> None:
         if response.status_code >= _FIRST_BAD_STATUS and response.request.method == "POST":

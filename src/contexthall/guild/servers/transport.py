@@ -23,7 +23,7 @@ from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import LAUNCHER, MemberProcess, OrphanReaper, clean_environment
 from contexthall.guild.servers.redaction import RedactedStream, Redactor
 from contexthall.protocol.client import NOT_READ, ClientRole, ClientState
-from contexthall.protocol.messages import INTERNAL_ERROR, Message, Response, UnreadMessageError, read_unparsed
+from contexthall.protocol.messages import INTERNAL_ERROR, Message, MessageLimitError, Response, parse_server_message
 
 _SHELL_CODES = {127: "its command was not found", 126: "its command cannot be executed"}
 _IS_REQUEST = re.compile(rb'\s*\{\s*(?:"(?:jsonrpc|id)"\s*:[^,{]*,\s*)*"method"')
@@ -195,8 +195,8 @@ def decoded(line: bytes) -> Message | None:
     if isinstance(line, Ends):
         return _in_place_of(line, TOO_LARGE)
     try:
-        message = read_unparsed(line)
-    except UnreadMessageError as error:
+        message = parse_server_message(line)
+    except MessageLimitError as error:
         return _in_place_of(line, f"{NOT_READ}{error}")
     except ValueError:
         return None
