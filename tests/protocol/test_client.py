@@ -1,19 +1,16 @@
 """How a client opens a connection in either era, lists tools page by page, and answers what a server asks."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from contexthall.core.errors import MemberError
 from contexthall.protocol.client import (
     ClientEffect,
     ClientRole,
     ClientState,
     Ready,
     Refused,
-    ToolPages,
     ToolsChanged,
 )
 from contexthall.protocol.messages import (
@@ -151,30 +148,3 @@ def test_an_answer_that_wants_input_is_an_error_that_says_so() -> None:
     assert isinstance(answered, Response)
     assert answered.error is not None
     assert '"input_required", which the hall cannot pass on' in answered.error["message"]
-
-
-def test_pages_are_followed_to_the_last() -> None:
-    pages = ToolPages()
-    assert pages.params == {}
-    pages.take({"tools": [1], "nextCursor": "a"})
-    assert pages.params == {"cursor": "a"}
-    pages.take({"tools": [2]})
-    asked: object = pages.params
-    assert (pages.tools, asked) == ([1, 2], None)
-
-
-@pytest.mark.parametrize(
-    ("page", "sentence"),
-    [
-        ({"tools": {}}, "without a list"),
-        ({"tools": [], "nextCursor": "a"}, "never end"),
-        ({"tools": [], "nextCursor": 5}, "never end"),
-        ({"tools": [0] * 100_001, "nextCursor": "b"}, "more than 100000 tools"),
-    ],
-)
-def test_pages_that_are_none_or_never_end_are_an_error(page: dict[str, Any], sentence: str) -> None:
-    pages = ToolPages()
-    pages.take({"tools": [], "nextCursor": "a"})
-    take: Callable[[dict[str, Any]], None] = pages.take
-    with pytest.raises(MemberError, match=sentence):
-        take(page)

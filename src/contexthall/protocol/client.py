@@ -6,16 +6,13 @@ others are refused.
 
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from contexthall.core import limits, wire
 from contexthall.core.catalog import JsonObject
-from contexthall.core.errors import MemberError
 from contexthall.protocol import current, handshake, messages
 from contexthall.protocol.messages import Message, Notification, Request, Response, RpcError
 from contexthall.protocol.peer import Peer, Progressed, Send
 
-NOT_READ = "the server's answer was not read: "
 _NO_HANDSHAKE = {messages.METHOD_NOT_FOUND, messages.UNSUPPORTED_VERSION}
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 _COMPLETE = b'"complete"'
@@ -144,49 +141,9 @@ class ClientRole(Peer):
         return f"the server speaks versions {versions!r} of the protocol, which the hall does not"
 
 
-class ToolPages:
-    """The tools of a server, collected page by page."""
-
-    def __init__(self) -> None:
-        self.tools: list[object] = []
-        self.params: JsonObject | None = {}
-        """The params of the request for the next page; None after the last."""
-        self._seen: set[str] = set()
-        self._size = 0
-
-    def take(self, page: JsonObject) -> None:
-        """Add a page; MemberError if it is invalid or exceeds a limit."""
-        offered, cursor = page.get("tools"), page.get("nextCursor")
-        if not isinstance(offered, list):
-            raise MemberError("the server answered tools/list without a list of tools")
-        self.tools += offered
-        self._size += len(messages.encode(offered))
-        if self._size > limits.TOOLS_CACHE_BYTES:
-            raise MemberError(f"the definitions of its tools come to more than {limits.TOOLS_CACHE_BYTES} bytes")
-        if not cursor:
-            self.params = None
-            return
-        if not isinstance(cursor, str) or cursor in self._seen or len(self._seen) >= limits.LISTED_PAGES:
-            raise MemberError("the pages of its tools/list never end")
-        if len(self.tools) > limits.LISTED_TOOLS:
-            raise MemberError(f"the server offers more than {limits.LISTED_TOOLS} tools")
-        self._seen.add(cursor)
-        self.params = {"cursor": cursor}
-
-
-def parsed_result(result: bytes) -> dict[str, Any]:
-    """Parse a result; MemberError if it exceeds a limit."""
-    if wire.has_too_many_values(result, limits.MEMBER_MESSAGE_VALUES):
-        raise MemberError(f"{NOT_READ}it holds more than {limits.MEMBER_MESSAGE_VALUES} values")
-    try:
-        value = messages.parse_json(result)
-    except ValueError as error:
-        raise MemberError(f"{NOT_READ}{error}") from None
-    return value if isinstance(value, dict) else {}
-
-
 def _object(response: Response) -> JsonObject:
+    """Return the result of a response; empty if there is none, or it cannot be parsed."""
     try:
-        return {} if response.error is not None else parsed_result(response.result)
-    except MemberError:
+        return {} if response.error is not None else messages.parse_result(response.result)
+    except ValueError:
         return {}

@@ -119,6 +119,13 @@ def parse_json(data: bytes) -> object:
         return wire.parse(data, lone_surrogates=True, exact=True)
 
 
+def parse_result(result: bytes) -> dict[str, Any]:
+    """Parse a server's result; ValueError if it exceeds a limit. One that is not an object is empty."""
+    _check_limits(result)
+    value = parse_json(result)
+    return value if isinstance(value, dict) else {}
+
+
 def top_level(result: bytes) -> dict[str, Any]:
     """Return the members of a result, each unparsed; ValueError if the result is not an object."""
     try:

@@ -61,7 +61,6 @@ from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.transport import decoded
 from contexthall.hall import Hall
 from contexthall.protocol import messages
-from contexthall.protocol.client import parsed_result
 from contexthall.system.disk import Disk, Seen
 
 Target = Callable[[bytes], None]
@@ -294,8 +293,8 @@ def offered_tools(data: bytes) -> None:
     match decoded(data):
         case messages.Response(result=result, error=None):
             try:
-                offered = parsed_result(result).get("tools")
-            except HallError:
+                offered = messages.parse_result(result).get("tools")
+            except ValueError:
                 return
             if isinstance(offered, list):
                 tools, sentences = definitions.validate_tools(offered)

@@ -13,14 +13,15 @@ from contexthall.core import limits
 from contexthall.core.catalog import JsonObject, Progress, no_progress
 from contexthall.core.errors import MemberError, UsageError
 from contexthall.core.tracing import trace
+from contexthall.guild.lists.tool_pages import ToolPages
 from contexthall.guild.members.manifest import KEYRING, ManifestError, MemberManifest
 from contexthall.guild.members.roster import Member
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import OrphanReaper
 from contexthall.guild.servers.redaction import Redactor
-from contexthall.guild.servers.transport import Transport, Unanswered
-from contexthall.protocol.client import ClientRole, Ready, Refused, ToolPages, ToolsChanged, parsed_result
-from contexthall.protocol.messages import Message, Response
+from contexthall.guild.servers.transport import NOT_READ, Transport, Unanswered
+from contexthall.protocol.client import ClientRole, Ready, Refused, ToolsChanged
+from contexthall.protocol.messages import Message, Response, parse_result
 from contexthall.protocol.peer import Progressed, Send
 from contexthall.system.keyring import SecretReader
 
@@ -108,14 +109,14 @@ class Connection:
             async with asyncio.timeout(seconds):
                 while self._role.offers_tools and pages.params is not None:
                     page = await self._request("tools/list", pages.params, self._manifest.start_seconds)
-                    pages.take(parsed_result(page))
+                    pages.take(_parsed(page))
         except TimeoutError:
             raise MemberError(f"the server did not list all its tools within {seconds:g} s") from None
         return pages.tools
 
     async def invoke_tool(self, name: str, arguments: JsonObject, progress: Progress | None = None) -> dict[str, Any]:
         """Call a tool and give the result as it came; MemberError with the server's own error if that is its answer."""
-        return parsed_result(await self.invoke_raw(name, arguments, progress))
+        return _parsed(await self.invoke_raw(name, arguments, progress))
 
     async def invoke_raw(self, name: str, arguments: JsonObject, progress: Progress | None = None) -> bytes:
         """Do the same, but the result stays the JSON that it came in."""
@@ -246,3 +247,10 @@ class Connection:
     async def _write_unasked(self) -> None:
         while True:
             await self._transport.write(await self._unasked.get())
+
+
+def _parsed(result: bytes) -> dict[str, Any]:
+    try:
+        return parse_result(result)
+    except ValueError as error:
+        raise MemberError(f"{NOT_READ}{error}") from None

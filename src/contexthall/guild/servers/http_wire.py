@@ -17,9 +17,9 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 
 from contexthall.core import limits
 from contexthall.core.errors import MemberError
-from contexthall.guild.servers.transport import TOO_LARGE, Unanswered, Wire, decoded
+from contexthall.guild.servers.transport import NOT_READ, TOO_LARGE, Unanswered, Wire, decoded
 from contexthall.protocol import current
-from contexthall.protocol.client import NOT_READ, ClientRole
+from contexthall.protocol.client import ClientRole
 from contexthall.protocol.messages import Message, Response, encode, parse_json
 
 # What the SDK logs of a server is in its errors as well, where values of variables are taken out.

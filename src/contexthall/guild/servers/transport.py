@@ -22,7 +22,7 @@ from contexthall.guild.members.manifest import PORT, MemberManifest, filled_in, 
 from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import LAUNCHER, MemberProcess, OrphanReaper, clean_environment
 from contexthall.guild.servers.redaction import RedactedStream, Redactor
-from contexthall.protocol.client import NOT_READ, ClientRole, ClientState
+from contexthall.protocol.client import ClientRole, ClientState
 from contexthall.protocol.messages import INTERNAL_ERROR, Message, MessageLimitError, Response, parse_server_message
 
 _SHELL_CODES = {127: "its command was not found", 126: "its command cannot be executed"}
@@ -30,6 +30,7 @@ _IS_REQUEST = re.compile(rb'\s*\{\s*(?:"(?:jsonrpc|id)"\s*:[^,{]*,\s*)*"method"'
 # Where an answer that is not read has its own number, and not one of something in it.
 _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*[,}]')
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+NOT_READ = "the server's answer was not read: "
 TOO_LARGE = f"{NOT_READ}it is larger than {limits.MEMBER_MESSAGE_BYTES} bytes"
 
 
