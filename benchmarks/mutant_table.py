@@ -631,7 +631,7 @@ CHOSEN = (
         tests=("tests/guild/test_search.py",),
     ),
     Mutant(
-        module="guild/servers/log.py",
+        module="guild/log.py",
         old="if file.status().size + len(data) > self._most_bytes:",
         new="if file.status().size > self._most_bytes:",
         breaks="a log grows beyond its size",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         UnknownMemberError,
         UsageError,
     )
-    from contexthall.guild.servers.blocking import GuildAtWork
+    from contexthall.guild.blocking import GuildAtWork
     from contexthall.hall import GuildChoice, Hall, open_hall
 
 __all__ = [
@@ -61,7 +61,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "Brief": "contexts.project",
     "Context": "contexts.project",
-    "GuildAtWork": "guild.servers.blocking",
+    "GuildAtWork": "guild.blocking",
     "GuildChoice": "hall",
     "Hall": "hall",
     "Resolution": "caches.query.resolution",

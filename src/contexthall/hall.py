@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     )
     from contexthall.core.activity import Activity
     from contexthall.core.catalog import Caller, Capability, Catalog, JsonObject, ToolResult
+    from contexthall.guild.blocking import GuildAtWork
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, MemberView, Trial
     from contexthall.guild.members.manifest import Launch
-    from contexthall.guild.servers.blocking import GuildAtWork
     from contexthall.guild.servers.connection import Connector
     from contexthall.system.cluster import Cluster, Holders
     from contexthall.system.journal import Journal, JournalMode
@@ -186,7 +186,7 @@ class Hall:
 
     def guild_at_work(self) -> "AbstractContextManager[GuildAtWork]":
         """Call tools of the guild without starting a server for every call; at the end all are stopped."""
-        from contexthall.guild.servers.blocking import start_sync
+        from contexthall.guild.blocking import start_sync
 
         return start_sync(self._open_guild(_LateConnector(self._guild_memory)))
 

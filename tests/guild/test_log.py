@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexthall.guild.servers.log import BoundedLog
+from contexthall.guild.log import BoundedLog
 from contexthall.system.disk import Disk
 
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from contexthall.core import limits, wire
 from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import DiskError, PathMissingError
+from contexthall.guild.log import BoundedLog
 from contexthall.guild.members.roster import Member
-from contexthall.guild.servers.log import BoundedLog
 from contexthall.system.disk import Disk
 
 logger = logging.getLogger(__name__)

@@ -14,9 +14,9 @@ from contexthall.core.catalog import JsonObject, Progress, no_progress
 from contexthall.core.errors import MemberError, UsageError
 from contexthall.core.tracing import trace
 from contexthall.guild.lists.tool_pages import ToolPages
+from contexthall.guild.log import BoundedLog
 from contexthall.guild.members.manifest import KEYRING, ManifestError, MemberManifest
 from contexthall.guild.members.roster import Member
-from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import OrphanReaper
 from contexthall.guild.servers.redaction import Redactor
 from contexthall.guild.servers.transport import NOT_READ, Transport, Unanswered

@@ -18,8 +18,8 @@ from contexthall.core import limits
 from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends
+from contexthall.guild.log import BoundedLog
 from contexthall.guild.members.manifest import PORT, MemberManifest, filled_in, filled_in_headers
-from contexthall.guild.servers.log import BoundedLog
 from contexthall.guild.servers.process import LAUNCHER, MemberProcess, OrphanReaper, clean_environment
 from contexthall.guild.servers.redaction import RedactedStream, Redactor
 from contexthall.protocol.client import ClientRole, ClientState

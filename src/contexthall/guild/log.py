@@ -1,4 +1,4 @@
-"""The log of a member's standard error.
+"""The log of what a member's server says besides its messages.
 
 The newest of it is kept, and never more than twice the size agreed on, however much it says. A silent member leaves no
 file, and a log that cannot be written stops nobody.
