@@ -61,10 +61,12 @@ class RpcError(Exception):
         super().__init__(message)
         self.code = code
         self.error = whole or {"code": code, "message": message, **({} if data is None else {"data": data})}
+        self.request_id: Id | None = None
+        """Which request it answers, if that is known."""
 
 
 class MalformedMessageError(RpcError):
-    """The input is not a message; `request_id` is its id, if that can be read."""
+    """The input is not a message."""
 
     def __init__(self, code: int, message: str, request_id: Id | None = None) -> None:
         super().__init__(code, message)
