@@ -16,7 +16,7 @@ Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 _IS_JSON = (b"content-type", JSON.encode())
 _STREAM = [
     (b"content-type", EVENTS.encode()),
-    (b"cache-control", b"no-cache, no-transform"),
+    (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
 _HEARTBEAT = b": still here\r\n\r\n"
