@@ -49,16 +49,15 @@ class HttpEndpoint:
         self._listening: set[_HttpClient] = set()
         """Those of the current era that wait for changes, each by a request of its own."""
         self._turns = asyncio.Semaphore(limits.LARGE_BODIES)
-        server.catalog.changed.subscribe(self._announce)
+        server.catalog.changed.subscribe(self._wake)
 
     def end_streams(self) -> None:
         """End whatever a client holds open only to hear of changes."""
-        for client in (*self._sessions, *self._listening):
-            client.end_stream()
+        self._wake(is_over=True)
 
-    def _announce(self) -> None:
+    def _wake(self, *, is_over: bool = False) -> None:
         for client in (*self._sessions, *self._listening):
-            client.wake()
+            client.wake(is_over=is_over)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send)
@@ -224,13 +223,10 @@ class _HttpClient:
         """End all that it waits for."""
         for outcome in self.calls.values():
             outcome.cancel()
-        self.end_stream()
+        self.wake(is_over=True)
 
-    def end_stream(self) -> None:
-        self._is_over = True
-        self.wake()
-
-    def wake(self) -> None:
-        """Let whoever listens look for something to tell."""
+    def wake(self, *, is_over: bool = False) -> None:
+        """Let whoever listens look for something to tell, perhaps for the last time."""
+        self._is_over = self._is_over or is_over
         if not self._news.done():
             self._news.set_result(None)
