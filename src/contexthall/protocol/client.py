@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
+from contexthall.core import raw_json
 from contexthall.core.catalog import JsonObject
 from contexthall.protocol import current, handshake, messages
 from contexthall.protocol.messages import Message, Notification, Request, Response, RpcError
@@ -95,7 +96,7 @@ class ClientRole(Peer):
         """Return a response, or an error in its place if its type is not `complete`, as of one that requests input."""
         if not self._meta or response.error is not None:
             return response
-        kind = bytes(messages.top_level(response.result).get("resultType", _COMPLETE))
+        kind = bytes(raw_json.top_level(response.result).get("resultType", _COMPLETE))
         if kind == _COMPLETE:
             return response
         message = f"the server's answer is of the type {kind.decode()[:100]}, which the hall cannot pass on yet"

@@ -1,11 +1,10 @@
 """The revision 2026-07-28: no handshake, but an envelope in the `_meta` of every request and result."""
 
-import msgspec
-
+from contexthall.core import raw_json
 from contexthall.core.catalog import JsonObject
 from contexthall.protocol import messages
 from contexthall.protocol.messages import Request, Result, RpcError
-from contexthall.protocol.shapes import Shape
+from contexthall.protocol.shapes import Shape, check
 
 VERSION = "2026-07-28"
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -14,7 +13,7 @@ CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 
-ENVELOPE: Shape = {"_meta": {CAPABILITIES_KEY: dict, f"{CLIENT_KEY}?": {"name": str, "version": str}}}
+ENVELOPE: Shape = {"_meta": {VERSION_KEY: str, CAPABILITIES_KEY: dict, f"{CLIENT_KEY}?": {"name": str, "version": str}}}
 _KINDS = {
     "toolsListChanged?": bool,
     "promptsListChanged?": bool,
@@ -34,16 +33,11 @@ def has_envelope(params: JsonObject) -> bool:
 
 
 def check_envelope(params: JsonObject) -> None:
-    """Raise RpcError unless a request has its protocol version, this one, and its client's capabilities."""
-    meta = params.get("_meta")
-    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
-    if missing:
-        raise RpcError(messages.INVALID_PARAMS, f"`params._meta` lacks {' and '.join(f'`{key}`' for key in missing)}")
-    version = params["_meta"][VERSION_KEY]
-    if not isinstance(version, str):
-        raise RpcError(messages.INVALID_PARAMS, f"`{VERSION_KEY}` must be a string")
-    if version != VERSION:
+    """Raise RpcError unless a request is of this version, and has what its envelope must have."""
+    version = params["_meta"][VERSION_KEY] if has_envelope(params) else None
+    if isinstance(version, str) and version != VERSION:
         raise unsupported(version)
+    check({"_meta": {}, **params}, ENVELOPE)
 
 
 def unsupported(version: object, message: str = "Unsupported protocol version") -> RpcError:
@@ -67,10 +61,10 @@ def enveloped(result: Result, server: JsonObject, *, is_cacheable: bool = False)
     more = {"resultType": "complete", **(_CACHE_HINT if is_cacheable else {})}
     if not isinstance(result, bytes):
         return {**result, **more, "_meta": {**(result.get("_meta") or {}), SERVER_KEY: server}}
-    top = messages.top_level(result)
-    meta = messages.parse_json(bytes(top["_meta"])) if "_meta" in top else None
+    top = raw_json.top_level(result)
+    meta = raw_json.parse(bytes(top["_meta"])) if "_meta" in top else None
     meta = {**(meta if isinstance(meta, dict) else {}), SERVER_KEY: server}
-    return messages.encode({**top, **more, "_meta": msgspec.Raw(messages.encode(meta))})
+    return raw_json.encode({**top, **more, "_meta": raw_json.Raw(raw_json.encode(meta))})
 
 
 def subscription(request: Request) -> tuple[JsonObject, JsonObject]:

@@ -1,17 +1,16 @@
 """JSON-RPC messages: parsing and encoding.
 
 Parsing looks at the top level of a message, and below that into `params` alone: a `result` stays the bytes that were
-received, so that it can be passed on unchanged. msgspec parses and encodes: of the libraries measured, it alone can
-leave a part unparsed. What it refuses and JSON allows, lone surrogates above all, is left to `json`.
+received, so that it can be passed on unchanged.
 """
 
-import json
 from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from contexthall.core import limits, wire
+from contexthall.core import limits, raw_json, wire
 from contexthall.core.catalog import JsonObject
+from contexthall.core.raw_json import encode
 
 Id: TypeAlias = str | int
 Result: TypeAlias = JsonObject | bytes
@@ -25,9 +24,6 @@ INTERNAL_ERROR = -32603
 UNSUPPORTED_VERSION = -32022
 REQUEST_CANCELLED = -32800
 
-_TOP_LEVEL = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_DECODER = msgspec.json.Decoder()
-_ENCODER = msgspec.json.Encoder(enc_hook=dict)
 _VERSION = "2.0"
 _BAD_ID = "Invalid request: the id must be a string or an integer"
 
@@ -65,18 +61,16 @@ class RpcError(Exception):
         super().__init__(message)
         self.code = code
         self.error = whole or {"code": code, "message": message, **({} if data is None else {"data": data})}
+        self.request_id: Id | None = None
+        """Which request it answers, if that is known."""
 
 
 class MalformedMessageError(RpcError):
-    """The input is not a message; `request_id` is its id, if that can be read."""
+    """The input is not a message."""
 
     def __init__(self, code: int, message: str, request_id: Id | None = None) -> None:
         super().__init__(code, message)
         self.request_id = request_id
-
-
-class MessageLimitError(ValueError):
-    """A server's message exceeds a limit."""
 
 
 def parse_message(line: bytes | None) -> Message:
@@ -86,22 +80,27 @@ def parse_message(line: bytes | None) -> Message:
     if wire.has_too_many_values(line):
         raise MalformedMessageError(PARSE_ERROR, f"Parse error: more than {limits.JSON_VALUES} values")
     try:
-        value = parse_json(line)
+        value = raw_json.parse(line)
     except ValueError:
         raise MalformedMessageError(PARSE_ERROR, "Parse error") from None
     return _to_message(value)
 
 
 def parse_server_message(line: bytes) -> Message:
-    """Parse a server's message but for its result; ValueError if it is not a message.
+    """Parse a server's message but for its result; ValueError if it is not a message, or exceeds a limit.
 
     A malformed response is returned as an error response, so that its request does not wait for a timeout.
     """
-    value = _parse_except_result(line)
+    top = raw_json.top_level(line)
+    if "result" not in top:
+        raw_json.check_limits(line)
+    value = {
+        key: raw_json.on_one_line(part) if key == "result" else raw_json.parse(bytes(part)) for key, part in top.items()
+    }
     try:
         return _to_message(value)
     except MalformedMessageError as malformed:
-        if malformed.request_id is None or not isinstance(value, dict) or not value.keys() & {"result", "error"}:
+        if malformed.request_id is None or not top.keys() & {"result", "error"}:
             raise ValueError("no message") from None
         error = value.get("error")
         detail = error.get("message") if isinstance(error, dict) else error
@@ -109,40 +108,11 @@ def parse_server_message(line: bytes) -> Message:
         return Response(malformed.request_id, error={"code": INTERNAL_ERROR, "message": message})
 
 
-def parse_json(data: bytes) -> object:
-    """Parse JSON as `wire.parse` does, with lone surrogates and exact integers; ValueError if it is invalid."""
-    if wire.is_deep(data):
-        raise ValueError("nested too deeply")
-    try:
-        return _DECODER.decode(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return wire.parse(data, lone_surrogates=True, exact=True)
-
-
 def parse_result(result: bytes) -> dict[str, Any]:
     """Parse a server's result; ValueError if it exceeds a limit. One that is not an object is empty."""
-    _check_limits(result)
-    value = parse_json(result)
+    raw_json.check_limits(result)
+    value = raw_json.parse(result)
     return value if isinstance(value, dict) else {}
-
-
-def top_level(result: bytes) -> dict[str, Any]:
-    """Return the members of a result, each unparsed; ValueError if the result is not an object."""
-    try:
-        return dict(_TOP_LEVEL.decode(result))
-    except (msgspec.DecodeError, RecursionError):
-        value = _parse_leniently(result)
-        if not isinstance(value, dict):
-            raise ValueError("no object") from None
-        return {key: msgspec.Raw(encode(part)) for key, part in value.items()}
-
-
-def encode(value: object) -> bytes:
-    """Return a value as JSON on one line; this cannot fail."""
-    try:
-        return _ENCODER.encode(value)
-    except (UnicodeEncodeError, TypeError, ValueError, RecursionError):  # lone surrogates can only be escaped
-        return wire.escaped(value).encode("ascii")
 
 
 def request_line(request_id: Id, method: str, params: JsonObject) -> bytes:
@@ -187,37 +157,3 @@ def _to_message(value: object) -> Message:
             case {"error": {"code": int(code), "message": str()} as error} if not isinstance(code, bool):
                 return Response(request_id, error=error)
     raise MalformedMessageError(INVALID_REQUEST, "Invalid request", request_id)
-
-
-def _parse_except_result(line: bytes) -> object:
-    """Parse JSON within limits; the `result` of an object stays bytes."""
-    try:
-        top = _TOP_LEVEL.decode(line)
-        if not line.isascii():
-            line.decode("utf-8")  # msgspec does not validate what it leaves unparsed
-        if "result" not in top:
-            _check_limits(line)
-        return {key: _on_one_line(part) if key == "result" else _DECODER.decode(part) for key, part in top.items()}
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        _check_limits(line)
-        return _parse_leniently(line)
-
-
-def _on_one_line(part: msgspec.Raw) -> bytes:
-    # Unescaped line breaks can only be between tokens; some readers take a carriage return for the end of the line.
-    return bytes(part).replace(b"\r", b" ").replace(b"\n", b" ")
-
-
-def _check_limits(line: bytes) -> None:
-    if wire.has_too_many_values(line, limits.MEMBER_MESSAGE_VALUES):
-        raise MessageLimitError(f"it holds more than {limits.MEMBER_MESSAGE_VALUES} values")
-    if wire.is_deep(line):
-        raise MessageLimitError("it is nested too deeply")
-
-
-def _parse_leniently(line: bytes) -> object:
-    """Parse JSON, with null for numbers that JSON does not have (NaN, Infinity); ValueError if it is invalid."""
-    try:
-        return json.loads(line, parse_int=wire.integer, parse_constant=wire.nothing)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None

@@ -196,7 +196,7 @@ class ServerRole(Peer):
             raise RpcError(messages.METHOD_NOT_FOUND, "Method not found", request.method)
         if self.era is Era.HANDSHAKE and not (self.is_initialized or method.before_handshake):
             raise RpcError(messages.INVALID_PARAMS, _UNINITIALIZED)
-        check(params, REQUEST, method.params, current.ENVELOPE if self.era is Era.CURRENT else ANY)
+        check(params, REQUEST, method.params)
         return method
 
 

@@ -89,7 +89,7 @@ class HttpHall:
         """What happens, from now on, as kind and data."""
         with self.http.stream("GET", "/api/events") as answer:
             assert answer.status_code == 200
-            assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+            assert answer.headers["content-type"] == "text/event-stream"
             yield parsed_events(answer.iter_lines())
 
 

@@ -99,12 +99,13 @@ async def test_a_page_that_does_not_read_is_let_go_and_holds_up_nobody(tmp_path:
 
 
 @pytest.mark.anyio
-async def test_a_quiet_stream_says_that_it_is_still_there() -> None:
+async def test_a_quiet_stream_says_that_it_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HEARTBEAT_SECONDS", 0.001)
     page = Page()
-    async with watching(EventStreams(None, str, version="1", heartbeat_seconds=0.001), page):
+    async with watching(EventStreams(None, str, version="1"), page):
         await page.until(4)
-    assert page.chunks[1] == b'event: hello\ndata: {"version":"1"}\n\n'
-    assert page.chunks[2:4] == [b": still here\n\n"] * 2
+    assert page.chunks[1] == b'event: hello\r\ndata: {"version":"1"}\r\n\r\n'
+    assert page.chunks[2:4] == [b": still here\r\n\r\n"] * 2
 
 
 @pytest.mark.anyio

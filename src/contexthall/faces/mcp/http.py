@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from contexthall.core import limits
-from contexthall.faces.mcp.exchange import EVENTS, JSON, Exchange, Headers, RefusedMessageError
+from contexthall.faces.exchange import EVENTS, JSON, Exchange, Headers
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.sessions import Sessions
 from contexthall.protocol import http as rules
@@ -23,8 +23,15 @@ from contexthall.protocol.peer import Send as SendLine
 from contexthall.protocol.server import Call, Era, Stop
 
 _METHODS = [(b"allow", b"DELETE, GET, POST")]
-_NO_SESSION = "Missing session ID"
 _CANCELLED = RpcError(messages.REQUEST_CANCELLED, "Request cancelled")
+
+
+class RefusedMessageError(RpcError):
+    """An error that is answered with a status of HTTP."""
+
+    def __init__(self, status: int, message: str, code: int = messages.INVALID_REQUEST) -> None:
+        super().__init__(code, message)
+        self.status = status
 
 
 class HttpEndpoint:
@@ -42,16 +49,15 @@ class HttpEndpoint:
         self._listening: set[_HttpClient] = set()
         """Those of the current era that wait for changes, each by a request of its own."""
         self._turns = asyncio.Semaphore(limits.LARGE_BODIES)
-        server.catalog.changed.subscribe(self._announce)
+        server.catalog.changed.subscribe(self._wake)
 
     def end_streams(self) -> None:
         """End whatever a client holds open only to hear of changes."""
-        for client in (*self._sessions, *self._listening):
-            client.end_stream()
+        self._wake(is_over=True)
 
-    def _announce(self) -> None:
+    def _wake(self, *, is_over: bool = False) -> None:
         for client in (*self._sessions, *self._listening):
-            client.wake()
+            client.wake(is_over=is_over)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send)
@@ -59,7 +65,7 @@ class HttpEndpoint:
             await self._answer(exchange)
         except RpcError as error:
             status = error.status if isinstance(error, RefusedMessageError) else 400
-            line = messages.error_line(exchange.request_id, error.error)
+            line = messages.error_line(error.request_id, error.error)
             await exchange.conclude(line, status, _METHODS if status == 405 else ())  # noqa: PLR2004 - of HTTP
         except ClientDisconnect:
             pass
@@ -67,29 +73,51 @@ class HttpEndpoint:
             exchange.end()
 
     async def _answer(self, exchange: Exchange) -> None:
-        answer = {"POST": self._take_message, "GET": self._listen, "DELETE": self._end_session}.get(exchange.method)
         is_current = rules.is_current(exchange.head)
-        if answer is None or (is_current and exchange.method != "POST"):
+        if exchange.method not in ({"POST"} if is_current else {"DELETE", "GET", "POST"}):
             raise RefusedMessageError(405, "Method not allowed")
         session_id = "" if is_current else exchange.head.get(rules.SESSION, "")
         with self._sessions.used(session_id, exchange.head.get("origin", "")) as client:
             if session_id and client is None:
                 raise RefusedMessageError(404, "Session not found")
-            await answer(exchange, client)
+            if exchange.method == "POST":
+                await self._take_message(exchange, client)
+            elif client is None:
+                raise RefusedMessageError(400, "Missing session ID")
+            elif exchange.method == "GET":
+                await client.listen(exchange)
+            else:
+                self._sessions.end(session_id)
+                client.end()
+                await exchange.conclude()
 
     async def _take_message(self, exchange: Exchange, client: "_HttpClient | None") -> None:
-        body = await exchange.body(self._turns)
+        body = await self._body(exchange)
         if not exchange.accepts(JSON, EVENTS):
             raise RefusedMessageError(406, f"Not acceptable: an answer is {JSON} or {EVENTS}")
         if exchange.head.get("content-type", "").partition(";")[0].strip().lower() != JSON:
             raise RefusedMessageError(415, f"A message is {JSON}")
+        message = messages.parse_message(body)
         try:
-            message = messages.parse_message(body)
-        except messages.MalformedMessageError as error:
-            exchange.request_id = error.request_id
+            await self._take(exchange, client or self._new_client(exchange, message), message)
+        except RpcError as error:
+            error.request_id = message.id if isinstance(message, Request) else None
             raise
-        exchange.request_id = message.id if isinstance(message, Request) else None
-        await self._take(exchange, client or self._new_client(exchange, message), message)
+
+    async def _body(self, exchange: Exchange) -> bytes:
+        """Read the body; a large one, which stands in memory several times, has its turn until it is answered."""
+        body, most, has_turn = bytearray(), limits.CLIENT_MESSAGE_BYTES, False
+        too_large = RefusedMessageError(413, f"Message larger than {most} bytes")
+        if int(exchange.head.get("content-length", "0")) > most:
+            raise too_large
+        async for piece in exchange.body():
+            body += piece
+            if len(body) > most:
+                raise too_large
+            if len(body) >= limits.LARGE_BODY_BYTES and not has_turn:
+                has_turn = await self._turns.acquire()
+                exchange.held.callback(self._turns.release)
+        return bytes(body)
 
     def _new_client(self, exchange: Exchange, message: Message) -> "_HttpClient":
         """Return who speaks outside of a session: in the current era each message stands for itself."""
@@ -99,7 +127,7 @@ class HttpEndpoint:
             return _HttpClient(self._server, Era.CURRENT)
         if is_opening:
             return _HttpClient(self._server, Era.HANDSHAKE)
-        raise RefusedMessageError(400, _NO_SESSION)
+        raise RefusedMessageError(400, "Missing session ID")
 
     async def _take(self, exchange: Exchange, client: "_HttpClient", message: Message) -> None:
         was_open = client.role.is_initialized
@@ -135,24 +163,6 @@ class HttpEndpoint:
         finally:
             self._listening.discard(client)
 
-    async def _listen(self, exchange: Exchange, client: "_HttpClient | None") -> None:
-        if not exchange.accepts(EVENTS):
-            raise RefusedMessageError(406, f"Not acceptable: the answer is {EVENTS}")
-        if client is None:
-            raise RefusedMessageError(400, _NO_SESSION)
-        if client.is_listening:
-            raise RefusedMessageError(409, "A session has one stream")
-        await client.listen(exchange)
-
-    async def _end_session(self, exchange: Exchange, client: "_HttpClient | None") -> None:
-        if client is None:
-            raise RefusedMessageError(400, _NO_SESSION)
-        self._sessions.end(exchange.head[rules.SESSION])
-        for outcome in client.calls.values():
-            outcome.cancel()
-        client.end_stream()
-        await exchange.conclude()
-
 
 class _HttpClient:
     """A client: its connection, as the protocol sees it, its calls under way, and what it has to be told."""
@@ -161,9 +171,7 @@ class _HttpClient:
         self.role = server.role(era)
         self.calls: dict[int, asyncio.Future[Result | RpcError]] = {}
         """Their outcomes; one that is cancelled ends its call."""
-        self.is_listening = False
-        self._server = server
-        self._is_over = False
+        self._is_listening = self._is_over = False
         self._news = asyncio.get_running_loop().create_future()
         """Done when there may be something to tell."""
 
@@ -195,7 +203,11 @@ class _HttpClient:
 
     async def listen(self, exchange: Exchange, first: bytes = b"") -> None:
         """Tell of changes until the client is gone or has to go; changes that come while one is told are one."""
-        self.is_listening = True
+        if not exchange.accepts(EVENTS):
+            raise RefusedMessageError(406, f"Not acceptable: the answer is {EVENTS}")
+        if self._is_listening:
+            raise RefusedMessageError(409, "A session has one stream")
+        self._is_listening = True
         try:
             await exchange.tell(first)
             is_over = False
@@ -205,13 +217,16 @@ class _HttpClient:
                     await exchange.tell(line)
             await exchange.conclude()
         finally:
-            self.is_listening = False
+            self._is_listening = False
 
-    def end_stream(self) -> None:
-        self._is_over = True
-        self.wake()
+    def end(self) -> None:
+        """End all that it waits for."""
+        for outcome in self.calls.values():
+            outcome.cancel()
+        self.wake(is_over=True)
 
-    def wake(self) -> None:
-        """Let whoever listens look for something to tell."""
+    def wake(self, *, is_over: bool = False) -> None:
+        """Let whoever listens look for something to tell, perhaps for the last time."""
+        self._is_over = self._is_over or is_over
         if not self._news.done():
             self._news.set_result(None)

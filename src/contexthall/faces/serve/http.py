@@ -17,7 +17,7 @@ from contexthall.core.catalog import Catalog
 from contexthall.core.errors import UsageError
 from contexthall.faces.cli.options import HallChoice
 from contexthall.faces.cli.output import say
-from contexthall.faces.mcp.exchange import Exchange
+from contexthall.faces.exchange import Exchange
 from contexthall.faces.mcp.http import HttpEndpoint
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.serve.heap import freeze_heap

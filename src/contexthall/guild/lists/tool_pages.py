@@ -1,9 +1,8 @@
 """Which tools does a server list, page by page? Pure."""
 
-from contexthall.core import limits
+from contexthall.core import limits, raw_json
 from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import MemberError
-from contexthall.protocol import messages
 
 
 class ToolPages:
@@ -22,7 +21,7 @@ class ToolPages:
         if not isinstance(offered, list):
             raise MemberError("the server answered tools/list without a list of tools")
         self.tools += offered
-        self._size += len(messages.encode(offered))
+        self._size += len(raw_json.encode(offered))
         if self._size > limits.TOOLS_CACHE_BYTES:
             raise MemberError(f"the definitions of its tools come to more than {limits.TOOLS_CACHE_BYTES} bytes")
         if not cursor:

@@ -17,10 +17,11 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 
 from contexthall.core import limits
 from contexthall.core.errors import MemberError
+from contexthall.core.raw_json import encode, parse
 from contexthall.guild.servers.transport import NOT_READ, TOO_LARGE, Unanswered, Wire, decoded
 from contexthall.protocol import current
 from contexthall.protocol.client import ClientRole
-from contexthall.protocol.messages import Message, Response, encode, parse_json
+from contexthall.protocol.messages import Message, Response
 
 # What the SDK logs of a server is in its errors as well, where values of variables are taken out.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
@@ -72,7 +73,7 @@ class HttpWire:
                 yield message
 
     async def _write(self, line: bytes) -> None:
-        value = cast("dict[str, Any]", parse_json(line))
+        value = cast("dict[str, Any]", parse(line))
         params = value.get("params") or {}
         # The head says what the body says, as each era wants it.
         head = {MCP_PROTOCOL_VERSION_HEADER: self._role.version} if self._role.version else {}

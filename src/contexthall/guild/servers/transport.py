@@ -18,12 +18,13 @@ from contexthall.core import limits
 from contexthall.core.catalog import JsonObject
 from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends
+from contexthall.core.raw_json import JsonLimitError
 from contexthall.guild.log import BoundedLog
 from contexthall.guild.members.manifest import PORT, MemberManifest, filled_in, filled_in_headers
 from contexthall.guild.servers.process import LAUNCHER, MemberProcess, OrphanReaper, clean_environment
 from contexthall.guild.servers.redaction import RedactedStream, Redactor
 from contexthall.protocol.client import ClientRole, ClientState
-from contexthall.protocol.messages import INTERNAL_ERROR, Message, MessageLimitError, Response, parse_server_message
+from contexthall.protocol.messages import INTERNAL_ERROR, Message, Response, parse_server_message
 
 _SHELL_CODES = {127: "its command was not found", 126: "its command cannot be executed"}
 _IS_REQUEST = re.compile(rb'\s*\{\s*(?:"(?:jsonrpc|id)"\s*:[^,{]*,\s*)*"method"')
@@ -197,7 +198,7 @@ def decoded(line: bytes) -> Message | None:
         return _in_place_of(line, TOO_LARGE)
     try:
         message = parse_server_message(line)
-    except MessageLimitError as error:
+    except JsonLimitError as error:
         return _in_place_of(line, f"{NOT_READ}{error}")
     except ValueError:
         return None

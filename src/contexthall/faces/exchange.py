@@ -1,7 +1,7 @@
-"""How is one HTTP request read and answered? With one JSON body, or with events, once there is something to tell."""
+"""How is one HTTP request answered? With one body, or with events, once there is something to tell."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
@@ -9,7 +9,6 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from contexthall.core import limits
-from contexthall.protocol.messages import INVALID_REQUEST, Id, RpcError
 
 JSON, EVENTS = "application/json", "text/event-stream"
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
@@ -17,18 +16,10 @@ Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 _IS_JSON = (b"content-type", JSON.encode())
 _STREAM = [
     (b"content-type", EVENTS.encode()),
-    (b"cache-control", b"no-cache, no-transform"),
+    (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
 _HEARTBEAT = b": still here\r\n\r\n"
-
-
-class RefusedMessageError(RpcError):
-    """An error that is answered with a status of HTTP."""
-
-    def __init__(self, status: int, message: str, code: int = INVALID_REQUEST) -> None:
-        super().__init__(code, message)
-        self.status = status
 
 
 class Exchange:
@@ -38,38 +29,31 @@ class Exchange:
         self.method: str = scope["method"]
         self.head: dict[str, str] = {}
         """What the head says, by names in lower case; what is said twice is joined, as HTTP has it."""
-        for name, value in scope["headers"]:
+        for name, value in scope.get("headers", ()):
             key, said = name.decode("latin-1"), value.decode("latin-1")
             self.head[key] = f"{self.head[key]}, {said}" if key in self.head else said
-        self.request_id: Id | None = None
-        """Whom an error answers, once that is known."""
+        self.held = ExitStack()
+        """What is let go of when the answer begins."""
         self._receive = receive
         self._send = send
         self._sending = asyncio.Lock()  # nothing comes between the head of a stream and its first event
         self._is_stream = self._has_ended = False
         self._gone: asyncio.Task[None] | None = None
-        self._turn = ExitStack()
 
     def accepts(self, *kinds: str) -> bool:
         """Return whether the client takes answers of all these types."""
         taken = {each.partition(";")[0].strip().lower() for each in self.head.get("accept", "").split(",")}
         return all(taken & {kind, f"{kind.partition('/')[0]}/*", "*/*"} for kind in kinds)
 
-    async def body(self, turns: asyncio.Semaphore) -> bytes:
-        """Read the body; a large one, which stands in memory several times, has its turn until it is answered."""
-        body, size, has_more, has_turn = bytearray(), int(self.head.get("content-length", "0")), True, False
-        while has_more and size <= limits.CLIENT_MESSAGE_BYTES:
+    async def body(self) -> AsyncIterator[bytes]:
+        """Yield the body, piece by piece."""
+        has_more = True
+        while has_more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            body += message.get("body", b"")
-            size, has_more = max(size, len(body)), message.get("more_body", False)
-            if len(body) >= limits.LARGE_BODY_BYTES and not has_turn:
-                has_turn = await turns.acquire()
-                self._turn.callback(turns.release)
-        if size > limits.CLIENT_MESSAGE_BYTES:
-            raise RefusedMessageError(413, f"Message larger than {limits.CLIENT_MESSAGE_BYTES} bytes")
-        return bytes(body)
+            has_more = message.get("more_body", False)
+            yield message.get("body", b"")
 
     async def wait(self, work: "asyncio.Future[Any]") -> bool:
         """Wait until the work is done or the client gone; meanwhile, signs of life make a stream of the answer.
@@ -83,9 +67,9 @@ class Exchange:
                 await self._stream(_HEARTBEAT)
         return work.done()
 
-    async def tell(self, line: bytes) -> None:
-        """Send a message before the answer, which is a stream from now on; nothing, to begin it."""
-        await self._stream(_event(line))
+    async def tell(self, line: bytes, kind: str = "message") -> None:
+        """Send an event before the answer, which is a stream from now on; nothing, to begin it."""
+        await self._stream(_event(line, kind))
 
     async def conclude(self, line: bytes = b"", status: int = 200, headers: Headers = ()) -> None:
         """Send the answer: as JSON, or as the last event of the stream."""
@@ -98,7 +82,7 @@ class Exchange:
 
     def end(self) -> None:
         """Let go of what an exchange holds."""
-        self._turn.close()
+        self.held.close()
         if self._gone is not None:
             self._gone.cancel()
 
@@ -111,7 +95,7 @@ class Exchange:
                 await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def _begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        self._turn.close()
+        self.held.close()
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def _wait_for_end(self) -> None:
@@ -119,5 +103,5 @@ class Exchange:
             pass
 
 
-def _event(line: bytes) -> bytes:
-    return b"event: message\r\ndata: %b\r\n\r\n" % line.rstrip(b"\n") if line else b""
+def _event(line: bytes, kind: str = "message") -> bytes:
+    return b"event: %b\r\ndata: %b\r\n\r\n" % (kind.encode(), line.rstrip(b"\n")) if line else b""
