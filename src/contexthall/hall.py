@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from contexthall.guild.lists.memory import Memory
     from contexthall.guild.manager import GuildWatch, Handle, MCPManager, Member, MemberView, Trial
     from contexthall.guild.members.manifest import Launch
-    from contexthall.guild.servers.connection import Connector
+    from contexthall.guild.servers.connector import Connector
     from contexthall.system.cluster import Cluster, Holders
     from contexthall.system.journal import Journal, JournalMode
     from contexthall.system.undo_journal import UndoJournal
@@ -140,7 +140,7 @@ class _LateConnector:
     @cached_property
     def _connector(self) -> "Connector":
         from contexthall import __version__
-        from contexthall.guild.servers.connection import Connector
+        from contexthall.guild.servers.connector import Connector
 
         return Connector(version=__version__, environment=os.environ, log_of=self._memory.log_of)
 
@@ -650,7 +650,7 @@ class Hall:
     async def try_members(self, on_tried: "Callable[[Trial], None]") -> None:
         """Start every member's server, ask it for its tools, and stop it; tell of each how that went."""
         # Loaded first, so that no member's time has it in it.
-        import contexthall.guild.servers.connection  # noqa: F401 - what is used are the classes that the connector finds
+        import contexthall.guild.servers.connector  # noqa: F401 - what is used are the classes that the connector finds
 
         async with self.guild.running():
             await self.guild.try_members(on_tried)

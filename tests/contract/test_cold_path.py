@@ -118,7 +118,7 @@ def test_serving_over_http_does_not_load_the_sdk() -> None:
 
 def test_calling_a_member_over_pipes_does_not_load_the_sdk(project: Path) -> None:
     loaded = modules_loaded_by(["guild", "call", "echo", "echo", "--guild", "guild-members"], project)
-    assert "contexthall.guild.servers.connection" in loaded
+    assert "contexthall.guild.servers.connector" in loaded
     assert not (SDK | {"pydantic", "httpx2"}) & loaded
 
 

@@ -39,7 +39,7 @@ from contexthall.core.errors import MemberError
 from contexthall.core.lines import Ends, LineSplitter
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import Event, MCPManager, discover_guild_members
-from contexthall.guild.servers.connection import Connector
+from contexthall.guild.servers.connector import Connector
 from contexthall.guild.servers.transport import decoded
 from contexthall.protocol.client import ClientEffect, ClientRole, Ready
 from contexthall.protocol.messages import Message, Response
@@ -245,7 +245,7 @@ async def test_whatever_else_goes_wrong_with_a_start_is_told_at_once(
     def fail() -> int:
         raise OSError("no more descriptors")
 
-    monkeypatch.setattr("contexthall.guild.servers.transport._free_port", fail)
+    monkeypatch.setattr("contexthall.guild.servers.connector._free_port", fail)
     make_http_member(tmp_path / "guild", "bad")
     async with opened(tmp_path) as manager:
         async with asyncio.timeout(5):

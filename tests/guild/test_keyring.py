@@ -16,7 +16,7 @@ from contexthall.core.errors import MemberError, UsageError
 from contexthall.faces.cli.table import run
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import MCPManager, discover_guild_members
-from contexthall.guild.servers.connection import Connector
+from contexthall.guild.servers.connector import Connector
 from contexthall.system.keyring import SecretReader
 
 SECRET = "correct-horse-battery-staple"

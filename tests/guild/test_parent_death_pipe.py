@@ -237,9 +237,10 @@ def test_what_a_server_started_is_asked_to_end_as_well(tmp_path: Path) -> None:
             environment={"PATH": os.environ["PATH"]},
             reaper=reaper,
             on_stderr=lambda _words: None,
+            port=80,  # it reads no input
         )
         await until((tmp_path / "ready").exists)
-        await process.stop(reads_input=False)
+        await process.stop()
 
     asyncio.run(work())
     assert (tmp_path / "asked").read_text() == "asked\n"

@@ -14,7 +14,7 @@ from tests.guild.making import make_member
 from contexthall.core.errors import MemberError
 from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import MCPManager, discover_guild_members
-from contexthall.guild.servers.connection import Connector
+from contexthall.guild.servers.connector import Connector
 from contexthall.protocol.messages import error_line, parse_message, result_line
 from contexthall.system.disk import Disk
 

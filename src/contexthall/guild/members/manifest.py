@@ -59,6 +59,10 @@ class Launch(NamedTuple):
         command = os.path.basename(self.command)
         return not {(command, ""), (command, "".join(self.args[:1]))}.isdisjoint(_PACKAGE_RUNNERS)
 
+    def command_line(self, port: int) -> list[str]:
+        """Return the command and its arguments; an http server is told its port there, others have none."""
+        return [self.command, *(each.replace(PORT, str(port)) if port else each for each in self.args)]
+
     def spec(self) -> dict[str, object]:
         """Return all that decides what is started, as JSON values."""
         sets = {key: dict(sorted(values.items())) for key, values in (("env", self.env), ("headers", self.headers))}

@@ -6,70 +6,26 @@ era, is the protocol's to know; here are its clock, its waiting callers, and the
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from contexthall.core import limits
 from contexthall.core.catalog import JsonObject, Progress, no_progress
-from contexthall.core.errors import MemberError, UsageError
+from contexthall.core.errors import MemberError
 from contexthall.core.tracing import trace
 from contexthall.guild.lists.tool_pages import ToolPages
-from contexthall.guild.log import BoundedLog
-from contexthall.guild.members.manifest import KEYRING, ManifestError, MemberManifest
-from contexthall.guild.members.roster import Member
-from contexthall.guild.servers.process import OrphanReaper
-from contexthall.guild.servers.redaction import Redactor
-from contexthall.guild.servers.transport import NOT_READ, Transport, Unanswered
+from contexthall.guild.members.manifest import MemberManifest
+from contexthall.guild.servers.output import ServerOutput
+from contexthall.guild.servers.transport import Transport, Unanswered, not_read
 from contexthall.protocol.client import ClientRole, Ready, Refused, ToolsChanged
 from contexthall.protocol.messages import Message, Response, parse_result
 from contexthall.protocol.peer import Progressed, Send
-from contexthall.system.keyring import SecretReader
-
-
-class Connector:
-    """Starts servers, or reaches those that run elsewhere: the manager's server factory."""
-
-    def __init__(self, *, version: str, environment: Mapping[str, str], log_of: Callable[[Member], BoundedLog]) -> None:
-        self._client = {"name": "context-hall", "title": "Context Hall", "version": version}
-        self._environment = environment
-        self._log_of = log_of
-        self._reaper = OrphanReaper()
-        self._secrets = SecretReader()
-        self._redactors: dict[str, Redactor] = {}
-        """Of the members that were started, by name."""
-
-    def redacted(self, text: str) -> str:
-        """Return a text without the values that members were given."""
-        for redactor in tuple(self._redactors.values()):
-            text = redactor.text(text)
-        return text
-
-    async def spawn(self, member: Member) -> "Connection":
-        """Start or reach the server of `member` and shake hands with it; MemberError if that cannot be."""
-        if member.manifest is None:
-            raise MemberError(f"its manifest cannot be used: {member.error}")
-        log, environment = self._log_of(member), await self._environment_of(member.manifest)
-        transport = Transport(member.manifest, member.directory, log, environment, self._reaper)
-        self._redactors[member.name] = transport.redactor
-        connection = Connection(member.manifest, transport, ClientRole(self._client))
-        is_first = member.freshness.state == "missing"
-        await connection.open(member.manifest.first_start_seconds if is_first else member.manifest.start_seconds)
-        return connection
-
-    async def _environment_of(self, manifest: MemberManifest) -> Mapping[str, str]:
-        """Return the environment with the secrets that a manifest names."""
-        secrets = [each for each in manifest.launch.variables if each.startswith(KEYRING)]
-        try:
-            found = {each: await self._secrets.read(each.removeprefix(KEYRING)) for each in secrets}
-        except UsageError as error:
-            raise MemberError(str(error), more=error.hint) from None
-        return {**self._environment, **found} if found else self._environment
 
 
 class Connection:
     """A server that is being spoken with."""
 
-    def __init__(self, manifest: MemberManifest, transport: Transport, role: ClientRole) -> None:
+    def __init__(self, manifest: MemberManifest, transport: Transport, output: ServerOutput, role: ClientRole) -> None:
         self.on_tools_changed: Callable[[], None] = lambda: None
         """Called when the server says that its tools have changed."""
         self.on_gone: Callable[[str, str], None] = lambda _reason, _more: None
@@ -78,6 +34,7 @@ class Connection:
         """Set if a server that does not end by itself shall be given little time."""
         self._manifest = manifest
         self._transport = transport
+        self._output = output
         self._role = role
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the server can be asked, or it is known why it cannot."""
@@ -127,7 +84,6 @@ class Connection:
 
     async def stop(self, why: str = "the hall has stopped the server") -> None:
         """End the connection, and the server if it is ours."""
-        self._transport.in_haste = self.in_haste
         self._end(MemberError(why))
         seconds = limits.HASTY_STOP_SECONDS if self.in_haste else limits.CONNECTION_STOP_SECONDS
         await asyncio.wait([self._owner], timeout=seconds)
@@ -143,17 +99,17 @@ class Connection:
     async def _request(
         self, method: str, params: JsonObject, seconds: float, progress: Progress | None = None
     ) -> bytes:
-        rubbish = self._transport.rubbish_lines
+        rubbish = self._output.rubbish_lines
         try:
             async with asyncio.timeout(seconds):
                 response = await self._answer(method, params, progress)
         except TimeoutError:
-            instead = ", but printed what is no message" if self._transport.rubbish_lines > rubbish else ""
+            instead = ", but printed what is no message" if self._output.rubbish_lines > rubbish else ""
             sentence = f"the server did not answer {method} within {seconds:g} s{instead}"
-            raise MemberError(sentence, more=self._transport.evidence()) from None
+            raise MemberError(sentence, more=self._output.evidence()) from None
         if response.error is None:
             return response.result
-        raise (await self._failure(response, method)).reworded(self._transport.redactor.text)
+        raise (await self._failure(response, method)).reworded(self._output.redactor.text)
 
     async def _answer(self, method: str, params: JsonObject, progress: Progress | None) -> Response:
         if self._why is not None:
@@ -198,19 +154,17 @@ class Connection:
             await self._transport.carry(self._role, self._take)
         except MemberError as error:
             why = error
-        except ManifestError as error:
-            why = MemberError(f"the server {error}")
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
             why = MemberError(f"the server could not be reached: {type(error).__name__}", more=str(error))
         except asyncio.CancelledError:
             why = MemberError("the hall has ended")
         writing.cancel()
+        await self._transport.close(in_haste=self.in_haste)
         self._conclude(self._why or why)
 
     def _conclude(self, why: MemberError) -> None:
         """Say why it is over, to whoever waits for it or relied on it."""
-        self._why = MemberError(why.detail, more=why.more or self._transport.evidence())
-        self._why = self._why.reworded(self._transport.redactor.text)
+        self._why = self._output.explain(why)
         if self._ready.done():
             self.on_gone(self._why.detail, self._why.more)
         else:
@@ -253,4 +207,4 @@ def _parsed(result: bytes) -> dict[str, Any]:
     try:
         return parse_result(result)
     except ValueError as error:
-        raise MemberError(f"{NOT_READ}{error}") from None
+        raise not_read(error) from None

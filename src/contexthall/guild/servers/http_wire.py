@@ -4,7 +4,7 @@ What it says in the server's place is understood here, and nowhere else: each of
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -18,10 +18,10 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from contexthall.core import limits
 from contexthall.core.errors import MemberError
 from contexthall.core.raw_json import encode, parse
-from contexthall.guild.servers.transport import NOT_READ, TOO_LARGE, Unanswered, Wire, decoded
+from contexthall.guild.servers.transport import Endpoint, Unanswered, Wire, decoded, not_read
 from contexthall.protocol import current
 from contexthall.protocol.client import ClientRole
-from contexthall.protocol.messages import Message, Response
+from contexthall.protocol.messages import TOO_LARGE, Message, Response
 
 # What the SDK logs of a server is in its errors as well, where values of variables are taken out.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
@@ -52,19 +52,20 @@ class HttpWire:
         self._streams: Any = None
 
     @asynccontextmanager
-    async def opened(
-        self, url: str, headers: Mapping[str, str], tool_seconds: float, *, uses_proxy: bool
-    ) -> AsyncIterator[Wire]:
-        """Open the way to a server."""
+    async def opened(self, endpoint: Endpoint) -> AsyncIterator[Wire]:
+        """Open the way to a server, once it listens."""
+        if endpoint.process is not None:
+            await endpoint.process.wait_until_it_listens()
         client = httpx2.AsyncClient(
-            headers={"Accept-Encoding": "identity", **headers},
+            headers={"Accept-Encoding": "identity", **endpoint.headers},
             # How long an answer may take is counted elsewhere; here only what nobody waits for any more has to end.
-            timeout=httpx2.Timeout(limits.CONNECT_SECONDS, read=limits.READ_SECONDS + tool_seconds),
-            trust_env=uses_proxy,
+            timeout=httpx2.Timeout(limits.CONNECT_SECONDS, read=limits.READ_SECONDS + endpoint.tool_seconds),
+            # A proxy leads out of this machine; what the hall started is on it.
+            trust_env=endpoint.process is None,
             event_hooks={"response": [self._note_response]},
         )
-        streams = streamable_http_client(url, http_client=client, max_sse_event_size=limits.MEMBER_MESSAGE_BYTES)
-        async with client, streams as self._streams:
+        url, largest = endpoint.url, limits.MEMBER_MESSAGE_BYTES
+        async with client, streamable_http_client(url, http_client=client, max_sse_event_size=largest) as self._streams:
             yield Wire(self._messages(), self._write)
 
     async def _messages(self) -> AsyncIterator[Message]:
@@ -87,10 +88,9 @@ class HttpWire:
         if isinstance(said, types.JSONRPCResponse):
             return Response(said.id, encode(said.result))
         if isinstance(said, types.JSONRPCError) and isinstance(said.id, int):
-            failure = failure_said(said.error.message, self._status)
-            if failure is not None:
-                is_cut_off = said.error.message.startswith(_INCOMPLETE)
-                return Unanswered(said.id, failure=failure, is_cut_off=is_cut_off)
+            words = said.error.message
+            if failure := failure_said(words, self._status):
+                return Unanswered(said.id, failure=failure, is_cut_off=words.startswith(_INCOMPLETE))
         return decoded(encode(said.model_dump(by_alias=True, exclude_unset=True)))
 
     async def _note_response(self, response: httpx2.Response) -> None:
@@ -103,9 +103,9 @@ class HttpWire:
 def failure_said(message: str, status: int = 0) -> MemberError | None:
     """Return what the SDK's words mean; None for words that are the server's own."""
     if message.endswith(_OVERSIZED):
-        return MemberError(TOO_LARGE)
+        return not_read(TOO_LARGE)
     if message.endswith(_PACKED):
-        return MemberError(f"{NOT_READ}{_PACKED}")
+        return not_read(_PACKED)
     if message.startswith(_INCOMPLETE):
         return MemberError("the server's answer ended before it was complete", more=message)
     if message.startswith(_FORGOTTEN):

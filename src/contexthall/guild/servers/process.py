@@ -42,6 +42,7 @@ for look in 1 2 3 4 5 6 7 8 9; do
   elif [ "$watchers" = "$2" ]; then break
   else watchers=$2; sleep 1; fi
 done; } >/dev/null 2>&1 &"""
+_SHELL_CODES = {127: "its command was not found", 126: "its command cannot be executed"}
 _INHERITED = ("PATH", "HOME", "LANG", "LANGUAGE")
 
 
@@ -95,10 +96,11 @@ def _start_detached(command: tuple[str, ...], standard_input: int) -> None:
 class MemberProcess(asyncio.SubprocessProtocol):
     """A running server: lines from its standard output, bytes to its standard input, its exit code."""
 
-    def __init__(self, on_stderr: OnStderr) -> None:
+    def __init__(self, on_stderr: OnStderr, port: int) -> None:
         self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         """Its exit code, once it has ended; below 0 for a signal."""
         self._on_stderr = on_stderr
+        self._port = port
         self._stderr_bytes = 0
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
@@ -118,18 +120,18 @@ class MemberProcess(asyncio.SubprocessProtocol):
         environment: Mapping[str, str],
         reaper: OrphanReaper,
         on_stderr: OnStderr,
-        prints_messages: bool = True,
+        port: int = 0,
     ) -> "MemberProcess":
         """Start a server in `directory`, or raise OSError; its standard error goes to `on_stderr`.
 
-        So does its standard output unless it prints messages there.
+        A server with a port listens there: it reads no input, and its standard output goes to `on_stderr`, too.
         """
         reaper.ensure_running()
-        output = "1" if prints_messages else "2"
+        output = "2" if port else "1"
         far_end, parent_pipe = os.pipe()
         try:
             _, process = await asyncio.get_running_loop().subprocess_exec(
-                lambda: cls(on_stderr),
+                lambda: cls(on_stderr, port),
                 *("/bin/sh", "-c", _LAUNCH, LAUNCHER, str(far_end), reaper.mark, output, *command),
                 cwd=directory,
                 env={**environment, _MARK: reaper.watchers_mark},
@@ -170,13 +172,25 @@ class MemberProcess(asyncio.SubprocessProtocol):
         assert isinstance(pipe, asyncio.WriteTransport)
         pipe.write(data)
 
-    async def stop(self, *, reads_input: bool = True, in_haste: bool = False) -> None:
+    async def wait_until_it_listens(self) -> None:
+        """Knock at its port until somebody opens; ConnectionError if it has ended. The time to start is not bounded."""
+        while not self.ended.done():
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", self._port)
+            except OSError:
+                await asyncio.sleep(limits.KNOCK_SECONDS)
+            else:
+                writer.close()
+                return
+        raise ConnectionError  # whoever listens there from now on is somebody else
+
+    async def stop(self, *, in_haste: bool = False) -> None:
         """Stop it and its process group: by end of input if it reads that, then SIGTERM, then SIGKILL."""
         patience = 0.25 if in_haste else 1.0
         try:
             if (pipe := self._transport and self._transport.get_pipe_transport(0)) is not None:
                 pipe.close()
-            if not reads_input or not await self.ends_within(limits.END_OF_INPUT_SECONDS * patience):
+            if self._port or not await self.ends_within(limits.END_OF_INPUT_SECONDS * patience):
                 self._signal_group(signal.SIGTERM)
                 await self.ends_within(limits.TERMINATION_SECONDS * patience)
         finally:
@@ -192,6 +206,16 @@ class MemberProcess(asyncio.SubprocessProtocol):
         """Return whether it ends within that time."""
         await asyncio.wait([self.ended], timeout=seconds)
         return self.ended.done()
+
+    def how_it_ended(self, *, is_starting: bool) -> str:
+        """Return in a sentence how it ended by itself; empty if it has not."""
+        if not self.ended.done():
+            return ""
+        code = self.ended.result()
+        if is_starting and code in _SHELL_CODES:
+            return _SHELL_CODES[code]
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"the server {how}{' before it answered initialize' if is_starting else ''}"
 
     def _signal_group(self, number: signal.Signals) -> None:
         # As long as the parent-death pipe is open the watcher lives, so no other group can have got this number.
