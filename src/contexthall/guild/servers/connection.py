@@ -7,6 +7,7 @@ era, is the protocol's to know; here are its clock, its waiting callers, and the
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from contexthall.core import limits
@@ -16,8 +17,9 @@ from contexthall.core.tracing import trace
 from contexthall.guild.lists.tool_pages import ToolPages
 from contexthall.guild.members.manifest import MemberManifest
 from contexthall.guild.servers.output import ServerOutput
-from contexthall.guild.servers.transport import Transport, Unanswered, not_read
-from contexthall.protocol.client import ClientRole, Ready, Refused, ToolsChanged
+from contexthall.guild.servers.process import MemberProcess
+from contexthall.guild.servers.transport import NOT_READ, Launcher, Unanswered, Wire, opened
+from contexthall.protocol.client import ClientRole, ClientState, Ready, Refused, ToolsChanged
 from contexthall.protocol.messages import Message, Response, parse_result
 from contexthall.protocol.peer import Progressed, Send
 
@@ -25,7 +27,7 @@ from contexthall.protocol.peer import Progressed, Send
 class Connection:
     """A server that is being spoken with."""
 
-    def __init__(self, manifest: MemberManifest, transport: Transport, output: ServerOutput, role: ClientRole) -> None:
+    def __init__(self, manifest: MemberManifest, launch: Launcher, output: ServerOutput, role: ClientRole) -> None:
         self.on_tools_changed: Callable[[], None] = lambda: None
         """Called when the server says that its tools have changed."""
         self.on_gone: Callable[[str, str], None] = lambda _reason, _more: None
@@ -33,9 +35,12 @@ class Connection:
         self.in_haste = False
         """Set if a server that does not end by itself shall be given little time."""
         self._manifest = manifest
-        self._transport = transport
+        self._launch = launch
         self._output = output
         self._role = role
+        self._process: MemberProcess | None = None
+        self._wire: Wire
+        """There once the server can be asked."""
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the server can be asked, or it is known why it cannot."""
         self._inboxes: dict[int, asyncio.Queue[Progressed | Response]] = {}
@@ -117,7 +122,7 @@ class Connection:
         request_id, line = self._role.ask(method, params, wants_progress=progress is not None)
         inbox = self._inboxes[request_id] = asyncio.Queue()
         try:
-            await self._transport.write(line)
+            await self._wire.write(line)
             while isinstance(told := await inbox.get(), Progressed):
                 try:
                     async with asyncio.timeout(limits.PROGRESS_SECONDS):
@@ -151,16 +156,42 @@ class Connection:
     async def _own(self) -> None:
         writing = asyncio.create_task(self._write_unasked())
         try:
-            await self._transport.carry(self._role, self._take)
-        except MemberError as error:
-            why = error
-        except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
-            why = MemberError(f"the server could not be reached: {type(error).__name__}", more=str(error))
+            why = await self._talk()
         except asyncio.CancelledError:
             why = MemberError("the hall has ended")
         writing.cancel()
-        await self._transport.close(in_haste=self.in_haste)
+        if self._process is not None:
+            with suppress(asyncio.CancelledError):  # which leaves the process no time to end by itself
+                await self._process.stop(in_haste=self.in_haste)
+        self._output.close()
         self._conclude(self._why or why)
+
+    async def _talk(self) -> MemberError:
+        """Carry messages until no more come; return why, which the end of the process says best."""
+        try:
+            endpoint = await self._launch()
+            if (process := endpoint.process) is not None:
+                self._process = process
+                process.ended.add_done_callback(lambda _: self._end_soon(process))
+            async with opened(endpoint, self._role, self._output) as self._wire:
+                await self._wire.write(self._role.open())
+                async for message in self._wire.messages:
+                    self._take(message)
+                    del message  # which may be long, and would be held until the next one comes
+            why = MemberError(endpoint.end)
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
+            why = _reason(error)
+        if self._process is not None and await self._process.ends_within(limits.CONNECTION_GRACE_SECONDS):
+            return self._end_of(self._process)
+        return why
+
+    def _end_soon(self, process: MemberProcess) -> None:
+        """End a moment after the process, which closes its output; what it started may hold that open ever after."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(limits.CONNECTION_GRACE_SECONDS, lambda: self._end(self._end_of(process)))
+
+    def _end_of(self, process: MemberProcess) -> MemberError:
+        return MemberError(process.how_it_ended(is_starting=self._role.state is not ClientState.OPEN))
 
     def _conclude(self, why: MemberError) -> None:
         """Say why it is over, to whoever waits for it or relied on it."""
@@ -200,11 +231,20 @@ class Connection:
 
     async def _write_unasked(self) -> None:
         while True:
-            await self._transport.write(await self._unasked.get())
+            line = await self._unasked.get()
+            await self._wire.write(line)
+
+
+def _reason(error: Exception) -> MemberError:
+    """Return why a server cannot be spoken with, in a sentence."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    sentence = f"the server could not be reached: {type(error).__name__}"
+    return error if isinstance(error, MemberError) else MemberError(sentence, more=str(error))
 
 
 def _parsed(result: bytes) -> dict[str, Any]:
     try:
         return parse_result(result)
     except ValueError as error:
-        raise not_read(error) from None
+        raise MemberError(f"{NOT_READ}{error}") from None

@@ -15,7 +15,7 @@ from contexthall.guild.servers.connection import Connection
 from contexthall.guild.servers.output import ServerOutput
 from contexthall.guild.servers.process import MemberProcess, OrphanReaper, clean_environment
 from contexthall.guild.servers.redaction import Redactor
-from contexthall.guild.servers.transport import Endpoint, Transport
+from contexthall.guild.servers.transport import Endpoint
 from contexthall.protocol.client import ClientRole
 from contexthall.system.keyring import SecretReader
 
@@ -47,7 +47,7 @@ class Connector:
         redactor = self._redactors[member.name] = Redactor(values)
         output = ServerOutput(log, redactor, manifest.launch.command)
         launch = partial(self._launch, manifest, member.directory, environment, output)
-        connection = Connection(manifest, Transport(launch, output), output, ClientRole(self._client))
+        connection = Connection(manifest, launch, output, ClientRole(self._client))
         is_first = member.freshness.state == "missing"
         await connection.open(manifest.first_start_seconds if is_first else manifest.start_seconds)
         return connection

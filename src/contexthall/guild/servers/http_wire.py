@@ -5,9 +5,10 @@ What it says in the server's place is understood here, and nowhere else: each of
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
+import anyio
 import httpx2
 import mcp_types as types
 from mcp.client.streamable_http import streamable_http_client
@@ -18,7 +19,7 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from contexthall.core import limits
 from contexthall.core.errors import MemberError
 from contexthall.core.raw_json import encode, parse
-from contexthall.guild.servers.transport import Endpoint, Unanswered, Wire, decoded, not_read
+from contexthall.guild.servers.transport import NOT_READ, Endpoint, Unanswered, Wire, decoded
 from contexthall.protocol import current
 from contexthall.protocol.client import ClientRole
 from contexthall.protocol.messages import TOO_LARGE, Message, Response
@@ -26,7 +27,6 @@ from contexthall.protocol.messages import TOO_LARGE, Message, Response
 # What the SDK logs of a server is in its errors as well, where values of variables are taken out.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 
-_FIRST_BAD_STATUS = 300
 # What the SDK says in the server's place: an answer is larger than we read, or packed; it ended before it was complete;
 # the server does not know the session; what came over HTTP is no MCP answer. A server may answer with the same codes.
 _OVERSIZED = f" exceeded the {limits.MEMBER_MESSAGE_BYTES} byte limit."
@@ -82,7 +82,8 @@ class HttpWire:
             head = {MCP_PROTOCOL_VERSION_HEADER: current.VERSION, MCP_METHOD_HEADER: value["method"]}
             head |= {MCP_NAME_HEADER: encode_header_value(params["name"])} if "name" in params else {}
         message = jsonrpc_message_adapter.validate_python(value)
-        await self._streams[1].send(SessionMessage(message, ClientMessageMetadata(headers=head)))
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # its end says why
+            await self._streams[1].send(SessionMessage(message, ClientMessageMetadata(headers=head)))
 
     def _message(self, said: types.JSONRPCMessage) -> Message | None:
         if isinstance(said, types.JSONRPCResponse):
@@ -94,7 +95,7 @@ class HttpWire:
         return decoded(encode(said.model_dump(by_alias=True, exclude_unset=True)))
 
     async def _note_response(self, response: httpx2.Response) -> None:
-        if response.status_code >= _FIRST_BAD_STATUS and response.request.method == "POST":
+        if not response.is_success and response.request.method == "POST":
             self._status = response.status_code
         if not response.headers.get("content-type", "").startswith("text/event-stream"):  # whose events are bounded
             response.stream = _BoundedBody(response)
@@ -103,9 +104,9 @@ class HttpWire:
 def failure_said(message: str, status: int = 0) -> MemberError | None:
     """Return what the SDK's words mean; None for words that are the server's own."""
     if message.endswith(_OVERSIZED):
-        return not_read(TOO_LARGE)
+        return MemberError(f"{NOT_READ}{TOO_LARGE}")
     if message.endswith(_PACKED):
-        return not_read(_PACKED)
+        return MemberError(f"{NOT_READ}{_PACKED}")
     if message.startswith(_INCOMPLETE):
         return MemberError("the server's answer ended before it was complete", more=message)
     if message.startswith(_FORGOTTEN):

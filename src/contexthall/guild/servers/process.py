@@ -164,24 +164,20 @@ class MemberProcess(asyncio.SubprocessProtocol):
             await self._has_output.wait()
 
     async def write(self, data: bytes) -> None:
-        """Write to its standard input; OSError if it does not read any more."""
+        """Write to its standard input; if it does not read any more, its end says why."""
         await self._may_write.wait()
         pipe = self._transport and self._transport.get_pipe_transport(0)
-        if pipe is None or pipe.is_closing():
-            raise BrokenPipeError
-        assert isinstance(pipe, asyncio.WriteTransport)
-        pipe.write(data)
+        if isinstance(pipe, asyncio.WriteTransport) and not pipe.is_closing():
+            pipe.write(data)
 
     async def wait_until_it_listens(self) -> None:
         """Knock at its port until somebody opens; ConnectionError if it has ended. The time to start is not bounded."""
         while not self.ended.done():
-            try:
+            with suppress(OSError):
                 _, writer = await asyncio.open_connection("127.0.0.1", self._port)
-            except OSError:
-                await asyncio.sleep(limits.KNOCK_SECONDS)
-            else:
                 writer.close()
                 return
+            await asyncio.sleep(limits.KNOCK_SECONDS)
         raise ConnectionError  # whoever listens there from now on is somebody else
 
     async def stop(self, *, in_haste: bool = False) -> None:
@@ -208,9 +204,7 @@ class MemberProcess(asyncio.SubprocessProtocol):
         return self.ended.done()
 
     def how_it_ended(self, *, is_starting: bool) -> str:
-        """Return in a sentence how it ended by itself; empty if it has not."""
-        if not self.ended.done():
-            return ""
+        """Return in a sentence how it has ended."""
         code = self.ended.result()
         if is_starting and code in _SHELL_CODES:
             return _SHELL_CODES[code]
