@@ -155,43 +155,41 @@ class Connection:
 
     async def _own(self) -> None:
         writing = asyncio.create_task(self._write_unasked())
-        try:
+        why = MemberError("the hall has ended")
+        with suppress(asyncio.CancelledError):
             why = await self._talk()
-        except asyncio.CancelledError:
-            why = MemberError("the hall has ended")
         writing.cancel()
-        if self._process is not None:
+        if (process := self._process) is not None:
+            if process.ended.done():  # it says best why
+                why = MemberError(process.how_it_ended(is_starting=self._role.state is not ClientState.OPEN))
             with suppress(asyncio.CancelledError):  # which leaves the process no time to end by itself
-                await self._process.stop(in_haste=self.in_haste)
+                await process.stop(in_haste=self.in_haste)
         self._output.close()
         self._conclude(self._why or why)
 
     async def _talk(self) -> MemberError:
-        """Carry messages until no more come; return why, which the end of the process says best."""
+        """Carry messages until no more come; return why, as far as that is known."""
         try:
             endpoint = await self._launch()
             if (process := endpoint.process) is not None:
                 self._process = process
-                process.ended.add_done_callback(lambda _: self._end_soon(process))
+                process.ended.add_done_callback(self._end_soon)
             async with opened(endpoint, self._role, self._output) as self._wire:
                 await self._wire.write(self._role.open())
                 async for message in self._wire.messages:
                     self._take(message)
                     del message  # which may be long, and would be held until the next one comes
-            why = MemberError(endpoint.end)
+            ended = "the connection to the server ended" if endpoint.url else "the server closed its standard output"
+            why = MemberError(ended)
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
             why = _reason(error)
-        if self._process is not None and await self._process.ends_within(limits.CONNECTION_GRACE_SECONDS):
-            return self._end_of(self._process)
+        if self._process is not None:  # a server that ends closes its output a moment before
+            await self._process.ends_within(limits.CONNECTION_GRACE_SECONDS)
         return why
 
-    def _end_soon(self, process: MemberProcess) -> None:
-        """End a moment after the process, which closes its output; what it started may hold that open ever after."""
-        loop = asyncio.get_running_loop()
-        loop.call_later(limits.CONNECTION_GRACE_SECONDS, lambda: self._end(self._end_of(process)))
-
-    def _end_of(self, process: MemberProcess) -> MemberError:
-        return MemberError(process.how_it_ended(is_starting=self._role.state is not ClientState.OPEN))
+    def _end_soon(self, _exit_code: asyncio.Future[int]) -> None:
+        """End a moment after the process; what it started may hold its output open ever after."""
+        asyncio.get_running_loop().call_later(limits.CONNECTION_GRACE_SECONDS, self._owner.cancel)
 
     def _conclude(self, why: MemberError) -> None:
         """Say why it is over, to whoever waits for it or relied on it."""

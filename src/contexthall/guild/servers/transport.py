@@ -36,11 +36,6 @@ class Endpoint(NamedTuple):
     headers: Mapping[str, str]
     tool_seconds: float
 
-    @property
-    def end(self) -> str:
-        """How it looks, in a sentence, if no more messages come."""
-        return "the connection to the server ended" if self.url else "the server closed its standard output"
-
 
 Launcher: TypeAlias = Callable[[], Awaitable[Endpoint]]
 """Starts a server, if the hall is to start it, and returns where it is reached; MemberError if that cannot be."""
