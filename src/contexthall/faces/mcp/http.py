@@ -137,7 +137,7 @@ class HttpEndpoint:
                     client.calls[ticket].cancel()
                 case Call():
                     await client.run(effect, exchange)
-                case SendLine(line) if client.role.is_listening:
+                case SendLine(line) if client.role.subscriptions:
                     await self._subscribe(exchange, client, line)
                 case SendLine(line, code):
                     headers = () if was_open else self._opened(exchange, client)

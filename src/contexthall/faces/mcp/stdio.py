@@ -127,7 +127,7 @@ class StdioConnection(asyncio.Protocol):
         """Begin the call that has waited longest, unless it was cancelled."""
         call, size = self._waiting.popleft()
         self._waiting_bytes -= size
-        if self._role.is_open(call.ticket):
+        if call.ticket in self._role.incoming:
             self._calls[call.ticket] = call.start(partial(self._report, call), partial(self._conclude, call))
 
     # What goes out:
@@ -154,7 +154,7 @@ class StdioConnection(asyncio.Protocol):
         self._transport.writelines(self._role.end_subscriptions())
         if self._deadline is not None:
             self._deadline.cancel()
-        if self._lines or self._role.open_tickets or self._transport.get_write_buffer_size():
+        if self._lines or self._role.incoming or self._transport.get_write_buffer_size():
             self._deadline = asyncio.get_running_loop().call_later(limits.DRAIN_SECONDS, self.end)
         else:
             self.end()
