@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from contexthall.core.raw_json import JsonLimitError
 from contexthall.protocol.messages import (
-    MalformedMessageError,
     Notification,
     Request,
     Response,
+    RpcError,
     error_line,
     parse_message,
     parse_server_message,
@@ -64,7 +64,7 @@ def test_each_kind_of_message_is_parsed(line: bytes, message: object) -> None:
 def test_what_is_no_message_gets_the_error_that_json_rpc_asks_for(
     line: bytes | None, code: int, identifier: str | int | None
 ) -> None:
-    with pytest.raises(MalformedMessageError) as caught:
+    with pytest.raises(RpcError) as caught:
         parse_message(line)
     assert (caught.value.error["code"], caught.value.request_id) == (code, identifier)
     answer = json.loads(error_line(caught.value.request_id, caught.value.error))
@@ -72,7 +72,7 @@ def test_what_is_no_message_gets_the_error_that_json_rpc_asks_for(
 
 
 def test_a_batch_is_told_that_it_is_not_supported() -> None:
-    with pytest.raises(MalformedMessageError, match="not supported"):
+    with pytest.raises(RpcError, match="not supported"):
         parse_message(b"[]")
 
 
@@ -167,7 +167,7 @@ def test_bytes_that_were_changed_never_lose_an_id_that_can_be_parsed(
 def _id_of(line: bytes) -> object:
     try:
         message = parse_message(line)
-    except MalformedMessageError as error:
+    except RpcError as error:
         return error.request_id
     assert isinstance(message, Request | Response)
     return message.id

@@ -82,10 +82,10 @@ def test_what_takes_its_time_is_an_effect_and_its_result_is_brought_back() -> No
     role = initialized(WAIT)
     (effect,) = told(role, request("toy/wait", {}, 7))
     assert isinstance(effect, Call)
-    assert role.open_tickets == (effect.ticket,)
+    assert [*role.incoming] == [effect.ticket]
     assert json.loads(role.finish(effect, {"a": 1})) == {"jsonrpc": "2.0", "id": 7, "result": {"a": 1}}
     assert role.finish(effect, {"a": 1}) == b""
-    assert not role.open_tickets
+    assert not role.incoming
 
 
 def test_a_result_that_cannot_be_spelt_leaves_its_request_open_for_an_error() -> None:
@@ -126,7 +126,7 @@ def test_a_subscription_is_acknowledged_told_and_ended_under_its_id() -> None:
     assert json.loads(line)["params"] == {"_meta": meta}
     (end,) = role.end_subscriptions()
     assert json.loads(end)["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "s"
-    assert (role.announce(), role.end_subscriptions(), role.open_tickets) == ([], [], ())
+    assert (role.announce(), role.end_subscriptions(), role.incoming) == ([], [], {})
 
 
 def test_a_subscription_that_is_cancelled_hears_nothing() -> None:

@@ -65,32 +65,32 @@ Message: TypeAlias = Request | Notification | Response
 class RpcError(Exception):
     """The error that a request is answered with; `error` is its JSON."""
 
-    def __init__(self, code: int, message: str, data: object = None, *, whole: JsonObject | None = None) -> None:
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        data: object = None,
+        *,
+        whole: JsonObject | None = None,
+        request_id: Id | None = None,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.error = whole or {"code": code, "message": message, **({} if data is None else {"data": data})}
-        self.request_id: Id | None = None
+        self.request_id = request_id
         """Which request it answers, if that is known."""
 
 
-class MalformedMessageError(RpcError):
-    """The input is not a message."""
-
-    def __init__(self, code: int, message: str, request_id: Id | None = None) -> None:
-        super().__init__(code, message)
-        self.request_id = request_id
-
-
 def parse_message(line: bytes | None) -> Message:
-    """Parse a client's message, or raise MalformedMessageError; None stands for a line that is too long."""
+    """Parse a client's message, or raise RpcError; None stands for a line that is too long."""
     if line is None:
-        raise MalformedMessageError(INVALID_REQUEST, f"Line longer than {limits.CLIENT_MESSAGE_BYTES} bytes")
+        raise RpcError(INVALID_REQUEST, f"Line longer than {limits.CLIENT_MESSAGE_BYTES} bytes")
     if wire.has_too_many_values(line):
-        raise MalformedMessageError(PARSE_ERROR, f"Parse error: more than {limits.JSON_VALUES} values")
+        raise RpcError(PARSE_ERROR, f"Parse error: more than {limits.JSON_VALUES} values")
     try:
         value = raw_json.parse(line)
     except ValueError:
-        raise MalformedMessageError(PARSE_ERROR, "Parse error") from None
+        raise RpcError(PARSE_ERROR, "Parse error") from None
     return _to_message(value)
 
 
@@ -109,7 +109,7 @@ def parse_server_message(line: bytes) -> Message:
     }
     try:
         return _to_message(value)
-    except MalformedMessageError as malformed:
+    except RpcError as malformed:
         if malformed.request_id is None or not top.keys() & {"result", "error"}:
             raise ValueError("no message") from None
         error = value.get("error")
@@ -156,16 +156,16 @@ def is_id(value: object) -> bool:
 
 def _to_message(value: object) -> Message:
     if isinstance(value, list):
-        raise MalformedMessageError(INVALID_REQUEST, "Batches are not supported")
+        raise RpcError(INVALID_REQUEST, "Batches are not supported")
     if not isinstance(value, dict):
-        raise MalformedMessageError(INVALID_REQUEST, "Invalid request")
+        raise RpcError(INVALID_REQUEST, "Invalid request")
     request_id = cast("Id", value["id"]) if is_id(value.get("id")) else None
     method, params = value.get("method"), value.get("params")
     if value.get("jsonrpc") == _VERSION and isinstance(method, str) and isinstance(params, dict | None):
         if "id" not in value:
             return Notification(method, params or {})
         if request_id is None:
-            raise MalformedMessageError(INVALID_REQUEST, _BAD_ID)
+            raise RpcError(INVALID_REQUEST, _BAD_ID)
         return Request(request_id, method, params or {})
     if value.get("jsonrpc") == _VERSION and "method" not in value and request_id is not None:
         match value:
@@ -173,4 +173,4 @@ def _to_message(value: object) -> Message:
                 return Response(request_id, encoded)
             case {"error": {"code": int(code), "message": str()} as error} if not isinstance(code, bool):
                 return Response(request_id, error=error)
-    raise MalformedMessageError(INVALID_REQUEST, "Invalid request", request_id)
+    raise RpcError(INVALID_REQUEST, "Invalid request", request_id=request_id)

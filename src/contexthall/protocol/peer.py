@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeGuard, cast
 
 from contexthall.core.catalog import JsonObject
 from contexthall.protocol import messages
-from contexthall.protocol.messages import Request, Response, Result, RpcError
+from contexthall.protocol.messages import Id, Request, Response, Result, RpcError
 
 PROGRESS_TOKEN = "progressToken"  # noqa: S105 - the protocol's own word
 
@@ -37,48 +37,42 @@ class Peer:
     """The open requests of one connection."""
 
     def __init__(self) -> None:
-        self._tickets = count(1)
-        self._incoming: dict[int, Request] = {}
-        self._ids = count(1)
-        self._outgoing: set[int] = set()
+        self.incoming: dict[int, Request] = {}
+        """Open requests of the other side, by ticket."""
+        self.outgoing: set[Id] = set()
+        """The ids of open requests of ours."""
+        self._tickets, self._ids = count(1), count(1)
 
     # Requests of the other side:
-
-    @property
-    def open_tickets(self) -> tuple[int, ...]:
-        return tuple(self._incoming)
 
     def begin(self, request: Request) -> int:
         """Open a request of the other side; return its ticket."""
         ticket = next(self._tickets)
-        self._incoming[ticket] = request
+        self.incoming[ticket] = request
         return ticket
-
-    def is_open(self, ticket: int) -> bool:
-        return ticket in self._incoming
 
     def cancel(self, request_id: object) -> tuple[int, ...]:
         """Drop the requests with that id; return their tickets. `true` or 1.0, which equal 1 in Python, are not ids."""
         is_id = messages.is_id(request_id)
-        tickets = tuple(ticket for ticket, request in self._incoming.items() if is_id and request.id == request_id)
+        tickets = tuple(ticket for ticket, request in self.incoming.items() if is_id and request.id == request_id)
         for ticket in tickets:
-            del self._incoming[ticket]
+            del self.incoming[ticket]
         return tickets
 
     def answer(self, ticket: int, result: Result | RpcError) -> bytes:
         """Close a request; return the line that answers it, empty if it was cancelled or answered already."""
-        if (request := self._incoming.get(ticket)) is None:
+        if (request := self.incoming.get(ticket)) is None:
             return b""
         if isinstance(result, RpcError):
             line = messages.error_line(request.id, result.error)
         else:
             line = messages.result_line(request.id, result)
-        del self._incoming[ticket]  # not before: a request whose answer cannot be encoded stays open
+        del self.incoming[ticket]  # not before: a request whose answer cannot be encoded stays open
         return line
 
     def report(self, ticket: int, progress: float, total: float | None, message: str | None) -> bytes:
         """Return the line that reports progress; empty if the request is closed or has no progress token."""
-        request = self._incoming.get(ticket)
+        request = self.incoming.get(ticket)
         token = (request.params.get("_meta") or {}).get(PROGRESS_TOKEN) if request is not None else None
         if not messages.is_id(token):
             return b""
@@ -88,37 +82,32 @@ class Peer:
 
     # Requests of ours:
 
-    @property
-    def open_requests(self) -> int:
-        return len(self._outgoing)
-
     def ask(self, method: str, params: JsonObject, *, wants_progress: bool = False) -> tuple[int, bytes]:
         """Open a request of ours; return its id and its line."""
         request_id = next(self._ids)
-        self._outgoing.add(request_id)
+        self.outgoing.add(request_id)
         if wants_progress:
             params = {**params, "_meta": {**params.get("_meta", {}), PROGRESS_TOKEN: request_id}}
         return request_id, messages.request_line(request_id, method, params)
 
     def settle(self, response: Response) -> bool:
         """Close the request that a response answers; return whether there is one: "7" does not answer 7."""
-        request_id = response.id
-        if isinstance(request_id, str) or request_id not in self._outgoing:
+        if response.id not in self.outgoing:
             return False
-        self._outgoing.discard(request_id)
+        self.outgoing.remove(response.id)
         return True
 
     def abandon(self, request_id: int, reason: str) -> bytes:
         """Close a request of ours without its answer; return the line that cancels it, empty if it is closed."""
-        if request_id not in self._outgoing:
+        if request_id not in self.outgoing:
             return b""
-        self._outgoing.discard(request_id)
+        self.outgoing.discard(request_id)
         return messages.notification_line("notifications/cancelled", {"requestId": request_id, "reason": reason})
 
     def progressed(self, params: JsonObject) -> Progressed | None:
         """Parse a progress notification; None if it is invalid or not about an open request of ours."""
         token, progress, total, message = (params.get(key) for key in (PROGRESS_TOKEN, "progress", "total", "message"))
-        if not isinstance(token, int) or isinstance(token, bool) or token not in self._outgoing:
+        if not isinstance(token, int) or isinstance(token, bool) or token not in self.outgoing:
             return None
         if not _is_number(progress) or not (total is None or _is_number(total)):
             return None

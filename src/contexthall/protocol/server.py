@@ -120,13 +120,8 @@ class ServerRole(Peer):
         self.is_initialized = False
         """Whether an `initialize` was answered."""
         self._wants_changes = False
-        self._subscriptions: dict[int, tuple[JsonObject, JsonObject]] = {}
+        self.subscriptions: dict[int, tuple[JsonObject, JsonObject]] = {}
         """Ticket → the params that identify a subscription, and the kinds of changes it is for."""
-
-    @property
-    def is_listening(self) -> bool:
-        """Whether the client has a subscription."""
-        return bool(self._subscriptions)
 
     def receive(self, message: Message) -> Iterator[Effect]:
         """Process a message and yield its effects. Responses are ignored, since a server asks nothing."""
@@ -135,7 +130,7 @@ class ServerRole(Peer):
                 yield from self._begin(message)
             case Notification("notifications/cancelled", {"requestId": request_id}):
                 for ticket in self.cancel(request_id):
-                    self._subscriptions.pop(ticket, None)
+                    self.subscriptions.pop(ticket, None)
                     yield Stop(ticket)
             case Notification("notifications/initialized"):
                 self._wants_changes = self.is_initialized
@@ -149,20 +144,20 @@ class ServerRole(Peer):
     def announce(self) -> list[bytes]:
         """Return the lines that notify the client of a changed list of tools, if it wants to know."""
         params: list[JsonObject | None] = [None] if self._wants_changes else []
-        params += [name for name, kinds in self._subscriptions.values() if kinds.get("toolsListChanged")]
+        params += [name for name, kinds in self.subscriptions.values() if kinds.get("toolsListChanged")]
         return [messages.notification_line(_LIST_CHANGED, each) for each in params]
 
     def end_subscriptions(self) -> list[bytes]:
         """End all subscriptions; return the lines that answer their requests."""
-        ended, self._subscriptions = self._subscriptions, {}
+        ended, self.subscriptions = self.subscriptions, {}
         info = self.service.info
         return [self.answer(ticket, current.enveloped(name, info)) for ticket, (name, _) in ended.items()]
 
     def subscribe(self, call: Call) -> Send:
         """Subscribe a client until its request is cancelled or answered; return the acknowledgement."""
-        if len(self._subscriptions) >= limits.SUBSCRIPTIONS:
+        if len(self.subscriptions) >= limits.SUBSCRIPTIONS:
             raise RpcError(messages.INTERNAL_ERROR, "Too many subscriptions")
-        name, kinds = self._subscriptions[call.ticket] = current.subscription(call.request)
+        name, kinds = self.subscriptions[call.ticket] = current.subscription(call.request)
         params = {**name, "notifications": kinds}
         return Send(messages.notification_line("notifications/subscriptions/acknowledged", params))
 
@@ -196,7 +191,8 @@ class ServerRole(Peer):
             raise RpcError(messages.METHOD_NOT_FOUND, "Method not found", request.method)
         if self.era is Era.HANDSHAKE and not (self.is_initialized or method.before_handshake):
             raise RpcError(messages.INVALID_PARAMS, _UNINITIALIZED)
-        check(params, REQUEST, method.params)
+        check(params, REQUEST)
+        check(params, method.params)
         return method
 
 

@@ -14,13 +14,8 @@ REQUEST: Shape = {"_meta?": {"progressToken?": (str, int)}}
 _NAMES = {str: "a string", int: "an integer", bool: "true or false", dict: "an object", list: "a list"}
 
 
-def check(params: Mapping[str, Any], *shapes: Shape) -> None:
-    """Raise RpcError, which names the first invalid key, unless `params` has all of the shapes."""
-    for shape in shapes:
-        _check_object(params, shape, "params")
-
-
-def _check_object(value: Mapping[str, Any], shape: Shape, where: str) -> None:
+def check(value: Mapping[str, Any], shape: Shape, where: str = "params") -> None:
+    """Raise RpcError, which names the first invalid key, unless an object has a shape."""
     for key, wanted in shape.items():
         name = key.removesuffix("?")
         given = value.get(name)
@@ -31,4 +26,4 @@ def _check_object(value: Mapping[str, Any], shape: Shape, where: str) -> None:
             kind = " or ".join(_NAMES[each] for each in kinds)
             raise RpcError(INVALID_PARAMS, f"Invalid params: `{where}.{name}` must be {kind}")
         if isinstance(wanted, dict):
-            _check_object(given, wanted, f"{where}.{name}")
+            check(given, wanted, f"{where}.{name}")

@@ -83,7 +83,7 @@ def json_rpc_lines(data: bytes) -> None:
     for line in [*splitter.feed(data), *splitter.finish()]:
         try:
             message = messages.parse_message(line)
-        except messages.MalformedMessageError as error:
+        except messages.RpcError as error:
             answer = json.loads(messages.error_line(error.request_id, error.error))
             assert answer["error"]["code"] in {messages.PARSE_ERROR, messages.INVALID_REQUEST}
         else:
@@ -112,7 +112,7 @@ def served_lines(data: bytes) -> None:
     for line in [*splitter.feed(data), *splitter.finish()]:
         try:
             message = messages.parse_message(line)
-        except messages.MalformedMessageError as error:
+        except messages.RpcError as error:
             due[error.request_id] += 1
             continue
         may_be_cancelled = may_be_cancelled or getattr(message, "method", "") == "notifications/cancelled"

@@ -20,7 +20,7 @@ from contexthall.protocol import messages
 from contexthall.protocol.current import has_envelope
 from contexthall.protocol.messages import Message, Request, Result, RpcError
 from contexthall.protocol.peer import Send as SendLine
-from contexthall.protocol.server import Call, Era, Stop
+from contexthall.protocol.server import Call, Era, ServerRole, Stop
 
 _METHODS = [(b"allow", b"DELETE, GET, POST")]
 _CANCELLED = RpcError(messages.REQUEST_CANCELLED, "Request cancelled")
@@ -137,7 +137,7 @@ class HttpEndpoint:
                     client.calls[ticket].cancel()
                 case Call():
                     await client.run(effect, exchange)
-                case SendLine(line) if client.role.is_listening:
+                case SendLine(line) if client.role.subscriptions:
                     await self._subscribe(exchange, client, line)
                 case SendLine(line, code):
                     headers = () if was_open else self._opened(exchange, client)
@@ -168,7 +168,7 @@ class _HttpClient:
     """A client: its connection, as the protocol sees it, its calls under way, and what it has to be told."""
 
     def __init__(self, server: HallServer, era: Era) -> None:
-        self.role = server.role(era)
+        self.role = ServerRole(server, era)
         self.calls: dict[int, asyncio.Future[Result | RpcError]] = {}
         """Their outcomes; one that is cancelled ends its call."""
         self._is_listening = self._is_over = False

@@ -12,7 +12,7 @@ from contexthall.core.errors import UnknownToolError
 from contexthall.core.tracing import traced
 from contexthall.faces.workers import Workers
 from contexthall.protocol.messages import INTERNAL_ERROR, INVALID_PARAMS, Result, RpcError
-from contexthall.protocol.server import Call, Cancellable, Era, Method, OnDone, Report, ServerRole, Service
+from contexthall.protocol.server import Call, Cancellable, Era, Method, OnDone, Report, Service
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ NAME = "context-hall"
 _SHOWN_AS = {"claude-code": f"mcp__{NAME}__{{}}"}
 
 
-class HallServer:
+class HallServer(Service):
     """An MCP server over a catalog. `caller` is the authority of whoever connects."""
 
     def __init__(
@@ -38,11 +38,7 @@ class HallServer:
         listing = Method("tools/list", Era.BOTH, self._list_tools, params={"cursor?": str}, is_cacheable=True)
         calling = Method("tools/call", Era.BOTH, start=self._start_call, params={"name": str, "arguments?": dict})
         info = {"name": NAME, "title": "Context Hall", "version": version}
-        self._service = Service((listing, calling), info, self._instructions)
-
-    def role(self, era: Era | None = None) -> ServerRole:
-        """Return the server's side of a new connection."""
-        return ServerRole(self._service, era)
+        super().__init__((listing, calling), info, self._instructions)
 
     def input_schema(self, tool: object) -> JsonObject:
         """Return the schema of the arguments of a tool; of one that is not known, any arguments will do."""

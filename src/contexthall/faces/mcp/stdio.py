@@ -15,9 +15,9 @@ from typing import cast
 from contexthall.core import limits
 from contexthall.core.lines import LineSplitter
 from contexthall.faces.mcp.server import HallServer
-from contexthall.protocol.messages import MalformedMessageError, Result, RpcError, error_line, parse_message
+from contexthall.protocol.messages import Result, RpcError, error_line, parse_message
 from contexthall.protocol.peer import Send
-from contexthall.protocol.server import Call, Cancellable, Stop
+from contexthall.protocol.server import Call, Cancellable, ServerRole, Stop
 
 # What a call that waits costs beside the bytes of its line.
 _CALL_COST = 1000
@@ -30,7 +30,7 @@ class StdioConnection(asyncio.Protocol):
 
     def __init__(self, server: HallServer) -> None:
         self._server = server
-        self._role = server.role()
+        self._role = ServerRole(server)
         self._splitter = LineSplitter()
         self._lines: deque[bytes | None] = deque()
         """What was read and is not yet looked at."""
@@ -108,7 +108,7 @@ class StdioConnection(asyncio.Protocol):
     def _handle(self, line: bytes | None) -> None:
         try:
             message = parse_message(line)
-        except MalformedMessageError as error:
+        except RpcError as error:
             self._transport.write(error_line(error.request_id, error.error))
             return
         for effect in self._role.receive(message):
@@ -127,7 +127,7 @@ class StdioConnection(asyncio.Protocol):
         """Begin the call that has waited longest, unless it was cancelled."""
         call, size = self._waiting.popleft()
         self._waiting_bytes -= size
-        if self._role.is_open(call.ticket):
+        if call.ticket in self._role.incoming:
             self._calls[call.ticket] = call.start(partial(self._report, call), partial(self._conclude, call))
 
     # What goes out:
@@ -154,7 +154,7 @@ class StdioConnection(asyncio.Protocol):
         self._transport.writelines(self._role.end_subscriptions())
         if self._deadline is not None:
             self._deadline.cancel()
-        if self._lines or self._role.open_tickets or self._transport.get_write_buffer_size():
+        if self._lines or self._role.incoming or self._transport.get_write_buffer_size():
             self._deadline = asyncio.get_running_loop().call_later(limits.DRAIN_SECONDS, self.end)
         else:
             self.end()
