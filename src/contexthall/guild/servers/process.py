@@ -171,7 +171,7 @@ class MemberProcess(asyncio.SubprocessProtocol):
             pipe.write(data)
 
     async def wait_until_it_listens(self) -> None:
-        """Knock at its port until somebody opens, ConnectionError if nobody can any more; the caller bounds the time."""
+        """Knock at its port until somebody opens, ConnectionError if nobody can any more; the caller sets the limit."""
         while not self.ended.done():
             with suppress(OSError):
                 _, writer = await asyncio.open_connection("127.0.0.1", self._port)
