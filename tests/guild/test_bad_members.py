@@ -41,7 +41,7 @@ from contexthall.guild.lists.memory import Memory
 from contexthall.guild.manager import Event, MCPManager, discover_guild_members
 from contexthall.guild.servers.connector import Connector
 from contexthall.guild.servers.transport import decoded
-from contexthall.protocol.client import ClientEffect, ClientRole, Ready
+from contexthall.protocol.client import ClientEffect, ClientRole, OpeningEnded
 from contexthall.protocol.messages import Message, Response
 from contexthall.system.disk import Disk
 
@@ -259,7 +259,7 @@ async def test_a_start_that_is_given_up_as_the_server_answers_leaves_no_server(
     def receive(role: ClientRole, message: Message) -> Iterator[ClientEffect]:
         for effect in understood(role, message):
             yield effect
-            if isinstance(effect, Ready):
+            if isinstance(effect, OpeningEnded):
                 start.cancel()
 
     understood = ClientRole.receive

@@ -9,8 +9,7 @@ from contexthall.protocol.client import (
     ClientEffect,
     ClientRole,
     ClientState,
-    Ready,
-    Refused,
+    OpeningEnded,
     ToolsChanged,
 )
 from contexthall.protocol.messages import (
@@ -43,7 +42,7 @@ def handshaken(capabilities: Any = None) -> ClientRole:
     answer = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}} if capabilities is None else capabilities}
     greeting, opened = heard(role, result_line(1, answer))
     assert sent(greeting) == {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    assert opened == Ready()
+    assert opened == OpeningEnded()
     return role
 
 
@@ -76,7 +75,7 @@ def test_a_server_that_knows_no_handshake_is_discovered(code: int) -> None:
 
 def test_every_request_of_the_current_era_has_its_envelope() -> None:
     role, effects = discovered({})
-    assert effects == [Ready()]
+    assert effects == [OpeningEnded()]
     request_id, line = role.ask("tools/call", {"name": "x"}, wants_progress=True)
     meta = json.loads(line)["params"]["_meta"]
     assert (meta[VERSION_KEY], meta["progressToken"]) == ("2026-07-28", request_id)
@@ -84,7 +83,7 @@ def test_every_request_of_the_current_era_has_its_envelope() -> None:
 
 def test_a_server_of_the_current_era_that_announces_changes_is_listened_to() -> None:
     role, (subscription, opened) = discovered({"listChanged": True})
-    assert opened == Ready()
+    assert opened == OpeningEnded()
     asked = sent(subscription)
     assert (asked["method"], asked["params"]["notifications"]) == ("subscriptions/listen", {"toolsListChanged": True})
     meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": asked["id"]}}
@@ -106,8 +105,8 @@ def test_a_server_that_cannot_be_spoken_with_is_refused_in_a_sentence(line: byte
     role = ClientRole(INFO)
     role.open()
     (refused,) = heard(role, line)
-    assert isinstance(refused, Refused)
-    assert reason in refused.reason
+    assert isinstance(refused, OpeningEnded)
+    assert reason in refused.refusal
     assert role.state is ClientState.REFUSED
 
 

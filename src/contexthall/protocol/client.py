@@ -30,21 +30,18 @@ class ClientState(Enum):
     REFUSED = auto()
 
 
-class Ready(NamedTuple):
-    """Requests can be sent."""
+class OpeningEnded(NamedTuple):
+    """The connection is open, or cannot be opened."""
 
-
-class Refused(NamedTuple):
-    """The connection cannot be opened."""
-
-    reason: str
+    refusal: str = ""
+    """Why the connection cannot be opened; empty if requests can be sent."""
 
 
 class ToolsChanged(NamedTuple):
     """The server's list of tools has changed."""
 
 
-ClientEffect: TypeAlias = Send | Ready | Refused | Response | Progressed | ToolsChanged
+ClientEffect: TypeAlias = Send | OpeningEnded | Response | Progressed | ToolsChanged
 
 
 class ClientRole(Peer):
@@ -112,12 +109,12 @@ class ClientRole(Peer):
             yield Send(line)
         elif reason := self._refusal(response, answer := _object(response)):
             self.state = ClientState.REFUSED
-            yield Refused(reason)
+            yield OpeningEnded(reason)
         else:
             self.state = ClientState.OPEN
             self.version = current.VERSION if self._meta else str(answer["protocolVersion"])
             yield from self._complete_opening(answer.get("capabilities"))
-            yield Ready()
+            yield OpeningEnded()
 
     def _complete_opening(self, capabilities: object) -> Iterator[Send]:
         offered = capabilities if isinstance(capabilities, Mapping) else {"tools": {}}

@@ -19,7 +19,7 @@ from contexthall.guild.members.manifest import MemberManifest
 from contexthall.guild.servers.output import ServerOutput
 from contexthall.guild.servers.process import MemberProcess
 from contexthall.guild.servers.transport import NOT_READ, Launcher, Unanswered, Wire, opened
-from contexthall.protocol.client import ClientRole, ClientState, Ready, Refused, ToolsChanged
+from contexthall.protocol.client import ClientRole, ClientState, OpeningEnded, ToolsChanged
 from contexthall.protocol.messages import Message, Response, parse_result
 from contexthall.protocol.peer import Progressed, Send
 
@@ -206,10 +206,10 @@ class Connection:
             match effect:
                 case Send(line):
                     self._send_unasked(line)
-                case Ready():
+                case OpeningEnded(""):
                     self._ready.set_result(None)
-                case Refused(reason):
-                    self._end(message.failure if isinstance(message, Unanswered) else MemberError(reason))
+                case OpeningEnded(refusal):
+                    self._end(message.failure if isinstance(message, Unanswered) else MemberError(refusal))
                 case Response(int(request_id)) | Progressed(request_id):
                     self._tell(request_id, effect)
                 case ToolsChanged():

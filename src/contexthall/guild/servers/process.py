@@ -247,7 +247,7 @@ class MemberProcess(asyncio.SubprocessProtocol):
             self._stderr_bytes = 0
             stderr = self._pipe(2)
             stderr.pause_reading()
-            asyncio.get_running_loop().call_later(limits.STDERR_PAUSE_SECONDS, _resume, stderr)
+            asyncio.get_running_loop().call_later(limits.STDERR_PAUSE_SECONDS, stderr.resume_reading)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         del exc
@@ -266,8 +266,3 @@ class MemberProcess(asyncio.SubprocessProtocol):
 
     def resume_writing(self) -> None:
         self._may_write.set()
-
-
-def _resume(pipe: asyncio.ReadTransport) -> None:
-    if not pipe.is_closing():
-        pipe.resume_reading()
