@@ -14,12 +14,8 @@ SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 
 ENVELOPE: Shape = {"_meta": {VERSION_KEY: str, CAPABILITIES_KEY: dict, f"{CLIENT_KEY}?": {"name": str, "version": str}}}
-_KINDS = {
-    "toolsListChanged?": bool,
-    "promptsListChanged?": bool,
-    "resourcesListChanged?": bool,
-    "resourceSubscriptions?": list,
-}
+_LISTS = ("toolsListChanged?", "promptsListChanged?", "resourcesListChanged?")
+_KINDS = {**dict.fromkeys(_LISTS, bool), "resourceSubscriptions?": list}
 LISTEN: Shape = {"notifications": _KINDS}
 
 # Clients are notified when the list changes, so they may keep it meanwhile.

@@ -17,10 +17,7 @@ from contexthall.protocol.messages import Message, Notification, Request, RpcErr
 HEADER_MISMATCH, MISSING_CAPABILITY = -32020, -32021
 SESSION, VERSION, _METHOD, _NAME = "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"
 _MALFORMED = (messages.PARSE_ERROR, messages.INVALID_REQUEST, messages.INVALID_PARAMS, messages.UNSUPPORTED_VERSION)
-STATUSES = {
-    **dict.fromkeys((*_MALFORMED, HEADER_MISMATCH, MISSING_CAPABILITY), 400),
-    messages.METHOD_NOT_FOUND: 404,
-}
+STATUSES = {**dict.fromkeys((*_MALFORMED, HEADER_MISMATCH, MISSING_CAPABILITY), 400), messages.METHOD_NOT_FOUND: 404}
 """Error code → status, in the current era; every other answer has the status 200."""
 
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}

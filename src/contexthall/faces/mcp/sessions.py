@@ -58,12 +58,9 @@ class Sessions(Generic[T]):
         session of another.
         """
         session = self._sessions.get(session_id)
-        if session is None or origin not in {"", session.origin}:
-            yield None
-        elif session.is_idle(self._clock(), limits.SESSION_IDLE_SECONDS):
+        if session is not None and session.is_idle(self._clock(), limits.SESSION_IDLE_SECONDS):
             self.end(session_id)
-            yield None
-        else:
+        elif session is not None and origin in {"", session.origin}:
             session.uses += 1
             session.in_use += 1
             try:
@@ -71,6 +68,8 @@ class Sessions(Generic[T]):
             finally:
                 session.in_use -= 1
                 session.last_used = self._clock()
+            return
+        yield None
 
     def end(self, session_id: str) -> None:
         self._sessions.pop(session_id, None)
