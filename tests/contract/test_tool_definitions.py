@@ -41,7 +41,7 @@ def test_a_time_out_is_told_as_each_tool_may(tmp_path: Path, name: str, argument
         return call(*arguments, **options)
 
     hall = open_hall(str(tmp_path), cache_root=str(tmp_path), disk=Disk(slowly))
-    server = HallServer(hall.catalog, hall.caller, version="1", tool_timeout_seconds=0.05)
+    server = HallServer(hall.catalog, hall.caller, version="1", tool_seconds=0.05)
 
     async def ask() -> str:
         async with Client(piped(server)) as client:

@@ -412,9 +412,10 @@ def test_only_so_many_pages_listen_and_one_that_leaves_makes_room(home: Path) ->
     asyncio.run(listen())
 
 
-def test_a_session_that_is_left_makes_room_first_and_one_in_use_never_does() -> None:
+def test_a_session_that_is_left_makes_room_first_and_one_in_use_never_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HTTP_SESSIONS", 2)
     now = 0.0
-    sessions = Sessions[str](2, lambda: now)
+    sessions = Sessions[str](lambda: now)
     used, _ = sessions.open("used"), sessions.open("left")
     for _ in range(2):
         with sessions.used(used):
@@ -435,7 +436,7 @@ def test_a_session_that_is_left_makes_room_first_and_one_in_use_never_does() -> 
 
 def test_a_session_that_nobody_uses_lapses() -> None:
     now = 0.0
-    sessions = Sessions[str](2, lambda: now)
+    sessions = Sessions[str](lambda: now)
     session_id = sessions.open("held")
     with sessions.used(session_id):
         now += limits.SESSION_IDLE_SECONDS

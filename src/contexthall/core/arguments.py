@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
 from contexthall.core import limits
-from contexthall.core.text import escaped, quoted
+from contexthall.core.text import escaped, quoted, truncated
 
 _PLAIN_TYPES = {"string": str, "boolean": bool}
 _PLAIN_KEYWORDS = {"type", "description", "default"}
@@ -83,5 +83,4 @@ def _complaint(fault: ValidationError) -> str:
     if len(reason) > limits.COMPLAINT_REASON_CHARACTERS:  # it begins with the value, which the caller knows
         reason = f"violates {fault.validator} {fault.validator_value!r}"
     sentence = f"{kind} {names}" if kind else f"Invalid argument {names}: {reason}"
-    most = limits.COMPLAINT_CHARACTERS
-    return sentence if len(sentence) <= most else sentence[: most - 1] + "…"
+    return truncated(sentence, limits.COMPLAINT_CHARACTERS)

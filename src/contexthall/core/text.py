@@ -51,6 +51,11 @@ def quoted(value: object) -> str:
     return escaped(repr(value))
 
 
+def truncated(text: str, most: int) -> str:
+    """Return a text of at most so many characters, the last an ellipsis where the rest was."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def escaped(text: str) -> str:
     """Spell what came later as Python spells what it does not know."""
     return text if text.isascii() else text.translate({ord(each): ascii(each)[1:-1] for each in _later(text)})

@@ -29,7 +29,6 @@ REQUEST_CANCELLED = -32800
 TOO_LARGE = f"it is larger than {limits.MEMBER_MESSAGE_BYTES} bytes"
 
 _VERSION = "2.0"
-_BAD_ID = "Invalid request: the id must be a string or an integer"
 _IS_REQUEST = re.compile(rb'\s*\{\s*(?:"(?:jsonrpc|id)"\s*:[^,{]*,\s*)*"method"')
 # Where an answer that is not parsed has its own number, and not one of something in it.
 _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*[,}]')
@@ -165,7 +164,7 @@ def _to_message(value: object) -> Message:
         if "id" not in value:
             return Notification(method, params or {})
         if request_id is None:
-            raise RpcError(INVALID_REQUEST, _BAD_ID)
+            raise RpcError(INVALID_REQUEST, "Invalid request: the id must be a string or an integer")
         return Request(request_id, method, params or {})
     if value.get("jsonrpc") == _VERSION and "method" not in value and request_id is not None:
         match value:

@@ -323,9 +323,12 @@ async def endpoint_asked(catalog: Catalog | None = None, **options: Any) -> Asyn
 
 
 @pytest.mark.anyio
-async def test_a_session_whose_end_was_refused_is_not_forgotten_and_makes_room_in_time() -> None:
+async def test_a_session_whose_end_was_refused_is_not_forgotten_and_makes_room_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "HTTP_SESSIONS", 1)
     passed = 0.0
-    async with endpoint_asked(most_sessions=1, clock=lambda: passed) as http:
+    async with endpoint_asked(clock=lambda: passed) as http:
         opened = await http.post("/mcp", json=OPENING, headers=ACCEPT)
         session = {**ACCEPT, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
         refused = await http.delete("/mcp", headers={**session, "Mcp-Protocol-Version": "bogus"})

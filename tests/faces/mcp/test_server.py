@@ -47,7 +47,7 @@ async def connected(*tools: Tool, era: Era, seconds: float = 5, **client: Any) -
 @asynccontextmanager
 async def connected_to(capability: Capability, *, era: Era, seconds: float = 5, **client: Any) -> AsyncIterator[Client]:
     caller = Caller(may_read=lambda _path, _home: True)
-    server = HallServer(Catalog([capability]), caller, version="1.2.3", tool_timeout_seconds=seconds)
+    server = HallServer(Catalog([capability]), caller, version="1.2.3", tool_seconds=seconds)
     with anyio.fail_after(90):
         async with Client(piped(server), mode=era, **client) as connection:
             yield connection
@@ -130,7 +130,7 @@ async def test_of_the_name_of_an_unknown_tool_no_more_is_repeated_than_any_name_
     async with connected(era=era) as client:
         with pytest.raises(MCPError) as caught:
             await client.call_tool("x" * 100_000, {})
-    assert caught.value.message == f"Unknown tool: {'x' * 1000}…"
+    assert caught.value.message == f"Unknown tool: {'x' * 999}…"
 
 
 async def test_a_tool_that_takes_too_long_is_told_so_and_the_next_call_works(era: Era) -> None:

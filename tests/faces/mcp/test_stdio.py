@@ -282,7 +282,7 @@ ODD_SERVER = textwrap.dedent("""
     tools = [Tool(name=run.__name__, title="", description="", input_schema=schema, run=run)
              for run in (noisy, slow, endless, half, large)]
     caller = Caller(may_read=lambda path, home: True)
-    server = HallServer(Catalog([Capability("odd", tools=tools)]), caller, version="1", tool_timeout_seconds=1)
+    server = HallServer(Catalog([Capability("odd", tools=tools)]), caller, version="1", tool_seconds=1)
     anyio.run(serve_pipes, server, claim_standard_streams())
     sys.stdout.flush()
     os._exit(0)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from contexthall.core import limits
-from contexthall.core.text import known
+from contexthall.core.text import known, truncated
 
 AGENTS_FILE = "AGENTS.md"
 _BEGIN, _END = "<!-- dotcontext:agents-section -->", "<!-- dotcontext:agents-section-end -->"
@@ -87,5 +87,4 @@ def _weight(row: Row) -> tuple[bool, int, str]:
 
 def _cell(text: str, unwanted: re.Pattern[str], longest: int) -> str:
     """Write text from the project so that it stays in its cell: one line, no link, no comment, not too long."""
-    plain = " ".join(unwanted.sub(" ", known(text)).replace("--", "-").split())
-    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+    return truncated(" ".join(unwanted.sub(" ", known(text)).replace("--", "-").split()), longest)

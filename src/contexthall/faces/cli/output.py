@@ -18,7 +18,7 @@ import click
 
 from contexthall.core import limits
 from contexthall.core.errors import DiskError, HallError
-from contexthall.core.text import is_printable
+from contexthall.core.text import is_printable, truncated
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
@@ -126,8 +126,7 @@ def on_one_line(text: str) -> str:
 
 def shortened(text: str, most: int) -> str:
     """Return a text on one line of at most so many characters, with an ellipsis where the rest was."""
-    line = on_one_line(text)
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return truncated(on_one_line(text), most)
 
 
 def escaped_json(text: str) -> str:

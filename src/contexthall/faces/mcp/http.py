@@ -37,15 +37,9 @@ class RefusedMessageError(RpcError):
 class HttpEndpoint:
     """An ASGI application that serves MCP; whoever serves it judges Host and Origin, on this path as on every other."""
 
-    def __init__(
-        self,
-        server: HallServer,
-        *,
-        most_sessions: int = limits.HTTP_SESSIONS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, server: HallServer, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._server = server
-        self._sessions = Sessions[_HttpClient](most_sessions, clock)
+        self._sessions = Sessions[_HttpClient](clock)
         self._listening: set[_HttpClient] = set()
         """Those of the current era that wait for changes, each by a request of its own."""
         self._turns = asyncio.Semaphore(limits.LARGE_BODIES)
@@ -88,7 +82,9 @@ class HttpEndpoint:
                 await client.listen(exchange)
             else:
                 self._sessions.end(session_id)
-                client.end()
+                for outcome in client.calls.values():
+                    outcome.cancel()
+                client.wake(is_over=True)
                 await exchange.conclude()
 
     async def _take_message(self, exchange: Exchange, client: "_HttpClient | None") -> None:
@@ -140,15 +136,13 @@ class HttpEndpoint:
                 case SendLine(line) if client.role.subscriptions:
                     await self._subscribe(exchange, client, line)
                 case SendLine(line, code):
-                    headers = () if was_open else self._opened(exchange, client)
+                    headers = self._opened(exchange, client) if client.role.is_initialized and not was_open else ()
                     await exchange.conclude(line, client.status(code), headers)
         if not isinstance(message, Request):
             await exchange.conclude(status=202)
 
     def _opened(self, exchange: Exchange, client: "_HttpClient") -> Headers:
         """Open a session for a client that has just shaken hands; return the header that tells its id."""
-        if not client.role.is_initialized:
-            return ()
         session_id = self._sessions.open(client, exchange.head.get("origin", ""))
         if not session_id:
             raise RefusedMessageError(503, "Too many open sessions", messages.INTERNAL_ERROR)
@@ -218,12 +212,6 @@ class _HttpClient:
             await exchange.conclude()
         finally:
             self._is_listening = False
-
-    def end(self) -> None:
-        """End all that it waits for."""
-        for outcome in self.calls.values():
-            outcome.cancel()
-        self.wake(is_over=True)
 
     def wake(self, *, is_over: bool = False) -> None:
         """Let whoever listens look for something to tell, perhaps for the last time."""

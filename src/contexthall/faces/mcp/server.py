@@ -9,6 +9,7 @@ from typing import Any
 from contexthall.core import limits
 from contexthall.core.catalog import Caller, Catalog, JsonObject, PlainCall, ToolResult
 from contexthall.core.errors import UnknownToolError
+from contexthall.core.text import truncated
 from contexthall.core.tracing import traced
 from contexthall.faces.workers import Workers
 from contexthall.protocol.messages import INTERNAL_ERROR, INVALID_PARAMS, Result, RpcError
@@ -25,15 +26,10 @@ class HallServer(Service):
     """An MCP server over a catalog. `caller` is the authority of whoever connects."""
 
     def __init__(
-        self,
-        catalog: Catalog,
-        caller: Caller,
-        *,
-        version: str,
-        tool_timeout_seconds: float = limits.NATIVE_TOOL_SECONDS,
+        self, catalog: Catalog, caller: Caller, *, version: str, tool_seconds: float = limits.NATIVE_TOOL_SECONDS
     ) -> None:
         self.catalog = catalog
-        self.workers = Workers(tool_timeout_seconds)
+        self.workers = Workers(tool_seconds)
         self._may_read = caller.may_read
         listing = Method("tools/list", Era.BOTH, self._list_tools, params={"cursor?": str}, is_cacheable=True)
         calling = Method("tools/call", Era.BOTH, start=self._start_call, params={"name": str, "arguments?": dict})
@@ -76,9 +72,7 @@ class HallServer(Service):
                 result = await self.catalog.call(name, arguments, caller, run_plain=self.workers.run)
             on_done(_to_result(result))
         except UnknownToolError:
-            most = limits.UNKNOWN_TOOL_CHARACTERS
-            shown = name if len(name) <= most else f"{name[:most]}…"
-            on_done(RpcError(INVALID_PARAMS, f"Unknown tool: {shown}"))
+            on_done(RpcError(INVALID_PARAMS, f"Unknown tool: {truncated(name, limits.UNKNOWN_TOOL_CHARACTERS)}"))
         except Exception:
             logger.exception("tools/call: failed")
             on_done(RpcError(INTERNAL_ERROR, "Internal error"))

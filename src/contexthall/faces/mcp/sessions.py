@@ -14,7 +14,6 @@ from contexthall.core import limits
 
 T = TypeVar("T")
 
-_ID_BYTES = 16
 # A client that has only said that it is there has not used its session.
 _HANDSHAKE = 1
 
@@ -34,8 +33,7 @@ class _Session(Generic[T]):
 class Sessions(Generic[T]):
     """What is held for each client, as long as it has not let its session lapse."""
 
-    def __init__(self, most: int, clock: Callable[[], float]) -> None:
-        self._most = most
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._sessions: dict[str, _Session[T]] = {}
 
@@ -44,9 +42,9 @@ class Sessions(Generic[T]):
 
     def open(self, held: T, origin: str = "") -> str:
         """Open a session for a client of that Origin; return its id, empty if there is no room."""
-        if len(self._sessions) >= self._most and not self._make_room():
+        if len(self._sessions) >= limits.HTTP_SESSIONS and not self._make_room():
             return ""
-        session_id = secrets.token_hex(_ID_BYTES)
+        session_id = secrets.token_hex(16)
         self._sessions[session_id] = _Session(held, origin, self._clock())
         return session_id
 

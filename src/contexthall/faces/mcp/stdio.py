@@ -39,14 +39,14 @@ class StdioConnection(asyncio.Protocol):
         self._waiting_bytes = 0
         self._calls: dict[int, Cancellable] = {}
         self._has_changed = self._has_ended = False
-        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._over = asyncio.Event()
         self._deadline: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Serve until the input has ended and everything is answered, or `end` is called."""
         unsubscribe = self._server.catalog.changed.subscribe(self._announce)
         try:
-            await self._over
+            await self._over.wait()
         finally:
             unsubscribe()
             self._transport.pause_reading()
@@ -54,8 +54,7 @@ class StdioConnection(asyncio.Protocol):
 
     def end(self) -> None:
         """End at once."""
-        if not self._over.done():
-            self._over.set_result(None)
+        self._over.set()
 
     # Callbacks of the transport:
 
@@ -83,7 +82,7 @@ class StdioConnection(asyncio.Protocol):
     def _go_on(self) -> None:
         """Go on with what waits, as far as there is room; once the input has ended and nothing waits, it is over."""
         while True:
-            if self._waiting and self._has_place():
+            if self._waiting and len(self._calls) < limits.REQUESTS_UNDER_WAY and self._is_taken():
                 self._begin_next()
             elif self._lines and self._is_taken() and self._waiting_bytes < limits.WAITING_BYTES:
                 self._handle(self._lines.popleft())
@@ -101,9 +100,6 @@ class StdioConnection(asyncio.Protocol):
     def _is_taken(self) -> bool:
         """Return whether the client takes its answers."""
         return self._transport.get_write_buffer_size() < limits.UNWRITTEN_BYTES
-
-    def _has_place(self) -> bool:
-        return len(self._calls) < limits.REQUESTS_UNDER_WAY and self._is_taken()
 
     def _handle(self, line: bytes | None) -> None:
         try:

@@ -91,7 +91,7 @@ class McpEndpoints:
 def mcp_endpoint(hall: Hall, catalog: Catalog) -> HttpEndpoint:
     """Return what serves a catalog to agents over HTTP, who are confined."""
     seconds = hall.settings.tool_timeout_seconds
-    server = HallServer(catalog, hall.confined_caller, version=__version__, tool_timeout_seconds=seconds)
+    server = HallServer(catalog, hall.confined_caller, version=__version__, tool_seconds=seconds)
     return HttpEndpoint(server)
 
 

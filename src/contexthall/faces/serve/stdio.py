@@ -18,7 +18,7 @@ from contexthall.system.signals import told_of_signals
 def serve_stdio(hall: Hall, journal: JournalMode = "brief", profile: str | None = None) -> None:
     """Serve an agent until it closes standard input, or a signal comes."""
     seconds = hall.settings.tool_timeout_seconds
-    server = HallServer(hall.catalog_of(profile), hall.caller, version=__version__, tool_timeout_seconds=seconds)
+    server = HallServer(hall.catalog_of(profile), hall.caller, version=__version__, tool_seconds=seconds)
     if sys.stdin is not None and sys.stdin.isatty():
         say("waiting for an agent, which starts this itself once `context connect` has told it; Ctrl-D ends it")
     pipes = claim_standard_streams()
