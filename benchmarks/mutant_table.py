@@ -275,15 +275,15 @@ SURVIVED_ONCE = (
     # Places for calls.
     Mutant(
         module="faces/mcp/stdio.py",
-        old="return len(self._calls) < limits.REQUESTS_UNDER_WAY and self._is_taken()",
-        new="return len(self._calls) <= limits.REQUESTS_UNDER_WAY and self._is_taken()",
+        old="if self._waiting and len(self._calls) < limits.REQUESTS_UNDER_WAY and",
+        new="if self._waiting and len(self._calls) <= limits.REQUESTS_UNDER_WAY and",
         breaks="one call too many is under way",
         tests=_PLACES,
     ),
     Mutant(
         module="faces/mcp/stdio.py",
         old="self._is_taken() and self._waiting_bytes < limits.WAITING_BYTES",
-        new="self._has_place()",
+        new="len(self._calls) < limits.REQUESTS_UNDER_WAY and self._is_taken()",
         breaks="a ping waits for a place behind calls",
         tests=_PLACES,
     ),
@@ -648,14 +648,14 @@ CHOSEN = (
     # faces
     Mutant(
         module="faces/mcp/sessions.py",
-        old='if session is None or origin not in {"", session.origin}:',
-        new="if session is None:",
+        old='elif session is not None and origin in {"", session.origin}:',
+        new="elif session is not None:",
         breaks="a page of another Origin may use a session whose id it knows",
         tests=("tests/faces/mcp/test_http.py",),
     ),
     Mutant(
         module="faces/mcp/stdio.py",
-        old="if self._role.is_open(call.ticket):",
+        old="if call.ticket in self._role.incoming:",
         new="if True:",
         breaks="a call that waits is begun though it was cancelled",
         tests=("tests/faults/test_load.py::test_over_pipes_a_call_that_waits_is_cancelled_though_all_before_it_go_on",),
@@ -668,9 +668,9 @@ CHOSEN = (
         tests=("tests/faces/web/test_guard.py",),
     ),
     Mutant(
-        module="faces/cli/output.py",
-        old='return line if len(line) <= most else line[: most - 1] + "…"',
-        new='return line if len(line) <= most else line[:most] + "…"',
+        module="core/text.py",
+        old='return text if len(text) <= most else text[: most - 1] + "…"',
+        new='return text if len(text) <= most else text[:most] + "…"',
         breaks="a shortened text is one character too long",
         tests=("tests/faces/cli/test_contexts.py",),
     ),
