@@ -1,5 +1,7 @@
 import asyncio
+import gc
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -188,6 +190,17 @@ def test_an_interrupt_is_not_swallowed() -> None:
 def test_an_unknown_tool_raises() -> None:
     with pytest.raises(UnknownToolError, match="'nope'"):
         asyncio.run(Catalog([]).call("nope", {}, ANYONE))
+
+
+def test_of_a_call_of_an_unknown_tool_nothing_waits_for_the_garbage_collector() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        with suppress(UnknownToolError):
+            Catalog([]).call("nope", {}, ANYONE).send(None)
+        assert [each for each in gc.get_objects() if isinstance(each, UnknownToolError)] == []
+    finally:
+        gc.enable()
 
 
 def test_tools_stand_in_the_order_of_their_capabilities() -> None:

@@ -183,3 +183,24 @@ def test_a_client_is_called_as_its_handshake_said_whatever_else_a_request_says(o
     (effect,) = told(initialized(WAIT), request("toy/wait", odd))
     assert isinstance(effect, Call)
     assert effect.client == "x"
+
+
+VERSION_KEY, CAPABILITIES_KEY = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"
+
+
+@pytest.mark.parametrize(
+    ("method", "meta", "code"),
+    [
+        ("toy/double", {VERSION_KEY: "2099-01-01"}, -32602),
+        ("toy/double", {VERSION_KEY: "2099-01-01", CAPABILITIES_KEY: []}, -32022),
+        ("toy/unknown", {VERSION_KEY: "2026-07-28"}, -32602),
+        ("toy/unknown", {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: []}, -32601),
+        ("toy/unknown", {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: {}, CLIENT_KEY: 5}, -32601),
+        ("toy/double", {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: []}, -32602),
+    ],
+)
+def test_of_several_mistakes_in_an_envelope_the_same_is_told_as_by_the_sdk(
+    method: str, meta: JsonObject, code: int
+) -> None:
+    role = ServerRole(Service((DOUBLE,), {"name": "toy", "version": "1"}, lambda _client: ""), Era.CURRENT)
+    assert answer(role, request(method, {"_meta": meta, "number": 1}))["error"]["code"] == code

@@ -322,8 +322,9 @@ class Catalog:
         try:
             return self._tools[name]
         except KeyError:
-            error = UnknownToolError(quoted(name), hint="list the tools with `context tools`")
-            raise error.about(name, self._tools) from None
+            # Not by a name of its own: it would hold its traceback, and that the arguments of the call.
+            hint = "list the tools with `context tools`"
+            raise UnknownToolError(quoted(name), hint=hint).about(name, self._tools) from None
 
     async def find(self, name: str) -> Tool:
         """Return a tool that is called: one that is there, or one that a capability finds only now."""

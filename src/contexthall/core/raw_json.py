@@ -5,6 +5,7 @@ allows, lone surrogates above all, is left to `json`.
 """
 
 import json
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -19,7 +20,7 @@ _ENCODER = msgspec.json.Encoder(enc_hook=dict)
 
 
 class JsonLimitError(ValueError):
-    """What another server sent exceeds a limit."""
+    """JSON that is too much to parse, or too deep."""
 
 
 def parse(data: bytes) -> object:
@@ -33,21 +34,18 @@ def parse(data: bytes) -> object:
 
 
 def top_level(data: bytes) -> dict[str, Raw]:
-    """Return the members of an object, each unparsed but valid UTF-8; ValueError if it is not an object.
+    """Return the members of an object, each unparsed; ValueError if it is not an object.
 
-    Numbers that JSON does not have (NaN, Infinity) are null.
+    They may be invalid UTF-8 if `data` is. Numbers that JSON does not have (NaN, Infinity) are null.
     """
     try:
-        top = _TOP_LEVEL.decode(data)
-        if not data.isascii():
-            data.decode("utf-8")  # msgspec does not validate what it leaves unparsed
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _TOP_LEVEL.decode(data)
+    except (msgspec.DecodeError, RecursionError):
         check_limits(data)
         value = json.loads(data, parse_int=wire.integer, parse_constant=wire.nothing)
         if not isinstance(value, dict):
             raise ValueError("no object") from None
-        top = {key: Raw(encode(part)) for key, part in value.items()}
-    return top
+        return {key: Raw(encode(part)) for key, part in value.items()}
 
 
 def check_limits(data: bytes) -> None:
@@ -64,8 +62,12 @@ def on_one_line(part: Raw) -> bytes:
 
 
 def encode(value: object) -> bytes:
-    """Return a value as JSON on one line; this cannot fail."""
+    """Return a value as JSON on one line; this cannot fail, whatever its strings, with mappings and `Raw` in it, too."""
     try:
         return _ENCODER.encode(value)
     except (UnicodeEncodeError, TypeError, ValueError, RecursionError):  # lone surrogates can only be escaped
-        return wire.escaped(value).encode("ascii")
+        return wire.escaped(value, _plain).encode("ascii")
+
+
+def _plain(value: Raw | Mapping[str, object]) -> object:
+    return json.loads(bytes(value)) if isinstance(value, Raw) else dict(value)

@@ -3,8 +3,9 @@
 import json
 import math
 import re
+from collections.abc import Callable
 from itertools import accumulate, takewhile
-from typing import Never
+from typing import Any, Never
 
 from contexthall.core import limits
 
@@ -49,9 +50,12 @@ def indent(text: str) -> str:
     return _EMPTY.sub(r"\1\2", "".join(laid_out))
 
 
-def escaped(value: object) -> str:
-    """Spell `value` in ASCII, which can carry a lone surrogate; a number that JSON does not have is null."""
-    return json.dumps(json.loads(json.dumps(value), parse_constant=nothing))
+def escaped(value: object, plain: Callable[[Any], object] | None = None) -> str:
+    """Spell `value` in ASCII, which can carry a lone surrogate; a number that JSON does not have is null.
+
+    `plain` returns what stands for a value of a type that JSON does not have.
+    """
+    return json.dumps(json.loads(json.dumps(value, default=plain), parse_constant=nothing))
 
 
 def nothing(_constant: str) -> None:

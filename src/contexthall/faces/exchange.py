@@ -29,7 +29,7 @@ class Exchange:
         self.method: str = scope["method"]
         self.head: dict[str, str] = {}
         """What the head says, by names in lower case; what is said twice is joined, as HTTP has it."""
-        for name, value in scope.get("headers", ()):
+        for name, value in scope["headers"]:
             key, said = name.decode("latin-1"), value.decode("latin-1")
             self.head[key] = f"{self.head[key]}, {said}" if key in self.head else said
         self.held = ExitStack()
@@ -60,25 +60,26 @@ class Exchange:
 
         Return whether the work is done.
         """
-        if not (await asyncio.wait((work,), timeout=limits.UNWATCHED_SECONDS))[0]:
-            self._gone = self._gone or asyncio.create_task(self._wait_for_end())
-            both, first = (work, self._gone), asyncio.FIRST_COMPLETED
-            while not (await asyncio.wait(both, timeout=limits.HEARTBEAT_SECONDS, return_when=first))[0]:
-                await self._stream(_HEARTBEAT)
-        return work.done()
+        if self._gone is None and (await asyncio.wait((work,), timeout=limits.UNWATCHED_SECONDS))[0]:
+            return True
+        gone = self._watch()
+        both, first = (work, gone), asyncio.FIRST_COMPLETED
+        while not (await asyncio.wait(both, timeout=limits.HEARTBEAT_SECONDS, return_when=first))[0]:
+            await self._stream(_HEARTBEAT)
+        return work.done() and not gone.done()
 
-    async def tell(self, line: bytes, kind: str = "message") -> None:
+    async def tell(self, data: bytes, kind: str = "message") -> None:
         """Send an event before the answer, which is a stream from now on; nothing, to begin it."""
-        await self._stream(_event(line, kind))
+        await self._stream(_event(data, kind))
 
-    async def conclude(self, line: bytes = b"", status: int = 200, headers: Headers = ()) -> None:
-        """Send the answer: as JSON, or as the last event of the stream."""
+    async def conclude(self, data: bytes = b"", status: int = 200, headers: Headers = ()) -> None:
+        """Send the answer: JSON as the body, or as the last event of the stream; nothing, to end it."""
         async with self._sending:
             self._has_ended = True
             if not self._is_stream:
-                kind = [_IS_JSON] if line else []
-                await self._begin(status, [*kind, (b"content-length", b"%d" % len(line)), *headers])
-            await self._send({"type": "http.response.body", "body": _event(line) if self._is_stream else line})
+                kind = [_IS_JSON] if data else []
+                await self._begin(status, [*kind, (b"content-length", b"%d" % len(data)), *headers])
+            await self._send({"type": "http.response.body", "body": _event(data) if self._is_stream else data})
 
     def end(self) -> None:
         """Let go of what an exchange holds."""
@@ -91,6 +92,7 @@ class Exchange:
             if not self._has_ended:
                 if not self._is_stream:
                     self._is_stream = True
+                    self._watch()
                     await self._begin(200, _STREAM)
                 await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
@@ -98,10 +100,14 @@ class Exchange:
         self.held.close()
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
+    def _watch(self) -> "asyncio.Task[None]":
+        self._gone = self._gone or asyncio.create_task(self._wait_for_end())
+        return self._gone
+
     async def _wait_for_end(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
 
-def _event(line: bytes, kind: str = "message") -> bytes:
-    return b"event: %b\r\ndata: %b\r\n\r\n" % (kind.encode(), line.rstrip(b"\n")) if line else b""
+def _event(data: bytes, kind: str = "message") -> bytes:
+    return b"event: %b\r\ndata: %b\r\n\r\n" % (kind.encode(), data.rstrip(b"\n")) if data else b""

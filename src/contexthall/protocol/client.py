@@ -59,7 +59,7 @@ class ClientRole(Peer):
 
     def open(self) -> bytes:
         """Return the line that opens the connection."""
-        self._opening, line = self.ask("initialize", {**handshake.OFFER, "clientInfo": self._info})
+        self._opening, line = self.ask("initialize", handshake.initialize_params(self._info))
         return line
 
     def ask(self, method: str, params: JsonObject, *, wants_progress: bool = False) -> tuple[int, bytes]:

@@ -4,7 +4,7 @@ from contexthall.core import raw_json
 from contexthall.core.catalog import JsonObject
 from contexthall.protocol import messages
 from contexthall.protocol.messages import Request, Result, RpcError
-from contexthall.protocol.shapes import Shape, check
+from contexthall.protocol.shapes import Shape
 
 VERSION = "2026-07-28"
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -13,7 +13,7 @@ CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 
-ENVELOPE: Shape = {"_meta": {VERSION_KEY: str, CAPABILITIES_KEY: dict, f"{CLIENT_KEY}?": {"name": str, "version": str}}}
+ENVELOPE: Shape = {"_meta": {CAPABILITIES_KEY: dict, f"{CLIENT_KEY}?": {"name": str, "version": str}}}
 _LISTS = ("toolsListChanged?", "promptsListChanged?", "resourcesListChanged?")
 _KINDS = {**dict.fromkeys(_LISTS, bool), "resourceSubscriptions?": list}
 LISTEN: Shape = {"notifications": _KINDS}
@@ -29,11 +29,16 @@ def has_envelope(params: JsonObject) -> bool:
 
 
 def check_envelope(params: JsonObject) -> None:
-    """Raise RpcError unless a request is of this version, and has what its envelope must have."""
-    version = params["_meta"][VERSION_KEY] if has_envelope(params) else None
-    if isinstance(version, str) and version != VERSION:
+    """Raise RpcError unless a request has its protocol version, this one, and its client's capabilities."""
+    meta = params.get("_meta")
+    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
+    if missing:
+        raise RpcError(messages.INVALID_PARAMS, f"`params._meta` lacks {' and '.join(f'`{key}`' for key in missing)}")
+    version = params["_meta"][VERSION_KEY]
+    if not isinstance(version, str):
+        raise RpcError(messages.INVALID_PARAMS, f"`{VERSION_KEY}` must be a string")
+    if version != VERSION:
         raise unsupported(version)
-    check({"_meta": {}, **params}, ENVELOPE)
 
 
 def unsupported(version: object, message: str = "Unsupported protocol version") -> RpcError:

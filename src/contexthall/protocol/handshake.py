@@ -5,9 +5,12 @@ from contexthall.protocol.shapes import Shape
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 LATEST = VERSIONS[-1]
-OFFER = {"protocolVersion": LATEST, "capabilities": {}}
 
 INITIALIZE: Shape = {"protocolVersion": str, "capabilities": dict, "clientInfo": {"name": str, "version": str}}
+
+
+def initialize_params(client: JsonObject) -> JsonObject:
+    return {"protocolVersion": LATEST, "capabilities": {}, "clientInfo": client}
 
 
 def initialize_result(offered: str, server: JsonObject, capabilities: JsonObject, instructions: str) -> JsonObject:

@@ -4,15 +4,13 @@ Parsing looks at the top level of a message, and below that into `params` alone:
 received, so that it can be passed on unchanged.
 """
 
-import re
 from typing import Any, TypeAlias, cast
 
 import msgspec
 
 from contexthall.core import limits, raw_json, wire
 from contexthall.core.catalog import JsonObject
-from contexthall.core.lines import Ends
-from contexthall.core.raw_json import JsonLimitError, encode
+from contexthall.core.raw_json import encode
 
 Id: TypeAlias = str | int
 Result: TypeAlias = JsonObject | bytes
@@ -24,15 +22,9 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 UNSUPPORTED_VERSION = -32022
-REQUEST_CANCELLED = -32800
-
-TOO_LARGE = f"it is larger than {limits.MEMBER_MESSAGE_BYTES} bytes"
+REQUEST_CANCELLED = -32800  # as other protocols have it: in MCP what is cancelled is not answered, but HTTP answers all
 
 _VERSION = "2.0"
-_IS_REQUEST = re.compile(rb'\s*\{\s*(?:"(?:jsonrpc|id)"\s*:[^,{]*,\s*)*"method"')
-# Where an answer that is not parsed has its own number, and not one of something in it.
-_FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*[,}]')
-_LAST_ID = re.compile(rb',\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -94,13 +86,13 @@ def parse_message(line: bytes | None) -> Message:
 
 
 def parse_server_message(line: bytes) -> Message:
-    """Parse a server's message but for its result; ValueError if it is not a message, JsonLimitError if it is too much.
+    """Parse a server's message but for its result; ValueError if it is not a message, or exceeds a limit.
 
     A malformed response is returned as an error response, so that its request does not wait for a timeout.
     """
-    if isinstance(line, Ends):
-        raise JsonLimitError(TOO_LARGE)
     top = raw_json.top_level(line)
+    if not line.isascii():
+        line.decode("utf-8")  # which is not validated where nothing is parsed
     if "result" not in top:
         raw_json.check_limits(line)
     value = {
@@ -115,13 +107,6 @@ def parse_server_message(line: bytes) -> Message:
         detail = error.get("message") if isinstance(error, dict) else error
         message = detail if isinstance(detail, str) and detail else "its answer is malformed"
         return Response(malformed.request_id, error={"code": INTERNAL_ERROR, "message": message})
-
-
-def answered_id(line: bytes) -> int | None:
-    """Return the id of the request that is answered by a line which is too much to parse; None if it answers none."""
-    start, end = line[: limits.RUBBISH_QUOTE_BYTES], line[-limits.RUBBISH_QUOTE_BYTES :]
-    found = None if _IS_REQUEST.match(start) else _FIRST_ID.match(start) or _LAST_ID.search(end)
-    return None if found is None else int(found[1])
 
 
 def parse_result(result: bytes) -> dict[str, Any]:

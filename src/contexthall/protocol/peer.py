@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeGuard, cast
 
 from contexthall.core.catalog import JsonObject
 from contexthall.protocol import messages
-from contexthall.protocol.messages import Id, Request, Response, Result, RpcError
+from contexthall.protocol.messages import Request, Response, Result, RpcError
 
 PROGRESS_TOKEN = "progressToken"  # noqa: S105 - the protocol's own word
 
@@ -39,7 +39,7 @@ class Peer:
     def __init__(self) -> None:
         self.incoming: dict[int, Request] = {}
         """Open requests of the other side, by ticket."""
-        self.outgoing: set[Id] = set()
+        self.outgoing: set[int] = set()
         """The ids of open requests of ours."""
         self._tickets, self._ids = count(1), count(1)
 
@@ -94,7 +94,7 @@ class Peer:
         """Close the request that a response answers; return whether there is one: "7" does not answer 7."""
         if response.id not in self.outgoing:
             return False
-        self.outgoing.remove(response.id)
+        self.outgoing -= {response.id}
         return True
 
     def abandon(self, request_id: int, reason: str) -> bytes:

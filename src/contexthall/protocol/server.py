@@ -191,8 +191,8 @@ class ServerRole(Peer):
             raise RpcError(messages.METHOD_NOT_FOUND, "Method not found", request.method)
         if self.era is Era.HANDSHAKE and not (self.is_initialized or method.before_handshake):
             raise RpcError(messages.INVALID_PARAMS, _UNINITIALIZED)
-        check(params, REQUEST)
-        check(params, method.params)
+        for shape in (REQUEST, method.params, current.ENVELOPE if self.era is Era.CURRENT else ANY):
+            check(params, shape)
         return method
 
 

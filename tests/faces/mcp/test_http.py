@@ -1,5 +1,6 @@
 """MCP over HTTP by a real hall: the same bytes as over standard input and output, for several clients at once."""
 
+import gc
 import json
 import signal
 import time
@@ -26,7 +27,7 @@ from tests.protocol.test_differential import SdkPeer
 
 from contexthall.core import limits
 from contexthall.core.catalog import Caller, Capability, Catalog, Tool, ToolResult
-from contexthall.faces.mcp.http import HttpEndpoint
+from contexthall.faces.mcp.http import HttpEndpoint, RefusedMessageError
 from contexthall.faces.mcp.server import HallServer
 
 
@@ -340,6 +341,51 @@ async def test_a_session_whose_end_was_refused_is_not_forgotten_and_makes_room_i
 
 
 @pytest.mark.anyio
+async def test_of_a_message_that_is_too_large_nothing_waits_for_the_garbage_collector(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "CLIENT_MESSAGE_BYTES", 1000)
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b" " * 1001
+
+    async with endpoint_asked() as http:
+        gc.collect()
+        gc.disable()
+        try:
+            answer = await http.post("/mcp", content=body(), headers={**ACCEPT, "Content-Type": "application/json"})
+            assert answer.status_code == 413
+            assert [each for each in gc.get_objects() if isinstance(each, RefusedMessageError)] == []
+        finally:
+            gc.enable()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("raw", "key", "told"),
+    [
+        (b'{"content":[],"\\ud800":{"a":1}}', "result", {"\ud800": {"a": 1}}),
+        (b'{"_meta":' + b'{"a":' * 200 + b"1" + b"}" * 200 + b"}", "error", {"code": -32603}),
+    ],
+    ids=["key", "meta"],
+)
+async def test_a_result_that_is_hard_to_spell_is_answered_under_its_id(
+    raw: bytes, key: str, told: dict[str, Any]
+) -> None:
+    async def run(_arguments: object, _caller: Caller) -> ToolResult:
+        return ToolResult(content=(), raw=raw)
+
+    odd = Tool(name="odd", title="", description="", input_schema={"type": "object"}, run=run)
+    params = {"name": "odd", "_meta": MODERN_META}
+    head = {**ACCEPT, "Mcp-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "odd"}
+    async with endpoint_asked(Catalog([Capability("odd", tools=[odd])])) as http:
+        call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+        answer = (await http.post("/mcp", json=call, headers=head)).json()
+    assert answer["id"] == 7
+    assert answer[key].items() >= told.items()
+
+
+@pytest.mark.anyio
 async def test_large_messages_wait_for_each_other_and_small_ones_for_none() -> None:
     begun, gate, statuses = 0, anyio.Event(), list[int]()
 
@@ -548,6 +594,7 @@ def sent_wrongly(session: dict[str, str]) -> list[Sent]:
         (200, None, "POST", ping, {**session, "Accept": "*/*"}),
         (200, None, "POST", ping, {**session, "Accept": "application/*, text/*"}),
         (406, -32600, "GET", None, {**session, "Accept": "application/json"}),
+        (406, -32600, "GET", None, {"Accept": "application/json"}),
         (415, -32600, "POST", ping, {**session, "Content-Type": "text/plain"}),
         (200, None, "POST", ping, {**session, "Content-Type": "application/json; charset=utf-8"}),
         (400, -32600, "POST", ping, ACCEPT),

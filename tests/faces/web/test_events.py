@@ -14,7 +14,7 @@ from tests.guild.making import FakeFactory, make_member, manager_of, tool, write
 from contexthall import __version__
 from contexthall.core import limits
 from contexthall.faces.web.events import EventStreams
-from contexthall.guild.manager import MCPManager
+from contexthall.guild.manager import Event, MCPManager
 
 
 class Page:
@@ -50,7 +50,7 @@ async def watching(streams: EventStreams, page: Page) -> AsyncIterator[anyio.Eve
     over = anyio.Event()
 
     async def watch() -> None:
-        await streams({"method": "GET"}, page.receive, page.send)
+        await streams({"method": "GET", "headers": []}, page.receive, page.send)
         over.set()
 
     with anyio.fail_after(90):
@@ -119,6 +119,31 @@ async def test_when_the_hall_ends_every_stream_ends_as_it_should(tmp_path: Path)
         await first.wait()
         await second.wait()
     assert all(page.is_over for page in pages)
+
+
+@pytest.mark.anyio
+async def test_a_page_that_is_as_far_behind_as_it_may_be_hears_the_end_too(tmp_path: Path) -> None:
+    manager, page = guild_of(tmp_path), Page()
+    streams = EventStreams(manager, str, version="1")
+    async with watching(streams, page) as over:
+        await page.until(2)
+        for _ in range(limits.WAITING_EVENTS):
+            manager._tell(Event("roster_changed", ""))
+        streams.end()
+        await over.wait()
+    assert (page.is_over, len(page.chunks)) == (True, 2 + limits.WAITING_EVENTS + 1)
+
+
+@pytest.mark.anyio
+async def test_a_page_that_is_gone_is_forgotten_while_much_happens(tmp_path: Path) -> None:
+    manager, page = guild_of(tmp_path), Page()
+    async with watching(EventStreams(manager, str, version="1"), page) as over:
+        await page.until(2)
+        page.leaves.set()
+        with anyio.fail_after(3):
+            while not over.is_set():
+                manager._tell(Event("roster_changed", ""))
+                await anyio.sleep(limits.UNWATCHED_SECONDS / 5)
 
 
 def test_what_happens_to_a_member_is_told_at_once_to_every_page(tmp_path: Path) -> None:

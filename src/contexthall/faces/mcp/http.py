@@ -76,6 +76,8 @@ class HttpEndpoint:
                 raise RefusedMessageError(404, "Session not found")
             if exchange.method == "POST":
                 await self._take_message(exchange, client)
+            elif exchange.method == "GET" and not exchange.accepts(EVENTS):
+                raise RefusedMessageError(406, f"Not acceptable: the answer is {EVENTS}")
             elif client is None:
                 raise RefusedMessageError(400, "Missing session ID")
             elif exchange.method == "GET":
@@ -102,14 +104,11 @@ class HttpEndpoint:
 
     async def _body(self, exchange: Exchange) -> bytes:
         """Read the body; a large one, which stands in memory several times, has its turn until it is answered."""
-        body, most, has_turn = bytearray(), limits.CLIENT_MESSAGE_BYTES, False
-        too_large = RefusedMessageError(413, f"Message larger than {most} bytes")
-        if int(exchange.head.get("content-length", "0")) > most:
-            raise too_large
+        body, has_turn = bytearray(), False
+        _check_size(int(exchange.head.get("content-length", "0")))
         async for piece in exchange.body():
             body += piece
-            if len(body) > most:
-                raise too_large
+            _check_size(len(body))
             if len(body) >= limits.LARGE_BODY_BYTES and not has_turn:
                 has_turn = await self._turns.acquire()
                 exchange.held.callback(self._turns.release)
@@ -158,13 +157,18 @@ class HttpEndpoint:
             self._listening.discard(client)
 
 
+def _check_size(size: int) -> None:
+    if size > limits.CLIENT_MESSAGE_BYTES:
+        raise RefusedMessageError(413, f"Message larger than {limits.CLIENT_MESSAGE_BYTES} bytes")
+
+
 class _HttpClient:
     """A client: its connection, as the protocol sees it, its calls under way, and what it has to be told."""
 
     def __init__(self, server: HallServer, era: Era) -> None:
         self.role = ServerRole(server, era)
-        self.calls: dict[int, asyncio.Future[Result | RpcError]] = {}
-        """Their outcomes; one that is cancelled ends its call."""
+        self.calls: dict[int, asyncio.Future[tuple[bytes, int]]] = {}
+        """Their answers, with statuses; one that is cancelled ends its call."""
         self._is_listening = self._is_over = False
         self._news = asyncio.get_running_loop().create_future()
         """Done when there may be something to tell."""
@@ -182,7 +186,8 @@ class _HttpClient:
 
         def conclude(result: Result | RpcError) -> None:
             if not outcome.done():
-                outcome.set_result(result)
+                code = result.code if isinstance(result, RpcError) else 0
+                outcome.set_result((self.role.finish(call, result), self.status(code)))
 
         outcome = self.calls[call.ticket] = asyncio.get_running_loop().create_future()
         begun = call.start(report, conclude)
@@ -191,14 +196,14 @@ class _HttpClient:
         finally:
             begun.cancel()
             del self.calls[call.ticket]
-        result = outcome.result() if is_done and not outcome.cancelled() else _CANCELLED
-        line = self.role.finish(call, result) or messages.error_line(call.request.id, _CANCELLED.error)
-        await exchange.conclude(line, self.status(result.code if isinstance(result, RpcError) else 0))
+        if is_done and not outcome.cancelled():
+            await exchange.conclude(*outcome.result())
+        else:
+            line = self.role.finish(call, _CANCELLED) or messages.error_line(call.request.id, _CANCELLED.error)
+            await exchange.conclude(line)
 
     async def listen(self, exchange: Exchange, first: bytes = b"") -> None:
         """Tell of changes until the client is gone or has to go; changes that come while one is told are one."""
-        if not exchange.accepts(EVENTS):
-            raise RefusedMessageError(406, f"Not acceptable: the answer is {EVENTS}")
         if self._is_listening:
             raise RefusedMessageError(409, "A session has one stream")
         self._is_listening = True

@@ -55,13 +55,13 @@ class EventStreams:
     @contextmanager
     def _queue(self) -> Iterator[_Queue]:
         """While this is entered, events come into the queue; it is left once nobody takes them any more."""
-        queue: _Queue = asyncio.Queue(limits.WAITING_EVENTS)
+        queue: _Queue = asyncio.Queue()
         with anyio.CancelScope() as life:
 
             def put(event: Event | None) -> None:
-                try:
+                if event is None or queue.qsize() < limits.WAITING_EVENTS:
                     queue.put_nowait(event)
-                except asyncio.QueueFull:  # even a write may be waiting for this reader, for ever
+                else:  # even a write may be waiting for this reader, for ever
                     life.cancel()
 
             self._pages.add(put)

@@ -18,7 +18,8 @@ from contexthall.guild.lists.tool_pages import ToolPages
 from contexthall.guild.members.manifest import MemberManifest
 from contexthall.guild.servers.output import ServerOutput
 from contexthall.guild.servers.process import MemberProcess
-from contexthall.guild.servers.transport import NOT_READ, Launcher, Unanswered, Wire, opened
+from contexthall.guild.servers.transport import Launcher, Wire, opened
+from contexthall.guild.servers.unanswered import NOT_READ, Unanswered
 from contexthall.protocol.client import ClientRole, ClientState, OpeningEnded, ToolsChanged
 from contexthall.protocol.messages import Message, Response, parse_result
 from contexthall.protocol.peer import Progressed, Send

@@ -19,10 +19,11 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from contexthall.core import limits
 from contexthall.core.errors import MemberError
 from contexthall.core.raw_json import encode, parse
-from contexthall.guild.servers.transport import NOT_READ, Endpoint, Unanswered, Wire, decoded
+from contexthall.guild.servers.transport import Endpoint, Wire, decoded
+from contexthall.guild.servers.unanswered import NOT_READ, TOO_LARGE, Unanswered
 from contexthall.protocol import current
 from contexthall.protocol.client import ClientRole
-from contexthall.protocol.messages import TOO_LARGE, Message, Response
+from contexthall.protocol.messages import Message, Response
 
 # What the SDK logs of a server is in its errors as well, where values of variables are taken out.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)

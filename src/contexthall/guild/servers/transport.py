@@ -4,26 +4,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import NamedTuple, TypeAlias
 
-import msgspec
-
-from contexthall.core.catalog import JsonObject
-from contexthall.core.errors import MemberError
+from contexthall.core.lines import Ends
 from contexthall.core.raw_json import JsonLimitError
 from contexthall.guild.servers.output import ServerOutput
 from contexthall.guild.servers.process import MemberProcess
+from contexthall.guild.servers.unanswered import TOO_LARGE, in_place_of
 from contexthall.protocol.client import ClientRole
-from contexthall.protocol.messages import INTERNAL_ERROR, Message, Response, answered_id, parse_server_message
-
-NOT_READ = "the server's answer was not read: "
-
-
-class Unanswered(Response, frozen=True, kw_only=True):
-    """What stands in the place of an answer that cannot be had."""
-
-    failure: MemberError
-    is_cut_off: bool = False
-    """Whether it ended before it was complete; perhaps the server did, too."""
-    error: JsonObject | None = msgspec.field(default_factory=lambda: {"code": INTERNAL_ERROR, "message": "no answer"})
+from contexthall.protocol.messages import Message, Response, parse_server_message
 
 
 class Endpoint(NamedTuple):
@@ -71,11 +58,12 @@ async def _printed(process: MemberProcess, output: ServerOutput) -> AsyncIterato
 
 def decoded(line: bytes) -> Message | None:
     """Read a line as a message; None if it is none: our requests have numbers, so an answer to "7" is none either."""
+    if isinstance(line, Ends):
+        return in_place_of(line, TOO_LARGE)
     try:
         message = parse_server_message(line)
     except JsonLimitError as error:
-        request_id = answered_id(line)
-        return None if request_id is None else Unanswered(request_id, failure=MemberError(f"{NOT_READ}{error}"))
+        return in_place_of(line, error)
     except ValueError:
         return None
     return None if isinstance(message, Response) and isinstance(message.id, str) else message
