@@ -255,3 +255,10 @@ def test_a_member_that_tells_its_own_secret_is_not_quoted(guild: Path, tmp_path:
     told = {how for number, how in enumerate(TELL_TALES) if f"${{OUTER{number}}}".encode() in said}
     assert told == set(TELL_TALES)
     assert SECRET.encode() not in said
+
+
+def test_a_value_in_two_colours_is_recognised_wherever_the_stream_is_cut() -> None:
+    printed = b"a \x1b[1mcorrect\x1b[31;4m-horse\x1b[0m b\n"
+    for cut in range(len(printed)):
+        stream = RedactedStream(Redactor({"TOKEN": "correct-horse"}))
+        assert stream.feed(printed[:cut]) + stream.feed(printed[cut:]) + stream.finish() == b"a ${TOKEN} b\n"

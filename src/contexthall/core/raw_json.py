@@ -4,6 +4,7 @@ msgspec parses and encodes: of the libraries measured, it alone can leave a part
 allows, lone surrogates above all, is left to `json`.
 """
 
+import codecs
 import json
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -17,6 +18,7 @@ Raw: TypeAlias = msgspec.Raw
 _TOP_LEVEL = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _DECODER = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder(enc_hook=dict)
+_PIECE_BYTES = 64 * 1024
 
 
 class JsonLimitError(ValueError):
@@ -33,19 +35,33 @@ def parse(data: bytes) -> object:
         return wire.parse(data, lone_surrogates=True, exact=True)
 
 
-def top_level(data: bytes) -> dict[str, Raw]:
-    """Return the members of an object, each unparsed; ValueError if it is not an object.
+def top_level(data: bytes, *, is_utf8: bool = True) -> dict[str, Raw]:
+    """Return the members of an object, each unparsed but valid UTF-8; ValueError if it is not an object.
 
-    They may be invalid UTF-8 if `data` is. Numbers that JSON does not have (NaN, Infinity) are null.
+    Numbers that JSON does not have (NaN, Infinity) are null. `is_utf8` says that `data` is known to be UTF-8.
     """
     try:
-        return _TOP_LEVEL.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+        top = _TOP_LEVEL.decode(data)
+        if not is_utf8:
+            _check_utf8(data)  # msgspec does not validate what it leaves unparsed
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         check_limits(data)
-        value = json.loads(data, parse_int=wire.integer, parse_constant=wire.nothing)
+        text = data.decode("utf-8-sig", "surrogatepass")  # lone surrogates may be unescaped, too
+        value = json.loads(text, parse_int=wire.integer, parse_constant=wire.nothing)
         if not isinstance(value, dict):
             raise ValueError("no object") from None
-        return {key: Raw(encode(part)) for key, part in value.items()}
+        top = {key: Raw(encode(part)) for key, part in value.items()}
+    return top
+
+
+def _check_utf8(data: bytes) -> None:
+    """Raise UnicodeDecodeError unless bytes are UTF-8; in pieces, because as text they may be four times as large."""
+    if data.isascii():
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), _PIECE_BYTES):
+        decoder.decode(data[start : start + _PIECE_BYTES])
+    decoder.decode(b"", final=True)
 
 
 def check_limits(data: bytes) -> None:
@@ -62,7 +78,7 @@ def on_one_line(part: Raw) -> bytes:
 
 
 def encode(value: object) -> bytes:
-    """Return a value as JSON on one line; this cannot fail, whatever its strings, with mappings and `Raw` in it, too."""
+    """Return a value as JSON on one line; this cannot fail, whatever its strings, nor do mappings and `Raw` in it."""
     try:
         return _ENCODER.encode(value)
     except (UnicodeEncodeError, TypeError, ValueError, RecursionError):  # lone surrogates can only be escaped

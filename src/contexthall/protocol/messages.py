@@ -25,6 +25,7 @@ UNSUPPORTED_VERSION = -32022
 REQUEST_CANCELLED = -32800  # as other protocols have it: in MCP what is cancelled is not answered, but HTTP answers all
 
 _VERSION = "2.0"
+_MEMBERS = {"jsonrpc", "id", "method", "params", "result", "error"}
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -90,13 +91,12 @@ def parse_server_message(line: bytes) -> Message:
 
     A malformed response is returned as an error response, so that its request does not wait for a timeout.
     """
-    top = raw_json.top_level(line)
-    if not line.isascii():
-        line.decode("utf-8")  # which is not validated where nothing is parsed
+    top = raw_json.top_level(line, is_utf8=False)
     if "result" not in top:
         raw_json.check_limits(line)
     value = {
-        key: raw_json.on_one_line(part) if key == "result" else raw_json.parse(bytes(part)) for key, part in top.items()
+        key: raw_json.on_one_line(top[key]) if key == "result" else raw_json.parse(bytes(top[key]))
+        for key in _MEMBERS & top.keys()  # nobody looks at others, however deep they are
     }
     try:
         return _to_message(value)

@@ -101,7 +101,7 @@ class Peer:
         """Close a request of ours without its answer; return the line that cancels it, empty if it is closed."""
         if request_id not in self.outgoing:
             return b""
-        self.outgoing.discard(request_id)
+        self.outgoing -= {request_id}
         return messages.notification_line("notifications/cancelled", {"requestId": request_id, "reason": reason})
 
     def progressed(self, params: JsonObject) -> Progressed | None:

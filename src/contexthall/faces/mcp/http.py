@@ -15,9 +15,8 @@ from contexthall.core import limits
 from contexthall.faces.exchange import EVENTS, JSON, Exchange, Headers
 from contexthall.faces.mcp.server import HallServer
 from contexthall.faces.mcp.sessions import Sessions
+from contexthall.protocol import current, messages
 from contexthall.protocol import http as rules
-from contexthall.protocol import messages
-from contexthall.protocol.current import has_envelope
 from contexthall.protocol.messages import Message, Request, Result, RpcError
 from contexthall.protocol.peer import Send as SendLine
 from contexthall.protocol.server import Call, Era, ServerRole, Stop
@@ -117,7 +116,7 @@ class HttpEndpoint:
     def _new_client(self, exchange: Exchange, message: Message) -> "_HttpClient":
         """Return who speaks outside of a session: in the current era each message stands for itself."""
         is_opening = isinstance(message, Request) and message.method == "initialize"
-        if rules.is_current(exchange.head) or (not is_opening and has_envelope(getattr(message, "params", {}))):
+        if rules.is_current(exchange.head) or (not is_opening and current.has_envelope(getattr(message, "params", {}))):
             rules.check(exchange.head, message, self._server.input_schema)
             return _HttpClient(self._server, Era.CURRENT)
         if is_opening:

@@ -41,7 +41,7 @@ class Connection:
         self._role = role
         self._process: MemberProcess | None = None
         self._wire: Wire
-        """There once the server can be asked."""
+        """There once the server is reached."""
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the server can be asked, or it is known why it cannot."""
         self._inboxes: dict[int, asyncio.Queue[Progressed | Response]] = {}
@@ -155,17 +155,21 @@ class Connection:
     # The owner's part:
 
     async def _own(self) -> None:
+        """Live as long as the connection, and end the server; whatever happens, all who wait are told why."""
         writing = asyncio.create_task(self._write_unasked())
         why = MemberError("the hall has ended")
         with suppress(asyncio.CancelledError):
             why = await self._talk()
         writing.cancel()
-        if (process := self._process) is not None:
-            if process.ended.done():  # it says best why
-                why = MemberError(process.how_it_ended(is_starting=self._role.state is not ClientState.OPEN))
-            with suppress(asyncio.CancelledError):  # which leaves the process no time to end by itself
-                await process.stop(in_haste=self.in_haste)
-        self._output.close()
+        try:
+            if (process := self._process) is not None:
+                if process.ended.done():  # it says best why
+                    why = MemberError(process.how_it_ended(is_starting=self._role.state is not ClientState.OPEN))
+                with suppress(asyncio.CancelledError):  # which leaves the process no time to end by itself
+                    await process.stop(in_haste=self.in_haste)
+            self._output.close()
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
+            why = _reason(error)
         self._conclude(self._why or why)
 
     async def _talk(self) -> MemberError:

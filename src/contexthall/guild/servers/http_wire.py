@@ -6,6 +6,7 @@ What it says in the server's place is understood here, and nowhere else: each of
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -19,6 +20,7 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from contexthall.core import limits
 from contexthall.core.errors import MemberError
 from contexthall.core.raw_json import encode, parse
+from contexthall.guild.servers.process import MemberProcess
 from contexthall.guild.servers.transport import Endpoint, Wire, decoded
 from contexthall.guild.servers.unanswered import NOT_READ, TOO_LARGE, Unanswered
 from contexthall.protocol import current
@@ -63,7 +65,7 @@ class HttpWire:
             timeout=httpx2.Timeout(limits.CONNECT_SECONDS, read=limits.READ_SECONDS + endpoint.tool_seconds),
             # A proxy leads out of this machine; what the hall started is on it.
             trust_env=endpoint.process is None,
-            event_hooks={"response": [self._note_response]},
+            event_hooks={"request": [partial(_check_alive, endpoint.process)], "response": [self._note_response]},
         )
         url, largest = endpoint.url, limits.MEMBER_MESSAGE_BYTES
         async with client, streamable_http_client(url, http_client=client, max_sse_event_size=largest) as self._streams:
@@ -100,6 +102,12 @@ class HttpWire:
             self._status = response.status_code
         if not response.headers.get("content-type", "").startswith("text/event-stream"):  # whose events are bounded
             response.stream = _BoundedBody(response)
+
+
+async def _check_alive(process: MemberProcess | None, _request: httpx2.Request) -> None:
+    """Send nothing, headers least of all, to whoever listens in the place of a server that has ended."""
+    if process is not None and process.ended.done():
+        raise httpx2.ConnectError("the server has ended")
 
 
 def failure_said(message: str, status: int = 0) -> MemberError | None:

@@ -252,7 +252,7 @@ class MemberProcess(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         del exc
         if fd == 0:
-            self._may_write.set()  # wakes waiting writers, which then fail
+            self._may_write.set()  # wakes waiting writers, who then write nothing
         if fd == 1:
             self._output_ended = True
             self._has_output.set()

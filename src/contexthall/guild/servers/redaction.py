@@ -12,6 +12,9 @@ from urllib.parse import quote, quote_plus
 # What is shorter is no secret, and stands in many words by chance; of a value of several words, each counts by itself.
 _SHORTEST = 4
 _SHORTEST_WORD = 8
+# What a terminal takes for a colour or a movement may cut a value in two; the second may be the beginning of one.
+_COLOUR = re.compile(rb"\x1b\[[0-?]{0,32}[ -/]{0,8}[@-~]")
+_COLOUR_BEGUN = re.compile(rb"\x1b(?:\[[0-?]{0,32}[ -/]{0,8})?\Z")
 
 
 class Redactor:
@@ -29,7 +32,8 @@ class Redactor:
         return self._pattern.sub(lambda found: f"${{{self._names[found[0]]}}}", text)
 
     def data(self, data: bytes) -> bytes:
-        """Return bytes without the values."""
+        """Return bytes without the values, and without colours."""
+        data = _COLOUR.sub(b"", data)
         return self._byte_pattern.sub(lambda found: f"${{{self._byte_names[found[0]]}}}".encode(), data)
 
     def settled(self, data: bytes) -> int:
@@ -48,8 +52,9 @@ class RedactedStream:
 
     def feed(self, data: bytes) -> bytes:
         """Return what can be passed on; the beginning of a value is held until it is known what follows."""
-        data = self._held + data
-        end = self._redactor.settled(data)
+        data = _COLOUR.sub(b"", self._held + data)
+        begun = _COLOUR_BEGUN.search(data)
+        end = self._redactor.settled(data if begun is None else data[: begun.start()])
         self._held = data[end:]
         return self._redactor.data(data[:end])
 

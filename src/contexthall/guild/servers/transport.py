@@ -22,6 +22,7 @@ class Endpoint(NamedTuple):
     """Empty if it is reached over the pipes of its process."""
     headers: Mapping[str, str]
     tool_seconds: float
+    """How long an answer over HTTP may take."""
 
 
 Launcher: TypeAlias = Callable[[], Awaitable[Endpoint]]
@@ -29,7 +30,7 @@ Launcher: TypeAlias = Callable[[], Awaitable[Endpoint]]
 
 
 class Wire(NamedTuple):
-    """What carries messages to a server and back."""
+    """What carries messages to a server and back; to write is no error if the server is gone: its end says why."""
 
     messages: AsyncIterator[Message]
     write: Callable[[bytes], Awaitable[None]]
