@@ -25,7 +25,7 @@ UNSUPPORTED_VERSION = -32022
 REQUEST_CANCELLED = -32800  # as other protocols have it: in MCP what is cancelled is not answered, but HTTP answers all
 
 _VERSION = "2.0"
-_MEMBERS = {"jsonrpc", "id", "method", "params", "result", "error"}
+_MEMBERS = ("jsonrpc", "id", "method", "params", "result", "error")
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -96,7 +96,8 @@ def parse_server_message(line: bytes) -> Message:
         raw_json.check_limits(line)
     value = {
         key: raw_json.on_one_line(top[key]) if key == "result" else raw_json.parse(bytes(top[key]))
-        for key in _MEMBERS & top.keys()  # nobody looks at others, however deep they are
+        for key in _MEMBERS
+        if key in top  # nobody looks at others, however deep they are
     }
     try:
         return _to_message(value)
