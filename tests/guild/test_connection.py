@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from tests.guild.making import make_http_member, make_member
 
+from contexthall.core import limits
 from contexthall.core.errors import MemberError
 from contexthall.guild.lists.memory import Memory
+from contexthall.guild.log import BoundedLog
 from contexthall.guild.manager import discover_guild_members
 from contexthall.guild.servers.connection import Connection
 from contexthall.guild.servers.connector import Connector
@@ -175,3 +177,21 @@ async def test_a_value_printed_in_two_colours_is_in_no_error(tmp_path: Path) -> 
     assert "-horse" not in raised.value.more
     for log in (tmp_path / "state").rglob("*.log"):
         assert "-horse" not in log.read_text()
+
+
+async def test_a_server_that_does_not_answer_a_goodbye_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CONNECTION_STOP_SECONDS", 60)
+    code = HTTP_SERVER.replace("do_DELETE(self): self.reply(200)", "do_DELETE(self): import time; time.sleep(60)")
+    server = [sys.executable, "-c", code, "${PORT}", os.devnull]
+    make_http_member(tmp_path / "guild", "bad", command=server[0], args=server[1:])
+    connection = await spawned(tmp_path)
+    async with asyncio.timeout(30):
+        await connection.stop()
+
+
+async def test_servers_that_start_at_once_are_told_ports_of_their_own() -> None:
+    connector = Connector(version="1", environment={}, log_of=lambda _member: BoundedLog(Disk(), "", "bad"))
+    ports = [connector._free_port() for _ in range(2000)]
+    assert len(set(ports)) == len(ports)

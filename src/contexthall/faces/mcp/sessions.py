@@ -14,9 +14,6 @@ from contexthall.core import limits
 
 T = TypeVar("T")
 
-# A client that has only said that it is there has not used its session.
-_HANDSHAKE = 1
-
 
 @dataclass(slots=True)
 class _Session(Generic[T]):
@@ -74,10 +71,11 @@ class Sessions(Generic[T]):
 
     def _make_room(self) -> bool:
         """End the session that is missed least, if one may end: rather one that was only opened, then the oldest."""
+        # A client that has only said that it is there has not used its session.
         now, patience = self._clock(), {False: limits.UNUSED_SESSION_SECONDS, True: limits.USED_SESSION_SECONDS}
         idle = [
             (is_used, session.last_used, session_id)
             for session_id, session in self._sessions.items()
-            if session.is_idle(now, patience[is_used := session.uses > _HANDSHAKE])
+            if session.is_idle(now, patience[is_used := session.uses > 1])
         ]
         return bool(idle) and self._sessions.pop(min(idle)[-1]) is not None

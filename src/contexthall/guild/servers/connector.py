@@ -31,6 +31,8 @@ class Connector:
         self._secrets = SecretReader()
         self._redactors: dict[str, Redactor] = {}
         """Of the members that were started, by name."""
+        self._ports: set[int] = set()
+        """Those of servers that are being started or live."""
 
     def redacted(self, text: str) -> str:
         """Return a text without the values that members were given."""
@@ -66,7 +68,7 @@ class Connector:
     ) -> Endpoint:
         """Start the server, if the hall is to start it, and return where it is reached."""
         launch, process = manifest.launch, None
-        port = _free_port() if launch.command and launch.transport == "http" else 0
+        port = self._free_port() if launch.command and launch.transport == "http" else 0
         try:
             headers = filled_in_headers(launch.headers, environment)
             if launch.command:
@@ -84,11 +86,20 @@ class Connector:
             raise MemberError("the server could not be started: its directory is gone") from None
         except OSError as error:
             raise MemberError("the server could not be started", more=str(error)) from None
+        finally:
+            if process is None:
+                self._ports.discard(port)
+            else:
+                process.ended.add_done_callback(lambda _code: self._ports.discard(port))
         url = f"http://127.0.0.1:{port}/mcp" if port else launch.url
         return Endpoint(process, url, headers, manifest.tool_seconds)
 
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
+    def _free_port(self) -> int:
+        """Return a port on which nobody listens, or is about to: a server's headers are for no other server."""
+        while True:
+            with socket.socket() as listening:
+                listening.bind(("127.0.0.1", 0))
+                port = int(listening.getsockname()[1])
+            if port not in self._ports:
+                self._ports.add(port)
+                return port

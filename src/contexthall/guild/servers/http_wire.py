@@ -4,7 +4,7 @@ What it says in the server's place is understood here, and nowhere else: each of
 """
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, cast
@@ -52,7 +52,6 @@ class HttpWire:
         self._role = role
         self._status = 0
         """Of the last answer to a message that was no success; a stream for changes may be refused."""
-        self._streams: Any = None
 
     @asynccontextmanager
     async def opened(self, endpoint: Endpoint) -> AsyncIterator[Wire]:
@@ -65,18 +64,18 @@ class HttpWire:
             timeout=httpx2.Timeout(limits.CONNECT_SECONDS, read=limits.READ_SECONDS + endpoint.tool_seconds),
             # A proxy leads out of this machine; what the hall started is on it.
             trust_env=endpoint.process is None,
-            event_hooks={"request": [partial(_check_alive, endpoint.process)], "response": [self._note_response]},
+            event_hooks={"request": [partial(_check_request, endpoint.process)], "response": [self._note_response]},
         )
         url, largest = endpoint.url, limits.MEMBER_MESSAGE_BYTES
-        async with client, streamable_http_client(url, http_client=client, max_sse_event_size=largest) as self._streams:
-            yield Wire(self._messages(), self._write)
+        async with client, streamable_http_client(url, http_client=client, max_sse_event_size=largest) as streams:
+            yield Wire(self._messages(streams[0]), partial(self._write, streams[1].send))
 
-    async def _messages(self) -> AsyncIterator[Message]:
-        async for item in self._streams[0]:
+    async def _messages(self, incoming: AsyncIterable[object]) -> AsyncIterator[Message]:
+        async for item in incoming:
             if isinstance(item, SessionMessage) and (message := self._message(item.message)) is not None:
                 yield message
 
-    async def _write(self, line: bytes) -> None:
+    async def _write(self, send: Callable[[SessionMessage], Awaitable[None]], line: bytes) -> None:
         value = cast("dict[str, Any]", parse(line))
         params = value.get("params") or {}
         # The head says what the body says, as each era wants it.
@@ -86,7 +85,7 @@ class HttpWire:
             head |= {MCP_NAME_HEADER: encode_header_value(params["name"])} if "name" in params else {}
         message = jsonrpc_message_adapter.validate_python(value)
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # its end says why
-            await self._streams[1].send(SessionMessage(message, ClientMessageMetadata(headers=head)))
+            await send(SessionMessage(message, ClientMessageMetadata(headers=head)))
 
     def _message(self, said: types.JSONRPCMessage) -> Message | None:
         if isinstance(said, types.JSONRPCResponse):
@@ -104,10 +103,12 @@ class HttpWire:
             response.stream = _BoundedBody(response)
 
 
-async def _check_alive(process: MemberProcess | None, _request: httpx2.Request) -> None:
+async def _check_request(process: MemberProcess | None, request: httpx2.Request) -> None:
     """Send nothing, headers least of all, to whoever listens in the place of a server that has ended."""
     if process is not None and process.ended.done():
         raise httpx2.ConnectError("the server has ended")
+    if request.method == "DELETE":  # a goodbye, which holds up nobody for long
+        request.extensions["timeout"] = httpx2.Timeout(limits.CONNECTION_GRACE_SECONDS).as_dict()
 
 
 def failure_said(message: str, status: int = 0) -> MemberError | None:
