@@ -526,11 +526,11 @@ def test_why_ends_with_the_last_lines_of_the_log(guild: Path, typed: Typed) -> N
 
 
 def test_logs_shows_what_the_server_said(guild: Path, typed: Typed) -> None:
-    make_member(guild, "zoo", "--say", "one\n\x1b[31mtwo")
+    make_member(guild, "zoo", "--say", "\x1b[31mone\x1b[0m\n\x1b]0;two")
     make_member(guild, "silent")
     typed("refresh")
-    assert typed("logs", "zoo") == (0, "one\n\\x1b[31mtwo\n", "")
-    assert typed("logs", "zoo", "-n", "1") == (0, "\\x1b[31mtwo\n", "")
+    assert typed("logs", "zoo") == (0, "one\n\\x1b]0;two\n", "")
+    assert typed("logs", "zoo", "-n", "1") == (0, "\\x1b]0;two\n", "")
     assert typed("logs", "silent") == (0, "", "silent has said nothing on standard error\n")
 
 
