@@ -242,10 +242,10 @@ async def test_nobody_who_listens_in_the_place_of_a_server_that_ended_is_spoken_
 async def test_whatever_else_goes_wrong_with_a_start_is_told_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail() -> int:
+    def fail(_connector: Connector) -> int:
         raise OSError("no more descriptors")
 
-    monkeypatch.setattr("contexthall.guild.servers.connector._free_port", fail)
+    monkeypatch.setattr(Connector, "_free_port", fail)
     make_http_member(tmp_path / "guild", "bad")
     async with opened(tmp_path) as manager:
         async with asyncio.timeout(5):

@@ -156,7 +156,7 @@ def test_an_answer_that_is_not_utf_8_but_json_can_be_read_from_is_one(line: byte
 async def test_nobody_who_has_the_port_of_a_server_that_died_gets_its_headers(tmp_path: Path) -> None:
     record = tmp_path / "record"
     server = [sys.executable, "-c", HTTP_SERVER, "${PORT}", str(record)]
-    script = f"\"$@\" & until test -s '{record}'; do sleep 0.1; done; sleep 0.5; exit 5"
+    script = f"\"$@\" & until grep -qs GET '{record}'; do sleep 0.1; done; sleep 0.5; exit 5"
     headers = {"Authorization": "Bearer ${TOKEN}"}
     make_http_member(tmp_path / "guild", "bad", command="/bin/sh", args=["-c", script, "sh", *server], headers=headers)
     connection = await spawned(tmp_path, TOKEN="correct-horse")

@@ -257,8 +257,22 @@ def test_a_member_that_tells_its_own_secret_is_not_quoted(guild: Path, tmp_path:
     assert SECRET.encode() not in said
 
 
-def test_a_value_in_two_colours_is_recognised_wherever_the_stream_is_cut() -> None:
-    printed = b"a \x1b[1mcorrect\x1b[31;4m-horse\x1b[0m b\n"
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        ("correct-horse", b"\x1b[1mcorrect\x1b[31;4m-horse\x1b[0m"),
+        ("correct-horse", b"correct\x1b[38;2;255;255;255;48;2;255;255;255m-horse"),
+        ("correct-horse", b"correct\x1b(B\x1b[m-horse"),
+        ("correct-horse", b"correct\x1b\x1b[0m[31m-horse"),
+        ("\x1b[1mcorrect-horse\x1b[0m", b"\x1b[1mcorrect-horse\x1b[0m"),
+    ],
+    ids=["two", "true", "as tput ends it", "one in the other", "in the value"],
+)
+def test_a_value_in_colours_is_recognised_wherever_the_stream_is_cut(value: str, printed: bytes) -> None:
+    printed = b"a " + printed + b" b\n"
     for cut in range(len(printed)):
-        stream = RedactedStream(Redactor({"TOKEN": "correct-horse"}))
-        assert stream.feed(printed[:cut]) + stream.feed(printed[cut:]) + stream.finish() == b"a ${TOKEN} b\n"
+        stream = RedactedStream(Redactor({"TOKEN": value}))
+        told = stream.feed(printed[:cut]) + stream.feed(printed[cut:]) + stream.finish()
+        assert b"correct-horse" not in told
+        assert told.startswith(b"a ")
+        assert told.endswith(b" b\n")

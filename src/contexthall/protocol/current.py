@@ -31,8 +31,7 @@ def has_envelope(params: JsonObject) -> bool:
 def check_envelope(params: JsonObject) -> None:
     """Raise RpcError unless a request has its protocol version, this one, and its client's capabilities."""
     meta = params.get("_meta")
-    missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
-    if missing:
+    if missing := [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]:
         raise RpcError(messages.INVALID_PARAMS, f"`params._meta` lacks {' and '.join(f'`{key}`' for key in missing)}")
     version = params["_meta"][VERSION_KEY]
     if not isinstance(version, str):

@@ -92,8 +92,7 @@ def parse_server_message(line: bytes) -> Message:
     A malformed response is returned as an error response, so that its request does not wait for a timeout.
     """
     top = raw_json.top_level(line, is_utf8=False)
-    if "result" not in top:
-        raw_json.check_limits(line)
+    raw_json.check_limits(b" ".join(bytes(top[key]) for key in _MEMBERS if key in top and key != "result"))
     value = {
         key: raw_json.on_one_line(top[key]) if key == "result" else raw_json.parse(bytes(top[key]))
         for key in _MEMBERS

@@ -92,10 +92,9 @@ class Peer:
 
     def settle(self, response: Response) -> bool:
         """Close the request that a response answers; return whether there is one: "7" does not answer 7."""
-        if response.id not in self.outgoing:
-            return False
+        is_open = response.id in self.outgoing
         self.outgoing -= {response.id}
-        return True
+        return is_open
 
     def abandon(self, request_id: int, reason: str) -> bytes:
         """Close a request of ours without its answer; return the line that cancels it, empty if it is closed."""

@@ -150,8 +150,7 @@ class ServerRole(Peer):
     def end_subscriptions(self) -> list[bytes]:
         """End all subscriptions; return the lines that answer their requests."""
         ended, self.subscriptions = self.subscriptions, {}
-        info = self.service.info
-        return [self.answer(ticket, current.enveloped(name, info)) for ticket, (name, _) in ended.items()]
+        return [self.answer(ticket, current.enveloped(name, self.service.info)) for ticket, (name, _) in ended.items()]
 
     def subscribe(self, call: Call) -> Send:
         """Subscribe a client until its request is cancelled or answered; return the acknowledgement."""

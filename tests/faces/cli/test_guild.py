@@ -516,21 +516,21 @@ def test_why_says_what_is_wrong_with_a_member(guild: Path, typed: Typed) -> None
 
 
 def test_why_ends_with_the_last_lines_of_the_log(guild: Path, typed: Typed) -> None:
-    make_member(guild, "crash", "--exit", "3", "--say", "1\n2\n3\n4\n5\x1b\n6")
+    make_member(guild, "crash", "--exit", "3", "--say", "1\n2\n3\n4\n5\x07\n6")
     typed("refresh")
     assert typed("why", "crash")[1].splitlines()[-6:] == [
         "The last lines of its log:",
-        *["  2", "  3", "  4", "  5\\x1b", "  6"],
+        *["  2", "  3", "  4", "  5\\x07", "  6"],
     ]
-    assert json.loads(typed("why", "crash", "--json")[1])["log"] == ["2", "3", "4", "5\x1b", "6"]
+    assert json.loads(typed("why", "crash", "--json")[1])["log"] == ["2", "3", "4", "5\x07", "6"]
 
 
 def test_logs_shows_what_the_server_said(guild: Path, typed: Typed) -> None:
-    make_member(guild, "zoo", "--say", "\x1b[31mone\x1b[0m\n\x1b]0;two")
+    make_member(guild, "zoo", "--say", "\x1b[31mone\x1b[0m\n\x07two")
     make_member(guild, "silent")
     typed("refresh")
-    assert typed("logs", "zoo") == (0, "one\n\\x1b]0;two\n", "")
-    assert typed("logs", "zoo", "-n", "1") == (0, "\\x1b]0;two\n", "")
+    assert typed("logs", "zoo") == (0, "one\n\\x07two\n", "")
+    assert typed("logs", "zoo", "-n", "1") == (0, "\\x07two\n", "")
     assert typed("logs", "silent") == (0, "", "silent has said nothing on standard error\n")
 
 

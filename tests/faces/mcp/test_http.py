@@ -369,12 +369,17 @@ async def test_of_a_message_that_is_too_large_nothing_waits_for_the_garbage_coll
     ],
     ids=["key", "meta"],
 )
+@pytest.mark.parametrize("is_plain", [True, False], ids=["plain", "async"])
 async def test_a_result_that_is_hard_to_spell_is_answered_under_its_id(
-    raw: bytes, key: str, told: dict[str, Any]
+    raw: bytes, key: str, told: dict[str, Any], is_plain: bool
 ) -> None:
-    async def run(_arguments: object, _caller: Caller) -> ToolResult:
+    def run_plain(_arguments: object, _caller: Caller) -> ToolResult:
         return ToolResult(content=(), raw=raw)
 
+    async def run_async(arguments: object, caller: Caller) -> ToolResult:
+        return run_plain(arguments, caller)
+
+    run = run_plain if is_plain else run_async
     odd = Tool(name="odd", title="", description="", input_schema={"type": "object"}, run=run)
     params = {"name": "odd", "_meta": MODERN_META}
     head = {**ACCEPT, "Mcp-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "odd"}

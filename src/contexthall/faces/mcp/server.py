@@ -82,7 +82,11 @@ def _conclude(plain: PlainCall, on_done: OnDone, value: ToolResult, error: BaseE
     if isinstance(error, asyncio.CancelledError):
         plain.note.end(error)
     else:
-        on_done(_to_result(plain.conclude(value if error is None else error)))
+        try:
+            on_done(_to_result(plain.conclude(value if error is None else error)))
+        except Exception:
+            logger.exception("tools/call: failed")
+            on_done(RpcError(INTERNAL_ERROR, "Internal error"))
 
 
 def _to_result(result: ToolResult) -> Result | RpcError:

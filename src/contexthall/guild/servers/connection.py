@@ -167,9 +167,9 @@ class Connection:
                     why = MemberError(process.how_it_ended(is_starting=self._role.state is not ClientState.OPEN))
                 with suppress(asyncio.CancelledError):  # which leaves the process no time to end by itself
                     await process.stop(in_haste=self.in_haste)
-            self._output.close()
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must not wait for an answer
             why = _reason(error)
+        self._output.close()
         self._conclude(self._why or why)
 
     async def _talk(self) -> MemberError:
@@ -199,12 +199,12 @@ class Connection:
     def _conclude(self, why: MemberError) -> None:
         """Say why it is over, to whoever waits for it or relied on it."""
         self._why = self._output.explain(why)
+        for inbox in self._inboxes.values():
+            inbox.put_nowait(self._gone(self._why))
         if self._ready.done():
             self.on_gone(self._why.detail, self._why.more)
         else:
             self._ready.set_result(None)
-        for inbox in self._inboxes.values():
-            inbox.put_nowait(self._gone(self._why))
 
     def _take(self, message: Message) -> None:
         for effect in self._role.receive(message):

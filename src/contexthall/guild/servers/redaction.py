@@ -12,9 +12,10 @@ from urllib.parse import quote, quote_plus
 # What is shorter is no secret, and stands in many words by chance; of a value of several words, each counts by itself.
 _SHORTEST = 4
 _SHORTEST_WORD = 8
-# What a terminal takes for a colour or a movement may cut a value in two; the second may be the beginning of one.
-_COLOUR = re.compile(rb"\x1b\[[0-?]{0,32}[ -/]{0,8}[@-~]")
-_COLOUR_BEGUN = re.compile(rb"\x1b(?:\[[0-?]{0,32}[ -/]{0,8})?\Z")
+# What a terminal takes for a colour or a movement may cut a value in two, and so may a lone escape, which a colour that
+# is taken out could otherwise complete; the second may be the beginning of one.
+_COLOUR = re.compile(rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|[ -/]{1,8}[0-~])?")
+_COLOUR_BEGUN = re.compile(rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}|[ -/]{1,8})?\Z")
 
 
 class Redactor:
@@ -52,11 +53,12 @@ class RedactedStream:
 
     def feed(self, data: bytes) -> bytes:
         """Return what can be passed on; the beginning of a value is held until it is known what follows."""
-        data = _COLOUR.sub(b"", self._held + data)
-        begun = _COLOUR_BEGUN.search(data)
-        end = self._redactor.settled(data if begun is None else data[: begun.start()])
-        self._held = data[end:]
-        return self._redactor.data(data[:end])
+        data = self._held + data
+        begun = found.start() if (found := _COLOUR_BEGUN.search(data)) is not None else len(data)
+        plain = _COLOUR.sub(b"", data[:begun])
+        end = self._redactor.settled(plain)
+        self._held = plain[end:] + data[begun:]
+        return self._redactor.data(plain[:end])
 
     def finish(self) -> bytes:
         """Return what is left: nothing follows."""
@@ -71,7 +73,9 @@ def _longest_first(forms: Mapping[AnyStr, str]) -> list[AnyStr]:
 def _forms(value: str) -> Iterator[str]:
     """Return the ways in which a value may be printed; its lines one by one too, and its longer words."""
     words = [word for word in value.split() if len(word) >= _SHORTEST_WORD]
-    for part in dict.fromkeys((value, value.strip(), *value.splitlines(), *words)):
+    parts = (value, value.strip(), *value.splitlines(), *words)
+    plain = [_COLOUR.sub(b"", part.encode("utf-8", "surrogateescape")) for part in parts]  # as it is looked for
+    for part in dict.fromkeys((*parts, *(each.decode("utf-8", "surrogateescape") for each in plain))):
         if len(part.strip()) >= _SHORTEST:
             yield from (part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1], repr(part)[1:-1])
             data = part.encode("utf-8", "surrogateescape")
