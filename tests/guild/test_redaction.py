@@ -257,6 +257,10 @@ def test_a_member_that_tells_its_own_secret_is_not_quoted(guild: Path, tmp_path:
     assert SECRET.encode() not in said
 
 
+def test_a_text_without_a_value_keeps_its_colours() -> None:
+    assert Redactor({"TOKEN": "correct-horse"}).text("\x1b[1mno\x1b[0m") == "\x1b[1mno\x1b[0m"
+
+
 @pytest.mark.parametrize(
     ("value", "printed"),
     [
@@ -274,5 +278,6 @@ def test_a_value_in_colours_is_recognised_wherever_the_stream_is_cut(value: str,
         stream = RedactedStream(Redactor({"TOKEN": value}))
         told = stream.feed(printed[:cut]) + stream.feed(printed[cut:]) + stream.finish()
         assert b"correct-horse" not in told
+        assert "correct-horse" not in Redactor({"TOKEN": value}).text(printed.decode())
         assert told.startswith(b"a ")
         assert told.endswith(b" b\n")

@@ -15,6 +15,7 @@ _SHORTEST_WORD = 8
 # What a terminal takes for a colour or a movement may cut a value in two, and so may a lone escape, which a colour that
 # is taken out could otherwise complete; the second may be the beginning of one.
 _COLOUR = re.compile(rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|[ -/]{1,8}[0-~])?")
+_COLOUR_IN_TEXT = re.compile(_COLOUR.pattern.decode("ascii"))
 _COLOUR_BEGUN = re.compile(rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}|[ -/]{1,8})?\Z")
 
 
@@ -29,7 +30,10 @@ class Redactor:
         self._byte_pattern = re.compile(b"|".join(map(re.escape, _longest_first(self._byte_names))) or b"\0(?!)")
 
     def text(self, text: str) -> str:
-        """Return a text without the values."""
+        """Return a text without the values; it keeps its colours, because it is passed on, unless they hide one."""
+        plain = _COLOUR_IN_TEXT.sub("", text)
+        if len(self._pattern.findall(plain)) > len(self._pattern.findall(text)):
+            text = plain
         return self._pattern.sub(lambda found: f"${{{self._names[found[0]]}}}", text)
 
     def data(self, data: bytes) -> bytes:
