@@ -124,6 +124,18 @@ async def test_callers_hear_why_even_if_the_end_goes_wrong(tmp_path: Path, monke
     assert gone
 
 
+async def test_callers_hear_why_even_if_who_relied_on_it_fails(tmp_path: Path) -> None:
+    def fail(_reason: str, _more: str) -> None:
+        raise OSError("odd")
+
+    make_python(tmp_path, "os._exit(7)\n", toolTimeoutSeconds=60)
+    connection = await spawned(tmp_path)
+    connection.on_gone = fail
+    async with asyncio.timeout(30):
+        with pytest.raises(MemberError, match="ended with exit code 7 during the call"):
+            await connection.invoke_tool("x", {})
+
+
 @pytest.mark.parametrize("text", ["x", "x🜁"], ids=["ascii", "one character more"])
 def test_a_large_result_is_passed_on_in_little_memory(text: str) -> None:
     line = ('{"jsonrpc":"2.0","id":7,"result":{"content":[{"text":"' + "x" * 10_000_000 + text + '"}]}}').encode()

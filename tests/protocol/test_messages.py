@@ -137,6 +137,17 @@ def test_other_bytes_are_no_message(line: bytes) -> None:
         parse_server_message(line)
 
 
+def test_what_nobody_looks_at_may_be_deep_beside_an_error_too() -> None:
+    line = b'{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"why"},"x":' + b"[" * 150 + b"]" * 150 + b"}"
+    assert parse_server_message(line) == Response(7, error={"code": 1, "message": "why"})
+
+
+def test_what_is_parsed_beside_a_result_is_not_too_much() -> None:
+    dense = b"[" + b"0," * 500_000 + b"0]"
+    with pytest.raises(JsonLimitError, match="values"):
+        parse_server_message(b'{"jsonrpc":"2.0","id":7,"result":{},"error":' + dense + b"}")
+
+
 @pytest.mark.parametrize("data", [b"[" + b"0," * 500_000 + b"0]", b"[" * 200 + b"]" * 200], ids=["dense", "deep"])
 def test_an_error_that_is_too_much_is_not_parsed(data: bytes) -> None:
     with pytest.raises(JsonLimitError):
